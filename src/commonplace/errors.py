@@ -1,0 +1,86 @@
+"""Every error Commonplace raises, in one tree; what to do next stands in each docstring.
+
+CommonplaceError
+├── UsageError              the request itself is wrong; change it
+│   ├── SettingsError       a settings file, variable or flag is wrong
+│   └── ConfigError         a configuration document breaks its schema
+├── NotFoundError           nothing has that id, path or name
+├── StoreError              the store cannot do what was asked
+│   ├── StoreMissingError   there is no store here
+│   ├── StoreVersionError   the store was written by a newer Commonplace
+│   ├── StoreDamagedError   the database cannot be read
+│   └── StoreBusyError      another process held the store for too long
+├── EmbedderMismatchError   the store was built with another embedder
+├── ModelError              a model's files are missing or damaged
+└── MissingExtraError       an optional package is not installed
+"""
+
+from __future__ import annotations
+
+
+class CommonplaceError(Exception):
+    """Catch this to catch everything that Commonplace raises on purpose.
+
+    Attributes:
+        remedy: what the caller can do about it, one sentence, or "".
+    """
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message}; {self.remedy}" if self.remedy else message
+
+
+class UsageError(CommonplaceError):
+    """Change the request: a value is out of its range or of the wrong kind."""
+
+
+class SettingsError(UsageError):
+    """Correct the named settings file, environment variable or flag."""
+
+
+class ConfigError(UsageError):
+    """Correct the configuration document at `path` (dotted, from its root)."""
+
+    def __init__(self, message: str, *, path: str, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.path = path
+
+
+class NotFoundError(CommonplaceError):
+    """Check the id, path or name: nothing in this namespace has it."""
+
+
+class StoreError(CommonplaceError):
+    """Read the message: the store cannot do what was asked, and nothing was changed."""
+
+
+class StoreMissingError(StoreError):
+    """Create a store with `commonplace init`, or name one with `--store`."""
+
+
+class StoreVersionError(StoreError):
+    """Upgrade Commonplace: the store was written by a newer version."""
+
+
+class StoreDamagedError(StoreError):
+    """Run `commonplace doctor`; if it cannot mend the database, restore a backup."""
+
+
+class StoreBusyError(StoreError):
+    """Try again: another process held the store's write lock for longer than the timeout."""
+
+
+class EmbedderMismatchError(CommonplaceError):
+    """Open the store with the embedder it was built with, or rebuild it for the new one."""
+
+
+class ModelError(CommonplaceError):
+    """Reinstall Commonplace: the model data that ships with it is missing or damaged."""
+
+
+class MissingExtraError(CommonplaceError):
+    """Install the extra that the message names."""

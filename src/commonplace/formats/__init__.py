@@ -1,0 +1,1 @@
+"""Foreign formats, each translated purely to and from our types."""

@@ -1,0 +1,88 @@
+"""What the two parts of the index promise. They know passage numbers and analysed text, no store and no file format.
+
+Each part has an exact reference implementation beside the fast one; the tests compare them. A part is read at one
+generation: an immutable state of the index that holds every change up to `change`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.types import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a search of the index may return.
+
+    Attributes:
+        namespace: always one; nothing outside it is ever returned.
+        filter: the request's filter; the lexical part applies all of it but `paths` by its own fields.
+        owners: ascending owner numbers that pass the whole filter, or None when the filter is empty; the dense part
+            applies these, the lexical part uses them for `paths`.
+    """
+
+    namespace: str
+    filter: Filter
+    owners: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Passages with scores, best first, ties by number. `numbers`: int64, shape (n,); `scores`: float32, shape (n,)."""
+
+    numbers: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalStatistics:
+    """What BM25 needs to score a passage that the index does not hold.
+
+    Attributes:
+        documents: number of passages.
+        mean_lengths: mean number of terms by field.
+        frequencies: by field, the number of passages that hold each asked term.
+    """
+
+    documents: int
+    mean_lengths: Mapping[str, float]
+    frequencies: Mapping[str, Mapping[str, int]]
+
+
+class LexicalIndex(Protocol):
+    """BM25 (k1 1.2, b 0.75) over the fields of `commonplace.text.analysis.FIELDS`, summed with their weights."""
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
+        """Return the best passages that hold any of the analysed terms."""
+        ...
+
+    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> Mapping[int, float]:
+        """Return the scores of those of the given passages that hold any term and are in scope."""
+        ...
+
+    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
+        """Return the statistics for the given terms."""
+        ...
+
+
+class DenseIndex(Protocol):
+    """Cosine similarity over int8 vectors."""
+
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
+        """Return the passages with the highest cosine. `vector`: float32, shape (d,), unit length, or zero: no hits."""
+        ...
+
+    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of each passage, NaN for one that the index does not hold."""
+        ...
+
+    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
+        """Return the number of passages and, for each token id, how many passages hold it."""
+        ...

@@ -1,0 +1,34 @@
+"""What every embedder promises. It knows texts and vectors, not where they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.types import Embedding
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedText:
+    """A text with its WordPiece ids (uint16, shape (n,)), so that no one tokenizes it twice."""
+
+    text: str
+    token_ids: NDArray[np.uint16]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. Safe to call from several threads; the same text gives the same vector."""
+
+    @property
+    def stamp(self) -> Embedding:
+        """Name, version and dimensions; a different stamp means vectors that must not be compared."""
+        ...
+
+    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros."""
+        ...

@@ -1,0 +1,1 @@
+"""Formulas of ranking: pure functions over arrays, each with its source."""

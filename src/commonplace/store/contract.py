@@ -1,0 +1,142 @@
+"""What every store promises: the truth about owners and passages, by namespace, along one change sequence.
+
+A store knows nothing of indexes, embedders or files. Vectors and token ids are bytes to it. Driver errors never
+leave it: they arrive as `StoreError` and its kin. Every method may be called from several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from commonplace.types import (
+    Embedding,
+    FileStamp,
+    Filter,
+    IndexEntry,
+    Owner,
+    OwnerWrite,
+    Passage,
+    TokenEntry,
+)
+
+
+class Store(Protocol):
+    """One durable collection of namespaces.
+
+    Writes are transactions: all or nothing, durable when the call returns, visible to every later read of any
+    process. Each write that changes something takes the next number of the change sequence, returns it, and
+    stamps with it what it wrote; a write that changes nothing returns the current number.
+    """
+
+    @property
+    def id(self) -> str:
+        """UUID given at creation; a backup keeps it."""
+        ...
+
+    def change(self) -> int:
+        """Return the last number of the change sequence, 0 for a fresh store."""
+        ...
+
+    def close(self) -> None:
+        """Release every resource; calling twice is harmless."""
+        ...
+
+    # -- embedder ---------------------------------------------------------------------------------------------
+
+    def embedding(self) -> Embedding | None:
+        """Return the stamp of the vectors in this store, None before the first was set."""
+        ...
+
+    def set_embedding(self, embedding: Embedding) -> None:
+        """Record which embedder makes this store's vectors.
+
+        Raises:
+            StoreError: the store holds passages made by another embedder.
+        """
+        ...
+
+    # -- writing ----------------------------------------------------------------------------------------------
+
+    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
+        """Write owners with their passages in one transaction and return its change number.
+
+        An owner replaces the one with the same kind and id, or (for a non-empty path) the same kind and path;
+        its old passages go and the new ones get new numbers, in the order given. Creates the namespace.
+        """
+        ...
+
+    def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
+        """Set root and file stamp of artifacts, by (path, root, stamp): their text did not change, no number is taken."""
+        ...
+
+    def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
+        """Delete owners and their passages in one transaction; unknown numbers are passed over."""
+        ...
+
+    # -- reading owners and passages --------------------------------------------------------------------------
+
+    def namespaces(self) -> list[str]:
+        """Return the names, sorted."""
+        ...
+
+    def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
+        """Return (owner number, owner) of every artifact that came from a file, by path."""
+        ...
+
+    def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
+        """Return the owners that exist in this namespace, by number; others are absent."""
+        ...
+
+    def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
+        """Return the passages that exist in this namespace, by number; others are absent."""
+        ...
+
+    def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
+        """Return token ids and vectors of the passages that exist in this namespace, by number."""
+        ...
+
+    def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (number, neighbour's number) for passages whose owners stand next to each other in a session.
+
+        Neighbours are the owners with the nearest lower and the nearest higher position in the same session.
+        Sorted; passages outside a session have none.
+        """
+        ...
+
+    def matching_owners(self, namespace: str, filter: Filter) -> list[int]:
+        """Return the numbers of the owners that pass the filter, ascending."""
+        ...
+
+    def counts(self, namespace: str | None = None) -> dict[str, int]:
+        """Return `owners`, `passages`, `text_bytes`, and `artifacts`, `memories`, `knowledge` items; of all namespaces for None."""
+        ...
+
+    # -- what the index follows -------------------------------------------------------------------------------
+
+    def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
+        """Yield the passages that exist now and were written in change numbers (change, upto], by number ascending."""
+        ...
+
+    def tail(self, namespace: str, change: int) -> list[TokenEntry]:
+        """Return the passages of a namespace written after `change`, by number ascending."""
+        ...
+
+    def deleted_since(self, change: int, upto: int) -> list[int]:
+        """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
+        ...
+
+    # -- keeping ----------------------------------------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the stored data, one sentence each; empty when all is well."""
+        ...
+
+    def backup(self, target: Path) -> None:
+        """Write a complete copy to a new file while others read and write.
+
+        Raises:
+            StoreError: the target exists or cannot be written.
+        """
+        ...
