@@ -43,7 +43,7 @@ class Store(Protocol):
         """Release every resource; calling twice is harmless."""
         ...
 
-    # -- embedder ---------------------------------------------------------------------------------------------
+    # -- embedder --------------------------------------------------------------------------------------------
 
     def embedding(self) -> Embedding | None:
         """Return the stamp of the vectors in this store, None before the first was set."""
@@ -57,7 +57,7 @@ class Store(Protocol):
         """
         ...
 
-    # -- writing ----------------------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------------------
 
     def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
         """Write owners with their passages in one transaction and return its change number.
@@ -68,14 +68,14 @@ class Store(Protocol):
         ...
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
-        """Set root and file stamp of artifacts, by (path, root, stamp): their text did not change, no number is taken."""
+        """Set root and file stamp of artifacts, by (path, root, stamp); their text is the same, no number is taken."""
         ...
 
     def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
         """Delete owners and their passages in one transaction; unknown numbers are passed over."""
         ...
 
-    # -- reading owners and passages --------------------------------------------------------------------------
+    # -- reading owners and passages -------------------------------------------------------------------------
 
     def namespaces(self) -> list[str]:
         """Return the names, sorted."""
@@ -105,15 +105,15 @@ class Store(Protocol):
         """
         ...
 
-    def matching_owners(self, namespace: str, filter: Filter) -> list[int]:
+    def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
         """Return the numbers of the owners that pass the filter, ascending."""
         ...
 
     def counts(self, namespace: str | None = None) -> dict[str, int]:
-        """Return `owners`, `passages`, `text_bytes`, and `artifacts`, `memories`, `knowledge` items; of all namespaces for None."""
+        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; of all namespaces for None."""
         ...
 
-    # -- what the index follows -------------------------------------------------------------------------------
+    # -- what the index follows ------------------------------------------------------------------------------
 
     def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
         """Yield the passages that exist now and were written in change numbers (change, upto], by number ascending."""
@@ -127,7 +127,7 @@ class Store(Protocol):
         """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
         ...
 
-    # -- keeping ----------------------------------------------------------------------------------------------
+    # -- keeping ---------------------------------------------------------------------------------------------
 
     def check(self) -> list[str]:
         """Return what is wrong with the stored data, one sentence each; empty when all is well."""
