@@ -110,7 +110,7 @@ class Store(Protocol):
         ...
 
     def counts(self, namespace: str | None = None) -> dict[str, int]:
-        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; of all namespaces for None."""
+        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; None counts everything."""
         ...
 
     # -- what the index follows ------------------------------------------------------------------------------
