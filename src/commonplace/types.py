@@ -6,7 +6,7 @@ dimension; token ids are uint16, little-endian.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -250,3 +250,7 @@ class IndexReport:
     problems: tuple[FileProblem, ...] = ()
     seconds: float = 0.0
     change: int = 0
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and of how much (0 where nobody knows yet)."""
