@@ -1,0 +1,30 @@
+"""Settings: read once at the edge, passed on as a value. Nothing here knows what the settings are used for."""
+
+from commonplace.settings.keys import Key, Rule
+from commonplace.settings.loading import load, save_overrides
+from commonplace.settings.locations import find_project, user_settings_file
+from commonplace.settings.model import (
+    EmbedderSettings,
+    IndexSettings,
+    LogSettings,
+    SearchSettings,
+    Settings,
+    StoreSettings,
+    keys,
+)
+
+__all__ = [
+    "EmbedderSettings",
+    "IndexSettings",
+    "Key",
+    "LogSettings",
+    "Rule",
+    "SearchSettings",
+    "Settings",
+    "StoreSettings",
+    "find_project",
+    "keys",
+    "load",
+    "save_overrides",
+    "user_settings_file",
+]

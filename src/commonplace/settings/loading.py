@@ -1,0 +1,225 @@
+"""Gather settings from their layers into one value. It knows the layers and their order, not what a setting means.
+
+The layers, each winning over those before it: defaults, the user's file, the project's file, the file that
+`index build --config` left in the store, environment variables, flags.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from commonplace.errors import SettingsError
+from commonplace.settings import locations
+from commonplace.settings.keys import Key, parse
+from commonplace.settings.model import SECTIONS, Settings, keys
+
+PREFIX = "COMMONPLACE_"
+RESERVED = frozenset({"COMMONPLACE_DATA"})
+"""Variables with our prefix that are not settings: where the tests and benchmarks find their data."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value as one layer gives it."""
+
+    key: Key
+    value: object
+    origin: str
+
+
+def load(
+    flags: Mapping[str, object] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    start: Path | None = None,
+    user_file: Path | None = None,
+) -> Settings:
+    """Return the settings of this run; `store.path` in them is always the store's absolute path.
+
+    Args:
+        flags: by dotted key; None values count as not given.
+        environment: None reads the process's own.
+        start: where the search for a project begins; None is the working directory.
+        user_file: None is the one in the user's configuration directory.
+
+    Raises:
+        SettingsError: a file is broken, a key is unknown, a value is refused, or a project sets what it may not.
+    """
+    by_name = {key.dotted: key for key in keys()}
+    given = {item.key.dotted: item for item in _from_file(user_file or locations.user_settings_file(), by_name)}
+    outer = [
+        *_from_environment(os.environ if environment is None else environment, by_name),
+        *_from_flags(flags or {}, by_name),
+    ]
+    chosen = {**given, **{item.key.dotted: item for item in outer}}.get("store.path")
+    store, origin, project = _place(chosen, start or Path.cwd())
+    if project is not None:
+        inside = [
+            *_from_file(project / locations.PROJECT_FILE, by_name, trusted=False),
+            *_from_store(store / locations.STORE_FILE, by_name),
+        ]
+        given.update({item.key.dotted: item for item in inside})
+    else:
+        given.update({item.key.dotted: item for item in _from_store(store / locations.STORE_FILE, by_name)})
+    given.update({item.key.dotted: item for item in outer})
+    given["store.path"] = _Given(by_name["store.path"], str(store), origin)
+    _check_together(given, by_name)
+    return _assemble(given, project)
+
+
+def flat(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield (dotted key, value) of a settings document; what is no table on the first level keeps its bare name."""
+    for section, content in document.items():
+        if isinstance(content, Mapping):
+            yield from ((f"{section}.{name}", value) for name, value in content.items())
+        else:
+            yield section, content
+
+
+def save_overrides(store: Path, overrides: Mapping[str, object]) -> None:
+    """Write settings into the store's own settings file, in place of those that were there; none removes the file."""
+    target = store / locations.STORE_FILE
+    if not overrides:
+        target.unlink(missing_ok=True)
+        return
+    sections: dict[str, dict[str, object]] = {}
+    for dotted, value in sorted(overrides.items()):
+        section, name = dotted.split(".")
+        sections.setdefault(section, {})[name] = list(value) if isinstance(value, tuple) else value
+    fresh = target.with_name(f"{target.name}.{os.getpid()}")
+    fresh.write_text(json.dumps(sections, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    fresh.replace(target)
+
+
+def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
+    """Return the store's path, why it is that one, and the project it belongs to."""
+    if chosen is not None and chosen.value:
+        store = (start / Path(str(chosen.value)).expanduser()).absolute()
+        return store, chosen.origin, locations.project_of(store)
+    project = locations.find_project(start)
+    if project is not None:
+        return project / locations.STORE_NAME, f"found from {start}", project
+    return locations.user_store(), "default", None
+
+
+def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) -> list[_Given]:
+    try:
+        with path.open("rb") as file:
+            document = tomllib.load(file)
+    except FileNotFoundError:
+        return []
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}", remedy="correct that line") from error
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy="correct its permissions") from error
+    return _from_document(document, path, by_name, trusted=trusted)
+
+
+def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}", remedy="delete it and build the index again") from error
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path} holds no settings", remedy="delete it and build the index again")
+    return _from_document(document, path, by_name, trusted=False)
+
+
+def _from_document(
+    document: Mapping[str, Any], path: Path, by_name: Mapping[str, Key], *, trusted: bool
+) -> list[_Given]:
+    given = []
+    for dotted, raw in flat(document):
+        key = by_name.get(dotted)
+        if key is None:
+            raise _unknown(dotted, str(path), [*by_name, *SECTIONS])
+        value = parse(key, raw, str(path))
+        if not trusted:
+            _check_project_may(key, value, path)
+        given.append(_Given(key, value, str(path)))
+    return given
+
+
+def _check_project_may(key: Key, value: object, path: Path) -> None:
+    if not key.rule.project:
+        raise SettingsError(
+            f"{path} sets {key.dotted}, which a project's own file may not",
+            remedy=f"set it in {locations.user_settings_file()} or as {key.environment}",
+        )
+    for glob in value if isinstance(value, tuple) else ():
+        if _leaves_project(glob):
+            raise SettingsError(
+                f"{path} sets {key.dotted} to {glob!r}, which lies outside the project",
+                remedy="use a glob below the project's directory",
+            )
+
+
+def _leaves_project(glob: str) -> bool:
+    posix, windows = PurePosixPath(glob.lstrip("!")), PureWindowsPath(glob.lstrip("!"))
+    return bool(".." in posix.parts or ".." in windows.parts or windows.drive or windows.root or glob.startswith("~"))
+
+
+def _from_environment(environment: Mapping[str, str], by_name: Mapping[str, Key]) -> list[_Given]:
+    by_variable = {key.environment: key for key in by_name.values()}
+    given = []
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX) or variable in RESERVED:
+            continue
+        key = by_variable.get(variable)
+        if key is None:
+            raise _unknown(variable, "the environment", list(by_variable))
+        origin = f"environment variable {variable}"
+        given.append(_Given(key, parse(key, environment[variable], origin, textual=True), origin))
+    return given
+
+
+def _from_flags(flags: Mapping[str, object], by_name: Mapping[str, Key]) -> list[_Given]:
+    given = []
+    for dotted, raw in flags.items():
+        if raw is None:
+            continue
+        if dotted not in by_name:
+            raise _unknown(dotted, "the flags", list(by_name))
+        given.append(_Given(by_name[dotted], parse(by_name[dotted], raw, "flag"), "flag"))
+    return given
+
+
+def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
+    return SettingsError(f"{name} in {place} is no setting", remedy=remedy)
+
+
+def _check_together(given: Mapping[str, _Given], by_name: Mapping[str, Key]) -> None:
+    """Refuse an overlap that would let a chunk make no progress."""
+
+    def value(dotted: str) -> int:
+        item = given.get(dotted)
+        found = by_name[dotted].default if item is None else item.value
+        return int(str(found))
+
+    size, overlap = value("index.chunk_tokens"), value("index.chunk_overlap")
+    if overlap * 2 >= size:
+        item = given.get("index.chunk_overlap") or given["index.chunk_tokens"]
+        raise SettingsError(
+            f"index.chunk_overlap is {overlap} with index.chunk_tokens {size} ({item.origin})",
+            remedy=f"give it a whole number from 0 to {(size - 1) // 2}",
+        )
+
+
+def _assemble(given: Mapping[str, _Given], project: Path | None) -> Settings:
+    sections: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    for item in given.values():
+        sections[item.key.section][item.key.name] = item.value
+    built: dict[str, Any] = {section: SECTIONS[section](**values) for section, values in sections.items()}
+    origins = {item.key.dotted: item.origin for item in given.values()}
+    return Settings(**built, origins=origins, project=project)

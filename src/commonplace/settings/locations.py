@@ -1,0 +1,37 @@
+"""Where settings files and stores lie on this machine. It looks for them; it neither reads nor creates them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+STORE_NAME = ".commonplace"
+PROJECT_FILE = "commonplace.toml"
+STORE_FILE = "settings.json"
+
+
+def find_project(start: Path) -> Path | None:
+    """Return the nearest directory, from `start` upward, that holds a store or a project file; None if none does."""
+    here = start.absolute()
+    for directory in (here, *here.parents):
+        if (directory / STORE_NAME).is_dir() or (directory / PROJECT_FILE).is_file():
+            return directory
+    return None
+
+
+def project_of(store: Path) -> Path | None:
+    """Return the project a store belongs to: the directory that holds it as `.commonplace`; None for another name."""
+    return store.parent if store.name == STORE_NAME else None
+
+
+def user_settings_file() -> Path:
+    """Return the path of the user's own settings file."""
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("commonplace", appauthor=False)) / "settings.toml"
+
+
+def user_store() -> Path:
+    """Return the path of the store that is used outside any project."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("commonplace", appauthor=False)) / "store"

@@ -1,0 +1,149 @@
+"""Every setting there is, by section, with its meaning, default and range. It does not know where values come from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from commonplace.settings.keys import Key, setting
+from commonplace.types import METHODS
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How a search runs when the request does not say."""
+
+    limit: int = setting(10, "how many hits a search returns", "integer", minimum=1, maximum=1000)
+    method: str = setting("two-stage", "how candidates are found and ranked", "choice", choices=METHODS)
+    min_score: float | None = setting(
+        None,
+        "hits below this score are left out; 'auto' is the calibrated cut, 0 keeps everything that was ranked",
+        "score",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    stage1_limit: int = setting(
+        100, "lexical and dense candidates taken into the second stage, each", "integer", minimum=1, maximum=10_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """Which files are indexed, and how they are cut."""
+
+    include: tuple[str, ...] = setting(
+        (), "which files of a project are indexed; an empty list stands for the default list", "globs"
+    )
+    max_file_bytes: int = setting(MIB, "larger files are skipped and counted", "integer", minimum=1, maximum=1024 * MIB)
+    chunk_tokens: int = setting(
+        512, "the most tokens of a passage, as the embedder counts them", "integer", minimum=16, maximum=8192
+    )
+    chunk_overlap: int = setting(
+        50,
+        "tokens that neighbouring passages of one section share; less than half of chunk_tokens",
+        "integer",
+        minimum=0,
+        maximum=4096,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSettings:
+    """Which embedder makes the vectors of a new store."""
+
+    name: str = setting(
+        "static", "the embedder; a store keeps the one it was built with", "choice", choices=("static", "hashing")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Which store and which part of it a command means."""
+
+    path: str = setting(
+        "",
+        "the store's directory; empty: `.commonplace` found upward from the working directory, "
+        "else the one in the user's data directory",
+        "text",
+        project=False,
+        environment="COMMONPLACE_STORE",
+    )
+    namespace: str = setting(
+        "default", "the owner of what is stored and searched", "text", environment="COMMONPLACE_NAMESPACE"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What is written to the store's `logs` directory."""
+
+    level: str = setting(
+        "warning",
+        "the least severe message that is logged",
+        "choice",
+        choices=("debug", "info", "warning", "error", "off"),
+    )
+    queries: str = setting(
+        "hash",
+        "how a retrieval log line names its query: its hash, its text, or no line at all",
+        "choice",
+        choices=("hash", "text", "off"),
+    )
+    max_bytes: int = setting(
+        MIB, "a log file that reaches this size is put aside", "integer", minimum=4096, maximum=1024 * MIB
+    )
+    keep: int = setting(3, "how many log files that were put aside are kept", "integer", minimum=0, maximum=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of one run, with the origin of each.
+
+    Attributes:
+        origins: by dotted key, where the value came from; a key that is absent has its default.
+        project: the directory whose `commonplace.toml` was or would be read, None outside a project.
+    """
+
+    search: SearchSettings = field(default_factory=SearchSettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
+    embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    project: Path | None = None
+
+    def value(self, key: Key) -> object:
+        """Return the value of a setting."""
+        found: object = getattr(getattr(self, key.section), key.name)
+        return found
+
+    def origin(self, key: Key) -> str:
+        """Say where the value of a setting came from."""
+        return self.origins.get(key.dotted, "default")
+
+
+SECTIONS: Mapping[str, type] = {
+    "search": SearchSettings,
+    "index": IndexSettings,
+    "embedder": EmbedderSettings,
+    "store": StoreSettings,
+    "log": LogSettings,
+}
+
+
+def keys() -> tuple[Key, ...]:
+    """Return every setting, section by section, in the order of their declaration."""
+    return tuple(
+        Key(section, item.name, item.default, item.metadata["rule"])
+        for section, kind in SECTIONS.items()
+        for item in dataclasses.fields(kind)
+    )
+
+
+def section_description(section: str) -> str:
+    """Return the sentence that says what a section is about."""
+    return (SECTIONS[section].__doc__ or "").strip()
