@@ -1,0 +1,140 @@
+"""Locks between processes: one file, one holder at a time. They know nothing of what they protect.
+
+The lock is flock(2) on a file that is created when needed and never removed (removing it would let two processes
+hold two different files of the same name). The kernel drops it when its holder dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from commonplace.errors import StoreBusyError, StoreError
+
+_FIRST_WAIT_S = 0.0005
+_LONGEST_WAIT_S = 0.01
+
+_locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
+_hook = threading.Lock()
+_hooked = False
+
+
+class FileLock:
+    """Exclude other processes, other threads and other `FileLock` objects on the same path. Not re-entrant.
+
+    A forked child does not inherit the lock: in it the object starts unheld.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._threads = threading.Lock()
+        self._descriptor: int | None = None
+        _watch_forks()
+        _locks.add(self)
+
+    @property
+    def is_held(self) -> bool:
+        """True while this object holds the lock."""
+        return self._descriptor is not None
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Take the lock, waiting at most `timeout_s` seconds; 0 tries once. Return whether it was taken.
+
+        Raises:
+            StoreError: the lock file cannot be opened.
+        """
+        deadline = time.monotonic() + timeout_s
+        if not self._threads.acquire(timeout=max(0.0, timeout_s)):
+            return False
+        try:
+            self._descriptor = self._take(deadline)
+        finally:
+            if self._descriptor is None:
+                self._threads.release()
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        """Give the lock back; harmless when it is not held."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
+            return
+        # Unlock before closing: a child forked meanwhile may still have the same open file for an instant.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+        self._threads.release()
+
+    @contextmanager
+    def hold(self, timeout_s: float) -> Iterator[None]:
+        """Hold the lock for the length of a `with` block.
+
+        Raises:
+            StoreBusyError: another holder kept it for longer than `timeout_s` seconds.
+            StoreError: the lock file cannot be opened.
+        """
+        if not self.acquire(timeout_s):
+            raise StoreBusyError(
+                f"{self._path} was held by another process for longer than {timeout_s:g} s", remedy="try again"
+            )
+        try:
+            yield
+        finally:
+            self.release()
+
+    def _take(self, deadline: float) -> int | None:
+        descriptor = self._open()
+        wait_s = _FIRST_WAIT_S
+        try:
+            while not _try_lock(descriptor):
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    os.close(descriptor)
+                    return None
+                time.sleep(min(wait_s, left_s))
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(
+                f"cannot open the lock file {self._path}: {error.strerror}",
+                remedy="make its directory exist and be writable, or name another store",
+            ) from error
+
+    def _start_unheld(self) -> None:
+        """Drop what a fork copied, without unlocking: the open file, and so the lock, is shared with the parent."""
+        self._threads = threading.Lock()
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _watch_forks() -> None:
+    global _hooked  # noqa: PLW0603 - a fork handler can be registered only once and never removed
+    with _hook:
+        if not _hooked:
+            os.register_at_fork(after_in_child=_start_all_unheld)
+            _hooked = True
+
+
+def _start_all_unheld() -> None:
+    for lock in list(_locks):
+        lock._start_unheld()
