@@ -4,6 +4,7 @@ from commonplace.settings.keys import Key, Rule
 from commonplace.settings.loading import load, save_overrides
 from commonplace.settings.locations import find_project, user_settings_file
 from commonplace.settings.model import (
+    CacheSettings,
     EmbedderSettings,
     IndexSettings,
     LogSettings,
@@ -14,6 +15,7 @@ from commonplace.settings.model import (
 )
 
 __all__ = [
+    "CacheSettings",
     "EmbedderSettings",
     "IndexSettings",
     "Key",

@@ -10,7 +10,7 @@ from commonplace.errors import SettingsError
 
 T = TypeVar("T")
 
-Kind = Literal["integer", "number", "text", "choice", "score", "globs"]
+Kind = Literal["integer", "number", "text", "choice", "score", "globs", "path"]
 
 AUTO = "auto"
 """Written for a score to ask for the calibrated default."""
@@ -63,6 +63,8 @@ class Key:
             return "a list of globs as in .gitignore"
         if rule.kind == "text":
             return "text"
+        if rule.kind == "path":
+            return "a path"
         noun = "a whole number" if rule.kind == "integer" else "a number"
         suffix = f" or {AUTO!r}" if rule.kind == "score" else ""
         if rule.minimum is None:
@@ -157,4 +159,5 @@ _PARSERS: Mapping[Kind, Callable[[object], object]] = {
     "choice": _text,
     "score": _score,
     "globs": _globs,
+    "path": _text,
 }

@@ -12,13 +12,14 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from commonplace.errors import SettingsError
 from commonplace.settings import locations
 from commonplace.settings.keys import Key, parse
 from commonplace.settings.model import SECTIONS, Settings, keys
+from commonplace.text.inside import stays_inside
 
 PREFIX = "COMMONPLACE_"
 RESERVED = frozenset({"COMMONPLACE_DATA"})
@@ -155,17 +156,13 @@ def _check_project_may(key: Key, value: object, path: Path) -> None:
             f"{path} sets {key.dotted}, which a project's own file may not",
             remedy=f"set it in {locations.user_settings_file()} or as {key.environment}",
         )
-    for glob in value if isinstance(value, tuple) else ():
-        if _leaves_project(glob):
+    written = value if isinstance(value, tuple) else (value,)
+    for path_or_glob in written if key.rule.kind in ("globs", "path") else ():
+        if not stays_inside(str(path_or_glob)):
             raise SettingsError(
-                f"{path} sets {key.dotted} to {glob!r}, which lies outside the project",
-                remedy="use a glob below the project's directory",
+                f"{path} sets {key.dotted} to {path_or_glob!r}, which lies outside the project",
+                remedy="name something below the project's directory",
             )
-
-
-def _leaves_project(glob: str) -> bool:
-    posix, windows = PurePosixPath(glob.lstrip("!")), PureWindowsPath(glob.lstrip("!"))
-    return bool(".." in posix.parts or ".." in windows.parts or windows.drive or windows.root or glob.startswith("~"))
 
 
 def _from_environment(environment: Mapping[str, str], by_name: Mapping[str, Key]) -> list[_Given]:

@@ -1,0 +1,303 @@
+"""Read an auto-retrieval document and say what it asks for. It knows the document's shape, not who acts on it.
+
+A document states the index, the two-stage pipeline and the strategies of agents. What it states about index and
+search becomes settings, by dotted key; what it leaves out stays as the settings have it. Strategies are checked,
+completed with the contract's defaults, and carried along.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import ConfigError, NotFoundError
+from commonplace.text.inside import stays_inside
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+MODEL, DIMENSIONS = "static", 256
+K1, B = 1.2, 0.75
+FIELDS = frozenset({"title", "content", "tags", "summary"})
+
+_INDEX, _PIPELINE = "artifact_index", "retrieval_pipeline"
+_EMBEDDING = f"{_INDEX}.embedding_config"
+_STAGE_1 = f"{_PIPELINE}.stage_1_keyword"
+
+_OVERRIDES = {
+    f"{_INDEX}.indexable_paths": "index.include",
+    f"{_EMBEDDING}.model": "embedder.name",
+    f"{_EMBEDDING}.chunk_size": "index.chunk_tokens",
+    f"{_EMBEDDING}.chunk_overlap": "index.chunk_overlap",
+    f"{_INDEX}.storage.index_path": "index.export_path",
+    f"{_INDEX}.storage.embeddings_path": "index.export_embeddings",
+    f"{_STAGE_1}.top_k": "search.stage1_limit",
+    f"{_PIPELINE}.stage_2_semantic.top_k": "search.limit",
+    f"{_PIPELINE}.caching.candidate_cache.max_size": "cache.candidates",
+    f"{_PIPELINE}.caching.candidate_cache.ttl_minutes": "cache.candidates_minutes",
+    f"{_PIPELINE}.caching.embedding_cache.max_size": "cache.embeddings",
+    f"{_PIPELINE}.caching.embedding_cache.ttl_minutes": "cache.embeddings_minutes",
+}
+"""Which setting each option of the document stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStrategy:
+    """What one kind of agent wants to find.
+
+    Attributes:
+        threshold: 0–1; hits below it are left out.
+    """
+
+    context_types: tuple[str, ...]
+    top_k: int
+    threshold: float
+    phase_filter: tuple[str, ...] = ()
+    tag_filter: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentIntegration:
+    """How agents use retrieval.
+
+    Attributes:
+        strategies: by agent, hyphenated (`test-engineer`); always holds `default`.
+    """
+
+    auto_retrieve_on_start: bool
+    strategies: Mapping[str, AgentStrategy]
+    injection_format: str
+    include_metadata: bool
+    include_references: bool
+    max_context_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AutoRetrieval:
+    """A checked document.
+
+    Attributes:
+        overrides: settings by dotted key, only those that the document states.
+    """
+
+    version: str
+    overrides: Mapping[str, object]
+    agents: AgentIntegration
+
+
+def read_auto_retrieval(file: Path) -> AutoRetrieval:
+    """Read a YAML or JSON file (JSON is YAML).
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: the file cannot be read or breaks the schema; `path` is the place of the fault.
+    """
+    import yaml
+
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", path="") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}", path="") from error
+    return translate(document)
+
+
+def translate(document: object) -> AutoRetrieval:
+    """Check a document and say what it asks for.
+
+    Raises:
+        ConfigError: the document breaks the schema or asks for what Commonplace cannot do.
+    """
+    _check_plain(document, "")
+    schema = load_schema()
+    _validate(document, schema)
+    assert isinstance(document, Mapping)
+    stated = dict(_leaves(document, ""))
+    _refuse_impossible(stated)
+    overrides = {_OVERRIDES[path]: _value(value) for path, value in stated.items() if path in _OVERRIDES}
+    integration = {**document["agent_integration"], "agent_strategies": _one_name_each(document["agent_integration"])}
+    completed = _complete(schema["properties"]["agent_integration"], integration)
+    return AutoRetrieval(str(document["version"]), overrides, _agents(completed))
+
+
+def load_schema() -> dict[str, Any]:
+    """Return the JSON schema of the document."""
+    from importlib.resources import files
+
+    text = files("commonplace.formats").joinpath("auto_retrieval.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _check_plain(value: object, path: str) -> None:
+    """Refuse what YAML can hold and JSON cannot, and what no schema can compare."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if not isinstance(name, str):
+                raise ConfigError(f"{path or 'the document'} has a key {name!r}", path=path, remedy="use text for keys")
+            _check_plain(item, _join(path, name))
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            _check_plain(item, f"{path}[{position}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{path} is {value}", path=path, remedy="give it a finite number")
+
+
+def _validate(document: object, schema: Mapping[str, Any]) -> None:
+    from jsonschema import Draft202012Validator
+
+    faults = sorted(Draft202012Validator(schema).iter_errors(document), key=lambda e: list(map(str, e.absolute_path)))
+    if faults:
+        raise _fault(faults[0])
+
+
+def _fault(error: ValidationError) -> ConfigError:
+    """Name the place and the fault; an unknown or missing option is named by its own path, not by its parent's."""
+    path = ""
+    instance: Any = error.instance
+    for part in error.absolute_path:
+        path = f"{path}[{part}]" if isinstance(part, int) else _join(path, str(part))
+    if error.validator == "additionalProperties":
+        schema: Any = error.schema
+        known = list(schema["properties"])
+        name = next(str(name) for name in instance if name not in known)
+        close = difflib.get_close_matches(name, known, n=1) or known
+        path = _join(path, name)
+        return ConfigError(f"{path} is no option", path=path, remedy=f"did you mean {' or '.join(close)}?")
+    if error.validator == "required":
+        required: Any = error.validator_value
+        name = next(str(name) for name in required if name not in instance)
+        path = _join(path, name)
+        return ConfigError(f"{path} is missing", path=path, remedy="add it; it may be empty: {}")
+    return ConfigError(f"{path or 'the document'}: {error.message}", path=path)
+
+
+def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _leaves(item, _join(path, name))
+    else:
+        yield path, value
+
+
+def _refuse_impossible(stated: Mapping[str, object]) -> None:
+    for part in (_INDEX, _PIPELINE):
+        if stated.get(f"{part}.enabled") is False:
+            _refuse(f"{part}.enabled", "is false, so there is nothing to do", "set it to true or leave out --config")
+    _refuse_model(stated)
+    for name, fixed in (("k1", K1), ("b", B)):
+        path = f"{_STAGE_1}.bm25_params.{name}"
+        if stated.get(path, fixed) != fixed:
+            _refuse(path, f"is {stated[path]}, but the lexical index scores with {fixed} only", "leave it out")
+    fields = stated.get(f"{_STAGE_1}.fields")
+    if isinstance(fields, list) and set(fields) != FIELDS:
+        everything = ", ".join(sorted(FIELDS))
+        _refuse(f"{_STAGE_1}.fields", f"is {fields}, but all of {everything} are always searched", "leave it out")
+    for path in (f"{_INDEX}.indexable_paths", f"{_INDEX}.storage.index_path", f"{_INDEX}.storage.embeddings_path"):
+        _refuse_outside(path, stated.get(path, []))
+    size, overlap = stated.get(f"{_EMBEDDING}.chunk_size", 512), stated.get(f"{_EMBEDDING}.chunk_overlap", 50)
+    if isinstance(size, int | float) and isinstance(overlap, int | float) and overlap * 2 >= size:
+        message = f"is {overlap} with a chunk_size of {size}"
+        _refuse(f"{_EMBEDDING}.chunk_overlap", message, f"give it at most {math.ceil(size / 2) - 1:.0f}")
+
+
+def _refuse_model(stated: Mapping[str, object]) -> None:
+    model = stated.get(f"{_EMBEDDING}.model", MODEL)
+    if model != MODEL:
+        remedy = f"use {MODEL!r} with {DIMENSIONS} dimensions, which needs no key and no download"
+        _refuse(f"{_EMBEDDING}.model", f"is {model!r}, which this version does not offer", remedy)
+    dimensions = stated.get(f"{_EMBEDDING}.dimensions", DIMENSIONS)
+    if dimensions != DIMENSIONS:
+        message = f"is {dimensions}, but the model {MODEL!r} has {DIMENSIONS}"
+        _refuse(f"{_EMBEDDING}.dimensions", message, f"use {DIMENSIONS} or leave it out")
+
+
+def _refuse_outside(path: str, written: object) -> None:
+    for item in written if isinstance(written, list) else [written]:
+        if not stays_inside(str(item)):
+            _refuse(path, f"holds {item!r}, which lies outside the project", "name something below the project")
+
+
+def _refuse(path: str, what: str, remedy: str) -> None:
+    raise ConfigError(f"{path} {what}", path=path, remedy=remedy)
+
+
+def _complete(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return the value with the schema's defaults in place of what it leaves out."""
+    if schema.get("type") != "object" or not isinstance(value, Mapping):
+        return value
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    others = schema.get("additionalProperties")
+    completed = {
+        name: _complete(others, item)
+        for name, item in value.items()
+        if name not in properties and isinstance(others, Mapping)
+    }
+    for name, part in properties.items():
+        if name in value:
+            completed[name] = _complete(part, value[name])
+        elif "default" in part:
+            completed[name] = part["default"]
+        elif part.get("type") == "object":
+            completed[name] = _complete(part, {})
+    return completed
+
+
+def _one_name_each(integration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stated strategies under the schema's own spelling of agents' names."""
+    found: dict[str, Any] = {}
+    for name, strategy in integration.get("agent_strategies", {}).items():
+        spelt = name.replace("-", "_")
+        if spelt in found:
+            path = f"agent_integration.agent_strategies.{name}"
+            _refuse(path, "names an agent that is already there under another spelling", "keep one of them")
+        found[spelt] = strategy
+    return found
+
+
+def _agents(completed: Mapping[str, Any]) -> AgentIntegration:
+    injection = completed["context_injection"]
+    strategies = {
+        agent_name(name): AgentStrategy(
+            context_types=tuple(stated["context_types"]),
+            top_k=int(stated["top_k"]),
+            threshold=float(stated["threshold"]),
+            phase_filter=tuple(stated["phase_filter"]),
+            tag_filter=tuple(stated["tag_filter"]),
+        )
+        for name, stated in sorted(completed["agent_strategies"].items())
+    }
+    return AgentIntegration(
+        auto_retrieve_on_start=bool(completed["auto_retrieve_on_start"]),
+        strategies=strategies,
+        injection_format=str(injection["format"]),
+        include_metadata=bool(injection["include_metadata"]),
+        include_references=bool(injection["include_references"]),
+        max_context_tokens=int(injection["max_context_tokens"]),
+    )
+
+
+def agent_name(written: str) -> str:
+    """Return the one form of an agent's name: `test_engineer` and `test-engineer` are the same agent."""
+    return written.replace("_", "-")
+
+
+def _value(value: object) -> object:
+    """Return a list as a tuple and a whole float as an integer, as settings hold them."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,167 @@
+"""Write log records as JSON lines that several processes may append to. It knows files and records, no store.
+
+Two files grow in the directory it is given: `commonplace.jsonl`, fed by the standard `logging` module from our own
+loggers, and `retrieval/retrieval.jsonl`, one line a search. Each line is one `os.write` to a file opened for
+appending, so that lines of several processes never mix. Nothing is created before the first line. Queries are told by
+hash unless the settings ask for their text; settings, keys and addresses are never logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+LEVELS: Mapping[str, int] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 1,
+}
+
+LOGGER = "commonplace"
+HASH_CHARACTERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """When a log file is put aside, and how many such files are kept."""
+
+    max_bytes: int = 1024 * 1024
+    keep: int = 3
+
+
+class LineFile:
+    """A file of JSON lines, opened at the first line and reopened when another process has put it aside."""
+
+    def __init__(self, path: Path, rotation: Rotation) -> None:
+        self._path = path
+        self._rotation = rotation
+
+    def write(self, record: Mapping[str, object]) -> None:
+        """Append one line.
+
+        Raises:
+            OSError: the directory or file cannot be written.
+        """
+        line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, line)
+            size = os.fstat(handle).st_size
+        finally:
+            os.close(handle)
+        if size >= self._rotation.max_bytes:
+            self._put_aside()
+
+    def _put_aside(self) -> None:
+        """Rename the file to `.1`, older ones upward; of several processes one does it, the others find it small again.
+
+        A line that another process writes meanwhile goes to the file under its new name; none is lost, but for those
+        in a file that falls off the end.
+        """
+        import fcntl
+
+        guard = os.open(self._path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if self._path.stat().st_size < self._rotation.max_bytes:
+                    return
+                self._shift()
+        finally:
+            os.close(guard)
+
+    def _shift(self) -> None:
+        keep = self._rotation.keep
+        if keep == 0:
+            self._path.unlink(missing_ok=True)
+            return
+        for number in range(keep - 1, 0, -1):
+            with suppress(FileNotFoundError):
+                self._aside(number).replace(self._aside(number + 1))
+        self._path.replace(self._aside(1))
+
+    def _aside(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+
+class JsonLinesHandler(logging.Handler):
+    """Feed the records of the standard `logging` module to a line file."""
+
+    def __init__(self, file: LineFile, level: int) -> None:
+        super().__init__(level)
+        self._file = file
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; a disk that is full must not stop the work that is logged."""
+        line: dict[str, object] = {
+            "at": _timestamp(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "process": record.process,
+            "message": record.getMessage(),
+        }
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, Mapping):
+            line["fields"] = dict(fields)
+        if record.exc_info:
+            line["traceback"] = logging.Formatter().formatException(record.exc_info)
+        with suppress(OSError):
+            self._file.write(line)
+
+
+def attach(directory: Path, *, level: str, rotation: Rotation = Rotation()) -> logging.Handler:
+    """Send what our loggers say at `level` or above to `directory`; `detach` takes the handler off again."""
+    handler = JsonLinesHandler(LineFile(directory / "commonplace.jsonl", rotation), LEVELS[level])
+    logger = logging.getLogger(LOGGER)
+    logger.addHandler(handler)
+    logger.setLevel(min(LEVELS[level], logger.level or LEVELS[level]))
+    logger.propagate = False
+    return handler
+
+
+def detach(handler: logging.Handler) -> None:
+    """Take off a handler; twice is harmless."""
+    logging.getLogger(LOGGER).removeHandler(handler)
+    handler.close()
+
+
+class RetrievalLog:
+    """One line for each search, naming its query by hash, by text, or not writing at all."""
+
+    def __init__(self, directory: Path, *, queries: str, rotation: Rotation = Rotation()) -> None:
+        self._file = LineFile(directory / "retrieval" / "retrieval.jsonl", rotation)
+        self._queries = queries
+
+    def write(self, query: str, fields: Mapping[str, object], *, now: float | None = None) -> None:
+        """Write one line; `fields` says what the search did (method, hits, milliseconds), never what it found.
+
+        Args:
+            now: seconds since the epoch; None reads the clock.
+        """
+        if self._queries == "off":
+            return
+        named = {"query": query} if self._queries == "text" else {"query_hash": query_hash(query)}
+        with suppress(OSError):
+            self._file.write({"at": _timestamp(time.time() if now is None else now), **named, **fields})
+
+
+def query_hash(query: str) -> str:
+    """Return 16 hexadecimal digits that are the same for the same query; short ones can be guessed from them."""
+    from hashlib import blake2b
+
+    return blake2b(query.encode("utf-8", "replace"), digest_size=HASH_CHARACTERS // 2).hexdigest()
+
+
+def _timestamp(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

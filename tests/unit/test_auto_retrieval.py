@@ -1,0 +1,200 @@
+"""Auto-retrieval documents: what they ask for, and the place of each fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.errors import ConfigError, NotFoundError
+from commonplace.formats.auto_retrieval import AgentStrategy, load_schema, read_auto_retrieval, translate
+
+
+def document(**parts: Any) -> dict[str, Any]:
+    """Return the smallest document, with parts by their first-level name."""
+    return {"version": "1.0.0", "artifact_index": {}, "retrieval_pipeline": {}, "agent_integration": {}, **parts}
+
+
+def fault(changed: object) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        translate(changed)
+    return caught.value
+
+
+def test_schema_is_itself_valid() -> None:
+    """A schema with a slip in it would accept anything."""
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(load_schema())
+
+
+def test_smallest_document_changes_no_setting() -> None:
+    """What a document leaves out stays as the user has set it."""
+    read = translate(document())
+    assert read.version == "1.0.0"
+    assert read.overrides == {}
+
+
+def test_options_of_index_and_pipeline_become_settings() -> None:
+    """The names of the contract and ours differ; the values are the document's."""
+    read = translate(
+        document(
+            artifact_index={
+                "enabled": True,
+                "indexable_paths": ["docs/**/*.md", "src/**/*.py"],
+                "embedding_config": {"model": "static", "dimensions": 256, "chunk_size": 256, "chunk_overlap": 20},
+                "storage": {"index_path": "out/index.json", "embeddings_path": "out/vectors/"},
+            },
+            retrieval_pipeline={
+                "stage_1_keyword": {
+                    "method": "bm25",
+                    "top_k": 200,
+                    "fields": ["summary", "tags", "content", "title"],
+                    "bm25_params": {"k1": 1.2, "b": 0.75},
+                },
+                "stage_2_semantic": {"top_k": 5, "similarity_metric": "cosine"},
+                "caching": {"candidate_cache": {"max_size": 10, "ttl_minutes": 1}},
+            },
+        )
+    )
+    assert read.overrides == {
+        "index.include": ("docs/**/*.md", "src/**/*.py"),
+        "embedder.name": "static",
+        "index.chunk_tokens": 256,
+        "index.chunk_overlap": 20,
+        "index.export_path": "out/index.json",
+        "index.export_embeddings": "out/vectors/",
+        "search.stage1_limit": 200,
+        "search.limit": 5,
+        "cache.candidates": 10,
+        "cache.candidates_minutes": 1,
+    }
+
+
+def test_every_override_names_a_setting_with_the_value_in_range() -> None:
+    """The translation and the settings live apart; a renamed setting must not be found out by a user."""
+    from commonplace.formats import auto_retrieval
+    from commonplace.settings import keys
+
+    assert set(auto_retrieval._OVERRIDES.values()) <= {key.dotted for key in keys()}
+
+
+def test_strategies_are_completed_with_the_contracts_defaults() -> None:
+    """An agent that is half described gets the rest from the contract; one that is unknown, from `default`."""
+    read = translate(
+        document(agent_integration={"agent_strategies": {"test_engineer": {"top_k": 3}, "poet": {"threshold": 0.5}}})
+    )
+    strategies = read.agents.strategies
+    assert strategies["test-engineer"] == AgentStrategy(
+        ("requirement", "architecture", "code"), 3, 0.65, ("elaboration", "construction")
+    )
+    assert strategies["poet"] == AgentStrategy(("requirement", "architecture", "code", "test"), 10, 0.5)
+    assert strategies["security-auditor"].tag_filter == ("security", "authentication", "authorization")
+    assert strategies["api-designer"].threshold == 0.75
+    assert strategies["integrator"].top_k == 12
+    assert sorted(strategies) == ["api-designer", "default", "integrator", "poet", "security-auditor", "test-engineer"]
+
+
+def test_context_injection_has_the_contracts_defaults() -> None:
+    """50,000 tokens, Markdown, with metadata and references."""
+    agents = translate(document()).agents
+    assert (agents.max_context_tokens, agents.injection_format) == (50_000, "markdown")
+    assert (agents.include_metadata, agents.include_references, agents.auto_retrieve_on_start) == (True, True, True)
+
+
+def test_hyphen_and_underscore_name_the_same_agent() -> None:
+    """`--agent test-engineer` finds what the document calls `test_engineer`, and the other way round."""
+    read = translate(document(agent_integration={"agent_strategies": {"test-engineer": {"top_k": 3}}}))
+    assert read.agents.strategies["test-engineer"].top_k == 3
+    both = {"test-engineer": {"top_k": 3}, "test_engineer": {"top_k": 4}}
+    assert "another spelling" in str(fault(document(agent_integration={"agent_strategies": both})))
+
+
+@pytest.mark.parametrize(
+    ("changed", "path"),
+    [
+        ({"artifact_index": {"embeding_config": {}}}, "artifact_index.embeding_config"),
+        ({"artifact_index": {"embedding_config": {"chunk_size": "big"}}}, "artifact_index.embedding_config.chunk_size"),
+        ({"artifact_index": {"embedding_config": {"chunk_size": True}}}, "artifact_index.embedding_config.chunk_size"),
+        ({"artifact_index": {"indexable_paths": ["a", 1]}}, "artifact_index.indexable_paths[1]"),
+        ({"artifact_index": None}, "artifact_index"),
+        ({"version": "1"}, "version"),
+        ({"retrieval_pipeline": {"stage_1_keyword": {"top_k": 0}}}, "retrieval_pipeline.stage_1_keyword.top_k"),
+        ({"retrieval_pipeline": {"stage_2_semantic": {"top_k": 9999}}}, "retrieval_pipeline.stage_2_semantic.top_k"),
+        (
+            {"agent_integration": {"agent_strategies": {"poet": {"threshold": 2}}}},
+            "agent_integration.agent_strategies.poet.threshold",
+        ),
+        (
+            {"agent_integration": {"agent_strategies": {"poet": {"threshold": float("nan")}}}},
+            "agent_integration.agent_strategies.poet.threshold",
+        ),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_fault_is_named_by_its_dotted_path(changed: dict[str, Any], path: str) -> None:
+    """A document has hundreds of lines; the person needs the one."""
+    found = fault(document(**changed))
+    assert found.path == path
+    assert path in str(found)
+
+
+def test_missing_part_is_named() -> None:
+    """The contract requires four parts."""
+    incomplete = document()
+    del incomplete["agent_integration"]
+    assert fault(incomplete).path == "agent_integration"
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 3])
+def test_document_that_is_no_mapping_is_refused(value: object) -> None:
+    """An empty file is `null` in YAML."""
+    assert "the document" in str(fault(value))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"retrieval_pipeline": {"stage_1_keyword": {"bm25_params": {"k1": 2.0}}}}, "scores with 1.2 only"),
+        ({"retrieval_pipeline": {"stage_1_keyword": {"bm25_params": {"b": 0.5}}}}, "scores with 0.75 only"),
+        ({"retrieval_pipeline": {"stage_1_keyword": {"fields": ["title"]}}}, "are always searched"),
+        ({"retrieval_pipeline": {"enabled": False}}, "nothing to do"),
+        ({"artifact_index": {"embedding_config": {"model": "text-embedding-3-small"}}}, "use 'static' with 256"),
+        ({"artifact_index": {"embedding_config": {"dimensions": 1536}}}, "has 256"),
+        ({"artifact_index": {"embedding_config": {"chunk_size": 64, "chunk_overlap": 32}}}, "give it at most 31"),
+        ({"artifact_index": {"indexable_paths": ["../other/**"]}}, "outside the project"),
+        ({"artifact_index": {"storage": {"index_path": "/etc/x.json"}}}, "outside the project"),
+    ],
+)
+def test_what_commonplace_cannot_do_is_refused_with_reason_and_remedy(changed: dict[str, Any], told: str) -> None:
+    """An option that is accepted and ignored is a lie."""
+    found = fault(document(**changed))
+    assert told in str(found)
+    assert found.remedy
+
+
+def test_yaml_and_json_files_read_alike(tmp_path: Path) -> None:
+    """JSON is YAML; the file's name does not matter."""
+    stated = document(artifact_index={"indexable_paths": ["a/*.md"]})
+    (tmp_path / "a.json").write_text(json.dumps(stated))
+    (tmp_path / "a.yaml").write_text(
+        'version: "1.0.0"\nartifact_index:\n  indexable_paths: ["a/*.md"]\n'
+        "retrieval_pipeline: {}\nagent_integration: {}\n"
+    )
+    assert read_auto_retrieval(tmp_path / "a.json") == read_auto_retrieval(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\x00", b"1: 2", b"!!python/object:os.system x"])
+def test_unreadable_file_is_a_config_error(tmp_path: Path, content: bytes) -> None:
+    """Broken YAML, another encoding, keys that are no text, and YAML that would run code."""
+    (tmp_path / "a.yaml").write_bytes(content)
+    with pytest.raises(ConfigError):
+        read_auto_retrieval(tmp_path / "a.yaml")
+
+
+def test_missing_file_is_not_found(tmp_path: Path) -> None:
+    """The person mistyped a path; the message repeats it."""
+    with pytest.raises(NotFoundError, match=r"nowhere\.yaml"):
+        read_auto_retrieval(tmp_path / "nowhere.yaml")

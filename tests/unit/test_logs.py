@@ -1,0 +1,123 @@
+"""Logs: whole lines, bounded files, and no query's text unless it was asked for."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commonplace.logs import LineFile, RetrievalLog, Rotation, attach, detach, query_hash
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_nothing_is_created_before_the_first_line(tmp_path: Path) -> None:
+    """A command that logs nothing leaves no empty files behind."""
+    handler = attach(tmp_path / "logs", level="warning")
+    RetrievalLog(tmp_path / "logs", queries="hash")
+    logging.getLogger("commonplace.store").info("quiet")
+    detach(handler)
+    assert not (tmp_path / "logs").exists()
+
+
+def test_record_becomes_one_json_line_with_its_fields(tmp_path: Path) -> None:
+    """Other programs read the log; a message with a newline stays one line."""
+    handler = attach(tmp_path, level="info")
+    logging.getLogger("commonplace.store").warning("two\nlines", extra={"fields": {"passages": 3}})
+    detach(handler)
+    (line,) = lines(tmp_path / "commonplace.jsonl")
+    assert (line["message"], line["level"], line["logger"]) == ("two\nlines", "warning", "commonplace.store")
+    assert line["fields"] == {"passages": 3}
+
+
+def test_traceback_is_kept(tmp_path: Path) -> None:
+    """The screen shows one sentence; the log has the rest."""
+    handler = attach(tmp_path, level="error")
+    try:
+        int("broken")
+    except ValueError:
+        logging.getLogger("commonplace").exception("failed")
+    detach(handler)
+    (line,) = lines(tmp_path / "commonplace.jsonl")
+    assert "ValueError: invalid literal" in str(line["traceback"])
+
+
+def test_level_off_writes_nothing(tmp_path: Path) -> None:
+    """Who turns logging off means it."""
+    handler = attach(tmp_path, level="off")
+    logging.getLogger("commonplace").critical("loud")
+    detach(handler)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_file_is_put_aside_at_its_size_and_the_oldest_goes(tmp_path: Path) -> None:
+    """Logs are bounded: keep + 1 files of max_bytes."""
+    file = LineFile(tmp_path / "a.jsonl", Rotation(max_bytes=30, keep=2))
+    for number in range(7):
+        file.write({"number": number, "pad": "x" * 10})
+    kept = {path.name: [line["number"] for line in lines(path)] for path in sorted(tmp_path.iterdir())}
+    assert kept == {"a.jsonl.1": [6], "a.jsonl.2": [5]}
+
+
+def test_nothing_is_kept_aside_when_none_are_wanted(tmp_path: Path) -> None:
+    """keep = 0 starts the file again."""
+    file = LineFile(tmp_path / "a.jsonl", Rotation(max_bytes=10, keep=0))
+    file.write({"number": 1000})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
+    """An MCP server, a hook and a command log to one file at once."""
+    program = (
+        "import sys; from pathlib import Path; from commonplace.logs import LineFile, Rotation\n"
+        "file = LineFile(Path(sys.argv[1]), Rotation(max_bytes=1 << 30))\n"
+        "for number in range(50): file.write({'child': int(sys.argv[2]), 'number': number, 'pad': 'y' * 3000})"
+    )
+    path = tmp_path / "a.jsonl"
+    children = [subprocess.Popen([sys.executable, "-c", program, str(path), str(child)]) for child in range(4)]
+    assert [child.wait() for child in children] == [0, 0, 0, 0]
+    written = lines(tmp_path / "a.jsonl")
+    assert sorted((line["child"], line["number"]) for line in written) == [(c, n) for c in range(4) for n in range(50)]
+
+
+def test_full_or_missing_disk_does_not_stop_the_work(tmp_path: Path) -> None:
+    """Logging is a convenience; a search goes on without it."""
+    (tmp_path / "logs").write_text("a file where the directory should be")
+    RetrievalLog(tmp_path / "logs", queries="hash").write("q", {})
+    handler = attach(tmp_path / "logs", level="info")
+    logging.getLogger("commonplace").error("lost")
+    detach(handler)
+    assert (tmp_path / "logs").read_text() == "a file where the directory should be"
+
+
+@pytest.mark.parametrize(
+    ("queries", "expected"),
+    [
+        ("hash", {"at": "1970-01-01T00:00:00.000+00:00", "query_hash": query_hash("who"), "hits": 2}),
+        ("text", {"at": "1970-01-01T00:00:00.000+00:00", "query": "who", "hits": 2}),
+    ],
+)
+def test_retrieval_line_names_its_query_as_the_setting_says(
+    tmp_path: Path, queries: str, expected: dict[str, object]
+) -> None:
+    """Queries tell what a person works on; by default the log has only their hash."""
+    RetrievalLog(tmp_path, queries=queries).write("who", {"hits": 2}, now=0.0)
+    assert lines(tmp_path / "retrieval" / "retrieval.jsonl") == [expected]
+
+
+def test_retrieval_log_can_be_off(tmp_path: Path) -> None:
+    """`log.queries = "off"` leaves no trace of a search."""
+    RetrievalLog(tmp_path, queries="off").write("who", {"hits": 2})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_log_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
+    """They may hold the text of queries."""
+    RetrievalLog(tmp_path, queries="text").write("who", {})
+    assert (tmp_path / "retrieval" / "retrieval.jsonl").stat().st_mode & 0o077 == 0
