@@ -1,3 +1,56 @@
-"""Commonplace: a memory engine for AI agents, in one local directory."""
+"""Commonplace: a memory engine for AI agents, in one local directory.
+
+    import commonplace
+
+    with commonplace.open() as book:
+        book.index(".")
+        for hit in book.search("where are sessions refreshed").hits:
+            print(hit.path, hit.lines, hit.score)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace.errors import CommonplaceError
+from commonplace.types import Document, Filter, Hit, IndexReport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.engine import Engine
+    from commonplace.models.contract import Embedder
+    from commonplace.settings import Settings
+    from commonplace.types import Progress
 
 __version__ = "0.1.0"
+
+__all__ = ["CommonplaceError", "Document", "Filter", "Hit", "IndexReport", "__version__", "open"]
+
+
+def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
+    path: str | Path | None = None,
+    namespace: str = "default",
+    embedder: str | Embedder | None = None,
+    *,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Engine:
+    """Open a store, creating it if there is none, and return its engine; close it or use it in a `with` block.
+
+    Args:
+        path: the store's directory. None finds `.commonplace` upward from the working directory, as git finds its
+            own, and else takes the one in the user's data directory.
+        namespace: the owner of everything that is stored and searched through this engine.
+        embedder: a name ("static", "hashing") or an embedder of your own; None is what the store was built with.
+        settings: already loaded settings; None loads them from files and environment.
+        progress: called with (what, done, total) during long work.
+
+    Raises:
+        EmbedderMismatchError: the store was built with another embedder than the one asked for.
+        SettingsError: a settings file or variable is wrong.
+        StoreError: the store cannot be opened or created.
+    """
+    from commonplace.engine.opening import open_engine
+
+    return open_engine(path, namespace, embedder, settings=settings, progress=progress)

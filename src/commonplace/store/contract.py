@@ -97,6 +97,10 @@ class Store(Protocol):
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         ...
 
+    def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, IndexEntry]:
+        """Return what the index needs of the passages that exist in this namespace, by number."""
+        ...
+
     def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
         """Return (number, neighbour's number) for passages whose owners stand next to each other in a session.
 

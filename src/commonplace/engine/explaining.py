@@ -1,0 +1,54 @@
+"""Turn a result's trace into a receipt. It reads the store for the names of what was rejected, and decides nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace.errors import NotFoundError
+from commonplace.search.result import reference
+from commonplace.search.trace import Candidate, Receipt, Rejected, SignalShare
+from commonplace.text.analysis import fields_of
+
+if TYPE_CHECKING:
+    from commonplace.search.result import SearchResult
+    from commonplace.store.contract import Store
+
+
+def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
+    """Return why a result holds a hit; see `Engine.why`."""
+    hit = next((hit for hit in result.hits if hit.id == hit_id), None)
+    if hit is None:
+        raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
+    number = result.trace.numbers[hit_id]
+    candidate = next(item for item in result.trace.candidates if item.number == number)
+    matched = _matched(store, result, number)
+    return Receipt(
+        hit_id=hit_id,
+        reference=reference(hit),
+        query=result.query,
+        rank=candidate.rank,
+        score=hit.score,
+        min_score=result.trace.min_score,
+        signals=tuple(
+            SignalShare(name, value, candidate.standardised.get(name, 0.0), float(result.trace.weights.get(name, 0.0)))
+            for name, value in candidate.signals.items()
+        ),
+        matched_terms=tuple(term for term in result.trace.terms if term in matched),
+        missing_terms=tuple(term for term in result.trace.terms if term not in matched),
+        rejected=_rejected(store, result),
+    )
+
+
+def _matched(store: Store, result: SearchResult, number: int) -> set[str]:
+    entry = store.entries(result.namespace, [number]).get(number)
+    return set() if entry is None else {term for terms in fields_of(entry).values() for term in terms}
+
+
+def _rejected(store: Store, result: SearchResult) -> tuple[Rejected, ...]:
+    left: list[Candidate] = [item for item in result.trace.candidates if item.rejected is not None]
+    owners = store.owners(result.namespace, [item.owner_number for item in left])
+    return tuple(
+        Rejected(owner.path or owner.id, item.rank, item.score, item.rejected)
+        for item in left
+        if item.rejected is not None and (owner := owners.get(item.owner_number)) is not None
+    )

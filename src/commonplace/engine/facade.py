@@ -1,0 +1,216 @@
+"""The engine: everything a library, the command line or a server asks of one store. It holds no rule of ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from commonplace.engine.explaining import explain
+from commonplace.engine.upkeep import DoctorReport, Freshness, IndexStatus, Upkeep
+from commonplace.errors import UsageError
+from commonplace.ingest.artifacts import IndexOptions, index_root
+from commonplace.ingest.documents import index_documents
+from commonplace.search.constants import DEFAULT_MIN_SCORE
+from commonplace.search.pipeline import Searcher
+from commonplace.search.request import Request
+from commonplace.types import Filter
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from commonplace.index.directory import Index
+    from commonplace.models.contract import Embedder
+    from commonplace.models.static import StaticEmbedder
+    from commonplace.search.result import SearchResult
+    from commonplace.search.trace import Receipt
+    from commonplace.settings import Settings
+    from commonplace.store.contract import Store
+    from commonplace.types import Document, IndexReport, Kind, Method, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an engine is made of.
+
+    Attributes:
+        directory: the store's directory.
+        project: the directory that artifact paths are relative to; None makes them absolute.
+        tokens: the static model, for token ids and late interaction, whatever embedder makes the vectors.
+    """
+
+    directory: Path
+    project: Path | None
+    namespace: str
+    store: Store
+    index: Index
+    embedder: Embedder
+    tokens: StaticEmbedder
+    settings: Settings
+    progress: Progress | None
+
+
+class Engine:
+    """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.directory = parts.directory
+        self.project = parts.project
+        self.namespace = parts.namespace
+        self.settings = parts.settings
+        self._store = parts.store
+        self._embedder = parts.embedder
+        self._tokens = parts.tokens
+        self._progress = parts.progress
+        self._searcher = Searcher(parts.store, parts.index, parts.embedder, parts.tokens)
+        self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release files and connections; calling twice is harmless."""
+        self._store.close()
+
+    # -- finding ------------------------------------------------------------------------------------------------
+
+    def search(  # noqa: PLR0913 - the options of a facade
+        self,
+        query: str,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        method: Method | None = None,
+        *,
+        min_score: float | None = None,
+        types: Sequence[str] | None = None,
+        phases: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        stage1_limit: int | None = None,
+        per_owner: int = 1,
+    ) -> SearchResult:
+        """Find the passages that answer a query, best first; nothing when nothing is relevant.
+
+        Filters apply before the limit, so that ten hits are returned where ten exist.
+
+        Args:
+            query: words, a question, an identifier; never a query language.
+            limit: how many hits at most, 1–1000; None is the setting, 10.
+            kinds: only hits of these kinds; None is all.
+            method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
+            min_score: drop hits below it, 0–1; None is the calibrated cut, 0 keeps all that was ranked.
+            types: only artifacts of these types.
+            phases: only owners of these phases, and those that have none.
+            tags: only owners with one of these tags.
+            paths: only artifacts whose path matches one of these globs.
+            stage1_limit: candidates that lexical and dense recall bring each, 1–10,000; None is the setting, 100.
+            per_owner: how many passages of one artifact or memory may be hits.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        settings = self.settings.search
+        floor = settings.min_score if min_score is None else min_score
+        request = Request(
+            query=query,
+            namespace=self.namespace,
+            limit=settings.limit if limit is None else limit,
+            method=method or settings.method,  # type: ignore[arg-type]
+            wanted=Filter(
+                tuple(kinds or ()), tuple(types or ()), tuple(phases or ()), tuple(tags or ()), tuple(paths or ())
+            ),
+            min_score=DEFAULT_MIN_SCORE if floor is None else floor,
+            stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
+            per_owner=per_owner,
+        )
+        freshness = self._freshen()
+        return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+
+    def why(self, result: SearchResult, hit_id: str) -> Receipt:
+        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
+
+        Raises:
+            NotFoundError: the result has no such hit.
+        """
+        return explain(self._store, result, hit_id)
+
+    # -- indexing -----------------------------------------------------------------------------------------------
+
+    def index(
+        self, root: str | Path = ".", include: Sequence[str] | None = None, *, force: bool = False
+    ) -> IndexReport:
+        """Bring the artifacts below a directory into the store: new, changed and removed files since the last time.
+
+        Args:
+            root: a directory or a single file.
+            include: globs of the files to take, in place of the setting and the default list.
+            force: read every file again, changed or not.
+
+        Raises:
+            UsageError: there is no such directory or file.
+        """
+        place = Path(root).expanduser().absolute()
+        if not place.exists():
+            raise UsageError(f"{place} does not exist", remedy="name a directory or a file that does")
+        settings = self.settings.index
+        self._store.set_embedding(self._embedder.stamp)
+        report = index_root(
+            store=self._store,
+            embedder=self._embedder,
+            tokenize=self._tokens.tokenize,
+            namespace=self.namespace,
+            project=self.project,
+            root=place,
+            options=IndexOptions(
+                include=tuple(include) if include else settings.include,
+                max_file_bytes=settings.max_file_bytes,
+                chunk_tokens=settings.chunk_tokens,
+                chunk_overlap=settings.chunk_overlap,
+                force=force,
+            ),
+            progress=self._progress,
+        )
+        self._upkeep.project()
+        return report
+
+    def index_documents(self, documents: Iterable[Document]) -> IndexReport:
+        """Bring texts that are not files into the store, each under its own id; a known id is replaced.
+
+        Documents of one session are given in their order, all in one call.
+        """
+        settings = self.settings.index
+        self._store.set_embedding(self._embedder.stamp)
+        report = index_documents(
+            store=self._store,
+            embedder=self._embedder,
+            tokenize=self._tokens.tokenize,
+            namespace=self.namespace,
+            documents=documents,
+            chunk_tokens=settings.chunk_tokens,
+            chunk_overlap=settings.chunk_overlap,
+            progress=self._progress,
+        )
+        self._upkeep.project()
+        return report
+
+    def index_status(self) -> IndexStatus:
+        """Say what the store holds, what the index holds of it, and how large both are."""
+        return self._upkeep.status(self.namespace)
+
+    def export_index(self) -> dict[str, Any]:
+        """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""
+        return self._upkeep.export(self.namespace)
+
+    def doctor(self, *, mend: bool = True) -> DoctorReport:
+        """Check store, index and model data, and mend what can be mended: a faulty index is rebuilt."""
+        return self._upkeep.examine(mend=mend)
+
+    def _freshen(self) -> Freshness:
+        """Mend a faulty index and catch up with a long tail, unless another process is doing it."""
+        return self._upkeep.freshen(lambda: self._searcher.tail_length(self.namespace))

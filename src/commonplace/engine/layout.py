@@ -1,0 +1,7 @@
+"""What lies where in a store's directory."""
+
+from __future__ import annotations
+
+DATABASE = "store.db"
+INDEX = "index"
+LOGS = "logs"

@@ -1,0 +1,93 @@
+"""Open a store with its index, embedder and settings as one engine. It decides what fits together, and does no work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.engine.facade import Engine, Parts
+from commonplace.engine.layout import DATABASE, INDEX
+from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
+from commonplace.index.directory import Index
+from commonplace.models.opening import open_embedder
+from commonplace.models.static import StaticEmbedder
+from commonplace.settings import Settings, load
+from commonplace.settings.locations import project_of
+from commonplace.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from commonplace.models.contract import Embedder
+    from commonplace.types import Embedding, Progress
+
+MAX_NAMESPACE_CHARACTERS = 200
+
+
+def open_engine(
+    path: str | Path | None,
+    namespace: str,
+    embedder: str | Embedder | None,
+    *,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Engine:
+    """Return the engine of a store; see `commonplace.open`."""
+    _check_namespace(namespace)
+    settings = settings or load({"store.path": None if path is None else str(path)})
+    directory = Path(settings.store.path) if path is None else Path(path).expanduser().absolute()
+    _make_directory(directory)
+    store = SqliteStore.open(directory / DATABASE, create=True)
+    try:
+        tokens = StaticEmbedder.load()
+        chosen = _embedder(embedder, settings, store.embedding(), tokens)
+        index = Index(directory / INDEX, store_id=store.id, embedding=chosen.stamp)
+    except BaseException:
+        store.close()
+        raise
+    parts = Parts(
+        directory=directory,
+        project=project_of(directory),
+        namespace=namespace,
+        store=store,
+        index=index,
+        embedder=chosen,
+        tokens=tokens,
+        settings=settings if path is None else replace(settings, store=replace(settings.store, path=str(directory))),
+        progress=progress,
+    )
+    return Engine(parts)
+
+
+def _check_namespace(namespace: str) -> None:
+    if not namespace.strip() or len(namespace) > MAX_NAMESPACE_CHARACTERS or not namespace.isprintable():
+        raise UsageError(
+            f"namespace {namespace!r} is not a printable name of 1 to {MAX_NAMESPACE_CHARACTERS} characters"
+        )
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise StoreError(f"{directory} is a file", remedy="name a directory with --store") from error
+    except OSError as error:
+        raise StoreError(
+            f"{directory} cannot be created: {error.strerror}", remedy="name a writable directory with --store"
+        ) from error
+
+
+def _embedder(
+    asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder
+) -> Embedder:
+    """Return the embedder asked for, or else the one that the store was built with."""
+    if asked is None:
+        is_chosen = "embedder.name" in settings.origins
+        asked = settings.embedder.name if is_chosen or stored is None else stored.name
+    if isinstance(asked, str):
+        asked = tokens if asked == "static" else open_embedder(asked)
+    if stored is not None and asked.stamp != stored:
+        raise EmbedderMismatchError(
+            f"the store was built with embedder {stored}, not {asked.stamp}",
+            remedy=f"open it with embedder {stored.name!r}, or index into a new store",
+        )
+    return asked

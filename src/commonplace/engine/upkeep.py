@@ -1,0 +1,173 @@
+"""Keep a store's index fit: project, catch up, report, examine, mend. It knows no query and no file of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.engine.layout import DATABASE, INDEX
+from commonplace.errors import CommonplaceError, ModelError
+from commonplace.ingest.projection import bring_up_to_date
+from commonplace.models.modeldata import verify_data
+
+if TYPE_CHECKING:
+    from commonplace.index.directory import Index
+    from commonplace.store.contract import Store
+    from commonplace.types import Progress
+
+TAIL_LIMIT = 5_000
+"""A search scores at most so many passages that the index lacks; beyond, it brings the index up to date first."""
+
+WAIT_S = 60.0
+"""How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """What a search should know about the index before it starts."""
+
+    notices: tuple[str, ...] = ()
+    is_degraded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """What the store holds and what the index holds of it.
+
+    Attributes:
+        counts: of the namespace: owners, passages, text_bytes, artifacts, memories, knowledge.
+        change, indexed_change: last number of the change sequence, in the store and in the index.
+        waiting: passages of the namespace that are searched directly because the index lacks them.
+        fault: why the stored index cannot be used, or "".
+        store_bytes, index_bytes: size of the files on disk.
+    """
+
+    store: str
+    store_id: str
+    namespace: str
+    embedder: str
+    counts: dict[str, int]
+    change: int
+    indexed_change: int
+    waiting: int
+    fault: str
+    store_bytes: int
+    index_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong. `mended` tells whether it has been put right."""
+
+    part: str
+    problem: str
+    remedy: str
+    mended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """What an examination found; `checked` names what was looked at."""
+
+    checked: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_healthy(self) -> bool:
+        """True when nothing is wrong, or everything that was has been mended."""
+        return all(finding.mended for finding in self.findings)
+
+
+class Upkeep:
+    """Projects a store into its index and looks after both. Safe for threads."""
+
+    def __init__(self, directory: Path, store: Store, index: Index, progress: Progress | None) -> None:
+        self._directory = directory
+        self._store = store
+        self._index = index
+        self._progress = progress
+
+    def project(self) -> None:
+        """Bring the index up to date, waiting for another process that is at it."""
+        bring_up_to_date(self._store, self._index, timeout_s=WAIT_S, progress=self._progress)
+
+    def freshen(self, tail_length: Callable[[], int]) -> Freshness:
+        """Rebuild an unusable index and catch up with a long tail; tell in one line what was mended.
+
+        A search that must not wait gets its answer from the store directly: only a store too large for that waits.
+        """
+        fault = self._index.reader().fault
+        length = tail_length()
+        if not fault and length <= TAIL_LIMIT:
+            return Freshness()
+        try:
+            report = bring_up_to_date(
+                self._store,
+                self._index,
+                timeout_s=WAIT_S if length > TAIL_LIMIT else 0.0,
+                progress=self._progress,
+            )
+        except CommonplaceError as error:
+            return Freshness((f"the index cannot be written, the store was searched directly: {error}",), True)
+        if report is None or not report.rebuilt or not fault:
+            return Freshness()
+        return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
+
+    def status(self, namespace: str) -> IndexStatus:
+        """Return the state of store and index."""
+        generation = self._index.reader()
+        embedding = self._store.embedding()
+        return IndexStatus(
+            store=str(self._directory),
+            store_id=self._store.id,
+            namespace=namespace,
+            embedder="none yet" if embedding is None else str(embedding),
+            counts=self._store.counts(namespace),
+            change=self._store.change(),
+            indexed_change=generation.change,
+            waiting=len(self._store.tail(namespace, generation.change)),
+            fault=generation.fault,
+            store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
+            index_bytes=size(self._directory / INDEX),
+        )
+
+    def examine(self, *, mend: bool) -> DoctorReport:
+        """Check everything; with `mend`, rebuild an index that is faulty or disagrees with the store."""
+        findings = [Finding("store", problem, "restore a backup") for problem in self._store.check()]
+        try:
+            verify_data()
+        except ModelError as error:
+            findings.append(Finding("model", str(error), "reinstall commonplace"))
+        problems = self._index_problems()
+        if problems:
+            mended = mend and self._rebuild()
+            findings += [Finding("index", problem, "rebuild it from the store", mended) for problem in problems]
+        return DoctorReport(("store", "model", "index"), tuple(findings))
+
+    def export(self, namespace: str) -> dict[str, Any]:
+        """Return the namespace's artifacts; see `Engine.export_index`."""
+        from commonplace.engine.exporting import artifact_index
+
+        return artifact_index(self._store, namespace)
+
+    def _index_problems(self) -> list[str]:
+        generation = self._index.reader()
+        if generation.fault:
+            return [f"the index {generation.fault}"]
+        return [f"the index {problem}" for problem in self._index.verify()]
+
+    def _rebuild(self) -> bool:
+        report = bring_up_to_date(self._store, self._index, rebuild=True, timeout_s=WAIT_S, progress=self._progress)
+        return report is not None and not self._index_problems()
+
+
+def size(path: Path) -> int:
+    """Return the bytes of a file or of all files below a directory; files that vanish meanwhile count nothing."""
+    if path.is_dir():
+        return sum(size(child) for child in path.iterdir())
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,60 @@
+"""Several signals into one ranking: standardise, weigh, add; neighbours lend; scores follow the order.
+
+It knows arrays of candidates, not where they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def standardise(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (values − mean) / standard deviation over the candidates, zeros where all are equal."""
+    if not len(values):
+        return values
+    deviation = float(values.std())
+    if deviation < 1e-9:
+        return np.zeros_like(values)
+    return np.asarray((values - values.mean()) / deviation, dtype=np.float32)
+
+
+def fuse(signals: Mapping[str, NDArray[np.float32]], weights: Mapping[str, float]) -> NDArray[np.float32]:
+    """Return the weighted sum of the standardised signals; a signal without a weight does not count.
+
+    Standardising over the union of the candidates and adding is CombSUM with z-scores (Wu, Crestani & Bi 2006).
+    """
+    length = len(next(iter(signals.values())))
+    total = np.zeros(length, dtype=np.float32)
+    for name, values in signals.items():
+        weight = weights.get(name, 0.0)
+        if weight:
+            total += np.float32(weight) * standardise(values)
+    return total
+
+
+def lend(
+    scores: NDArray[np.float32], numbers: NDArray[np.int64], pairs: Sequence[tuple[int, int]], share: float
+) -> NDArray[np.float32]:
+    """Return what each candidate receives from its neighbours in a conversation: `share` of each one's score.
+
+    Args:
+        scores: float32, shape (n,).
+        numbers: int64, shape (n,), ascending.
+        pairs: (number, neighbour's number); pairs with a number that is no candidate are passed over.
+    """
+    received = np.zeros_like(scores)
+    if not pairs or not len(numbers):
+        return received
+    table = np.asarray(pairs, dtype=np.int64)
+    places = np.minimum(np.searchsorted(numbers, table), len(numbers) - 1)
+    known = (numbers[places] == table).all(axis=1)
+    np.add.at(received, places[known, 0], np.float32(share) * scores[places[known, 1]])
+    return received
+
+
+def never_below_what_follows(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return values in rank order, each raised to the highest one at or after it, so that a threshold cuts a tail."""
+    return np.maximum.accumulate(values[::-1])[::-1]

@@ -1,0 +1,177 @@
+"""One search from request to result: recall, signals, fusion, calibration, cut. It reads and never writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.index.contract import Scope
+from commonplace.ranking.fusion import fuse, lend
+from commonplace.search.cache import AgingCache
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates
+from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARE, WEIGHTS
+from commonplace.search.request import PreparedQuery, Request, prepare
+from commonplace.search.result import SearchResult
+from commonplace.search.selection import Ranking, select
+from commonplace.search.signals import Reader, TokenModel, shorten_tail, weigh_tokens
+from commonplace.search.tail import Tail, TailReader
+from commonplace.types import Stage
+
+if TYPE_CHECKING:
+    from commonplace.index.contract import Scored
+    from commonplace.index.directory import Generation, Index
+    from commonplace.models.contract import Embedder
+    from commonplace.store.contract import Store
+
+QUERY_CACHE_SIZE, QUERY_CACHE_TTL_S = 5_000, 30 * 60
+RANKING_CACHE_SIZE, RANKING_CACHE_TTL_S = 1_000, 5 * 60
+
+
+@dataclass
+class _Clock:
+    """Collects the stages of one search."""
+
+    started: float = field(default_factory=time.perf_counter)
+    stages: list[Stage] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[list[int]]:
+        """Time a block; it appends the number of candidates that it leaves to the list it is given."""
+        counted: list[int] = []
+        begun = time.perf_counter()
+        yield counted
+        self.stages.append(Stage(name, sum(counted), (time.perf_counter() - begun) * 1000))
+
+    @property
+    def total_ms(self) -> int:
+        return round((time.perf_counter() - self.started) * 1000)
+
+
+class Searcher:
+    """Answers requests over one store and its index. Safe for threads."""
+
+    def __init__(self, store: Store, index: Index, embedder: Embedder, tokens: TokenModel) -> None:
+        self._store = store
+        self._index = index
+        self._embedder = embedder
+        self._tokens = tokens
+        self._tails = TailReader(store, embedder.stamp.dimensions)
+        self._queries: AgingCache[PreparedQuery] = AgingCache(QUERY_CACHE_SIZE, QUERY_CACHE_TTL_S)
+        self._rankings: AgingCache[Ranking] = AgingCache(RANKING_CACHE_SIZE, RANKING_CACHE_TTL_S)
+
+    def tail_length(self, namespace: str) -> int:
+        """Return how many passages of a namespace the index does not hold."""
+        return len(self._tails.read(namespace, self._index.reader().change).rows)
+
+    def search(self, request: Request, *, notices: tuple[str, ...] = (), degraded: bool = False) -> SearchResult:
+        """Return the hits of a request; what the caller knows of the index's state is passed on to the result."""
+        clock = _Clock()
+        generation = self._index.reader()
+        tail = self._tails.read(request.namespace, generation.change)
+        key = (request, generation.change, tail.upto)
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            ranking = self._rank(request, generation, tail, clock)
+            self._rankings.put(key, ranking)
+        with clock.stage("hits") as count:
+            hits, trace = select(ranking, request, self._store)
+            count.append(len(hits))
+        return SearchResult(
+            query=request.query,
+            namespace=request.namespace,
+            method=request.method,
+            wanted=request.wanted,
+            hits=hits,
+            stages=tuple(clock.stages),
+            latency_ms=clock.total_ms,
+            degraded=degraded,
+            notices=notices,
+            trace=trace,
+        )
+
+    def _rank(self, request: Request, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
+        with clock.stage("query"):
+            query = self._prepared(request.query)
+            tokens = weigh_tokens(query, generation, tail, self._tokens)
+            scope = self._scope(request)
+            reader = Reader(self._store, self._tails, generation, scope, query, tokens, self._embedder.stamp.dimensions)
+        lexical, dense = None, None
+        if request.method != "semantic":
+            with clock.stage(LEXICAL) as count:
+                lexical = generation.lexical.search(query.terms, scope, request.stage1_limit)
+                count.append(len(lexical.numbers))
+        if request.method != "bm25":
+            with clock.stage(DENSE) as count:
+                dense = generation.dense.search(query.vector, scope, request.stage1_limit)
+                count.append(len(dense.numbers))
+        with clock.stage("signals") as count:
+            unindexed = shorten_tail(tail, scope.owners, query, tokens)
+            recalled = _union(lexical, dense)
+            candidates = reader.candidates(recalled, lexical, unindexed)
+            pairs: list[tuple[int, int]] = []
+            if request.method == "two-stage":
+                pairs, candidates = self._with_neighbours(reader, candidates, recalled, lexical, tail)
+            count.append(len(candidates))
+        with clock.stage("fusion"):
+            return _order(request, query, candidates, pairs)
+
+    def _prepared(self, query: str) -> PreparedQuery:
+        prepared = self._queries.get(query)
+        if prepared is None:
+            prepared = prepare(query, self._tokens.tokenize, self._embedder)
+            self._queries.put(query, prepared)
+        return prepared
+
+    def _scope(self, request: Request) -> Scope:
+        if request.wanted.is_empty:
+            return Scope(request.namespace, request.wanted)
+        owners = self._store.matching_owners(request.namespace, request.wanted)
+        return Scope(request.namespace, request.wanted, np.array(owners, dtype=np.int64))
+
+    def _with_neighbours(
+        self, reader: Reader, candidates: Candidates, recalled: NDArray[np.int64], lexical: Scored | None, tail: Tail
+    ) -> tuple[list[tuple[int, int]], Candidates]:
+        """Return the pairs of conversation neighbours, and the candidates with those neighbours among them."""
+        numbers = candidates.numbers
+        pairs = self._store.neighbours(reader.scope.namespace, numbers.tolist())
+        if not pairs:
+            return [], candidates
+        others = np.setdiff1d(np.array([neighbour for _, neighbour in pairs], dtype=np.int64), numbers)
+        if not len(others):
+            return pairs, candidates
+        in_tail = np.isin(tail.rows.numbers, np.union1d(numbers, others))
+        indexed = np.setdiff1d(np.union1d(recalled, others), tail.rows.numbers)
+        wider = reader.candidates(indexed, lexical, tail.rows.select(in_tail))
+        if reader.scope.owners is not None:
+            wider = wider.select(np.isin(wider.owners, reader.scope.owners))
+        return self._store.neighbours(reader.scope.namespace, wider.numbers.tolist()), wider
+
+
+def _union(lexical: Scored | None, dense: Scored | None) -> NDArray[np.int64]:
+    found = [part.numbers for part in (lexical, dense) if part is not None]
+    return np.unique(np.concatenate(found))
+
+
+def _order(request: Request, query: PreparedQuery, candidates: Candidates, pairs: list[tuple[int, int]]) -> Ranking:
+    if request.method == "bm25":
+        candidates = candidates.select(candidates.lexical > 0)
+        return Ranking(query.terms, candidates, candidates.lexical, {LEXICAL: candidates.lexical}, {})
+    if request.method == "semantic":
+        return Ranking(query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {})
+    lengths = np.maximum(candidates.lengths, 1).astype(np.float32)
+    signals = {
+        LEXICAL: candidates.lexical,
+        DENSE: candidates.dense,
+        LATE: candidates.late / lengths**LENGTH_EXPONENT,
+    }
+    own = fuse(signals, WEIGHTS)
+    received = lend(own, candidates.numbers, pairs, NEIGHBOUR_SHARE)
+    if pairs:
+        signals[NEIGHBOURS] = received
+    return Ranking(query.terms, candidates, own + received, signals, WEIGHTS)

@@ -1,0 +1,96 @@
+"""A search request and its prepared form. It knows how a query is analysed, not how it is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from commonplace.errors import UsageError
+from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, Filter, Method
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.models.contract import Embedder
+
+MAX_LIMIT = 1000
+MAX_STAGE1_LIMIT = 10_000
+MAX_QUERY_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is searched for, checked.
+
+    Attributes:
+        limit: how many hits at most, 1–1000.
+        min_score: 0–1; hits below it are dropped.
+        stage1_limit: how many candidates each of the lexical and the dense recall brings, 1–10,000.
+        per_owner: how many passages of one owner may be hits.
+    """
+
+    query: str
+    namespace: str
+    limit: int
+    method: Method
+    wanted: Filter
+    min_score: float
+    stage1_limit: int
+    per_owner: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.query.strip():
+            raise UsageError("the query is empty", remedy="say in a few words what you look for")
+        if len(self.query) > MAX_QUERY_CHARACTERS:
+            raise UsageError(
+                f"the query has {len(self.query)} characters, the limit is {MAX_QUERY_CHARACTERS}",
+                remedy="shorten it to the passage that matters",
+            )
+        _check_range("limit", self.limit, 1, MAX_LIMIT)
+        _check_range("stage1_limit", self.stage1_limit, 1, MAX_STAGE1_LIMIT)
+        _check_range("min_score", self.min_score, 0.0, 1.0)
+        _check_range("per_owner", self.per_owner, 1, MAX_LIMIT)
+        _check_choice("method", (self.method,), METHODS)
+        _check_choice("kind", self.wanted.kinds, KINDS)
+        _check_choice("type", self.wanted.types, ARTIFACT_TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query as the index reads it.
+
+    Attributes:
+        terms: analysed terms for BM25, each once, in order.
+        token_ids: uint16, shape (q,), each once.
+        vector: float32, shape (d,), unit length or zero.
+    """
+
+    terms: tuple[str, ...]
+    token_ids: NDArray[np.uint16]
+    vector: NDArray[np.float32]
+
+
+def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder) -> PreparedQuery:
+    """Analyse, tokenize and embed a query."""
+    import numpy as np
+
+    from commonplace.models.contract import TokenizedText
+    from commonplace.text.analysis import analyse
+
+    token_ids = tokenize(query)
+    vector = embedder.embed([TokenizedText(query, token_ids)])[0]
+    return PreparedQuery(tuple(dict.fromkeys(analyse(query))), np.unique(token_ids), vector)
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise UsageError(f"{name} is {value}, it must be between {low} and {high}")
+
+
+def _check_choice(name: str, values: Sequence[str], known: Sequence[str]) -> None:
+    for value in values:
+        if value not in known:
+            raise UsageError(f"{name} {value!r} is unknown", remedy=f"use one of {', '.join(known)}")

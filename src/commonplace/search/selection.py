@@ -1,0 +1,163 @@
+"""From a ranking to hits: calibrate, drop what the cut and the owners' shares leave out, fetch the rest.
+
+It knows ranked candidates and the store, not how they were ranked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.ranking.calibration import log_odds, scale
+from commonplace.ranking.fusion import never_below_what_follows, standardise
+from commonplace.search.candidates import DENSE, EXACT, LATE, LEXICAL, Candidates
+from commonplace.search.constants import CALIBRATION
+from commonplace.search.trace import Candidate, Reason, Trace
+from commonplace.types import Hit
+
+if TYPE_CHECKING:
+    from commonplace.search.request import Request
+    from commonplace.store.contract import Store
+    from commonplace.types import Owner, Passage
+
+TRACE_LENGTH = 20
+"""How many rejected candidates a result remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates with the value that orders them.
+
+    Attributes:
+        values: higher is better; float32, shape (n,).
+        signals: what was fused, by name, before standardising.
+        weights: weight of each standardised signal; empty for a single-signal method.
+    """
+
+    terms: tuple[str, ...]
+    candidates: Candidates
+    values: NDArray[np.float32]
+    signals: Mapping[str, NDArray[np.float32]]
+    weights: Mapping[str, float]
+
+
+def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
+    """Return the hits, best first, ties by id, and the trace that explains them."""
+    order = np.lexsort((ranking.candidates.numbers, -ranking.values))
+    scores = _scores(ranking.candidates, order)
+    chosen, rejected = _choose(ranking, order, scores, request)
+    places = [int(order[rank]) for rank in chosen]
+    passages = store.passages(request.namespace, ranking.candidates.numbers[places].tolist())
+    owners = store.owners(request.namespace, np.unique(ranking.candidates.owners[places]).tolist())
+    found: list[tuple[float, str, int, Hit]] = []
+    for rank in chosen:
+        place = int(order[rank])
+        passage = passages.get(int(ranking.candidates.numbers[place]))
+        owner = owners.get(int(ranking.candidates.owners[place]))
+        if passage is not None and owner is not None:
+            hit = _hit(passage, owner, float(scores[rank]), _raw(ranking, place))
+            found.append((-float(ranking.values[place]), hit.id, rank, hit))
+    found.sort(key=lambda item: item[:2])
+    found = found[: request.limit]
+    standardised = {name: standardise(values) for name, values in ranking.signals.items() if name in ranking.weights}
+    kept = {rank for _, _, rank, _ in found}
+    traced = sorted([*((rank, None) for rank in kept), *rejected[:TRACE_LENGTH]])
+    trace = Trace(
+        candidates=tuple(
+            _candidate(ranking, standardised, rank, int(order[rank]), float(scores[rank]), reason)
+            for rank, reason in traced
+        ),
+        weights=ranking.weights,
+        terms=ranking.terms,
+        min_score=request.min_score,
+        numbers={hit.id: int(ranking.candidates.numbers[order[rank]]) for _, _, rank, hit in found},
+    )
+    return tuple(hit for _, _, _, hit in found), trace
+
+
+def _scores(candidates: Candidates, order: NDArray[np.intp]) -> NDArray[np.float32]:
+    odds = log_odds(CALIBRATION, candidates.late[order], candidates.exact[order], candidates.dense[order])
+    return never_below_what_follows(scale(CALIBRATION, odds)) if len(order) else odds
+
+
+def _choose(
+    ranking: Ranking, order: NDArray[np.intp], scores: NDArray[np.float32], request: Request
+) -> tuple[list[int], list[tuple[int, Reason]]]:
+    """Return the ranks (from 0) that may become hits, ties with the last one included, and the rejected ones."""
+    chosen: list[int] = []
+    rejected: list[tuple[int, Reason]] = []
+    taken: Counter[int] = Counter()
+    last = 0.0
+    for rank, place in enumerate(order.tolist()):
+        owner = int(ranking.candidates.owners[place])
+        value = float(ranking.values[place])
+        if scores[rank] < request.min_score:
+            rejected.append((rank, "below the score cut"))
+        elif taken[owner] >= request.per_owner:
+            rejected.append((rank, "same owner as a better hit"))
+        elif len(chosen) >= request.limit and value < last:
+            rejected.append((rank, "beyond the limit"))
+        else:
+            taken[owner] += 1
+            chosen.append(rank)
+            last = value
+        if len(chosen) >= request.limit and len(rejected) >= TRACE_LENGTH and value < last:
+            break
+    return chosen, rejected
+
+
+def _raw(ranking: Ranking, place: int) -> dict[str, float]:
+    candidates = ranking.candidates
+    raw = {
+        LEXICAL: float(candidates.lexical[place]),
+        DENSE: float(candidates.dense[place]),
+        LATE: float(candidates.late[place]),
+        EXACT: float(candidates.exact[place]),
+    }
+    raw.update({name: float(values[place]) for name, values in ranking.signals.items() if name not in raw})
+    return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw
+
+
+def _candidate(
+    ranking: Ranking,
+    standardised: Mapping[str, NDArray[np.float32]],
+    rank: int,
+    place: int,
+    score: float,
+    reason: Reason | None,
+) -> Candidate:
+    return Candidate(
+        number=int(ranking.candidates.numbers[place]),
+        owner_number=int(ranking.candidates.owners[place]),
+        rank=rank + 1,
+        score=score,
+        signals=_raw(ranking, place),
+        standardised={name: float(values[place]) for name, values in standardised.items()},
+        rejected=reason,
+    )
+
+
+def _hit(passage: Passage, owner: Owner, score: float, signals: Mapping[str, float]) -> Hit:
+    return Hit(
+        id=passage.id,
+        owner_id=owner.id,
+        kind=owner.kind,
+        text=passage.chunk.text,
+        score=score,
+        signals=signals,
+        title=owner.title,
+        heading=passage.chunk.heading,
+        path=owner.path,
+        lines=(passage.chunk.start_line, passage.chunk.end_line) if owner.path else None,
+        type=owner.type,
+        phase=owner.phase,
+        tags=owner.tags,
+        references=owner.references,
+        summary=owner.summary,
+        at=owner.at,
+    )

@@ -1,0 +1,134 @@
+"""Raw signals of candidates: lexical, dense, late, exact. It reads one generation and the tail, and ranks nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
+from commonplace.search.candidates import Candidates, TokenRows, concatenate, cosines, token_rows
+
+if TYPE_CHECKING:
+    from commonplace.index.contract import Scope, Scored
+    from commonplace.index.directory import Generation
+    from commonplace.search.request import PreparedQuery
+    from commonplace.search.tail import Tail, TailReader
+    from commonplace.store.contract import Store
+
+MAX_QUERY_TOKENS = 32
+"""Late interaction reads at most so many tokens of a query, the rarest."""
+
+MAX_TAIL_CANDIDATES = 300
+"""A longer tail is cut to its best by dense and late score before its words are analysed."""
+
+LITERAL = 0.999
+"""A similarity from here on is the token itself."""
+
+
+class TokenModel(Protocol):
+    """What a search needs of the static model, besides the embedder that makes the vectors."""
+
+    def tokenize(self, text: str) -> NDArray[np.uint16]:
+        """Return the token ids of a text, uint16, shape (n,)."""
+        ...
+
+    def similarities(self, token_ids: NDArray[np.uint16]) -> NDArray[np.float32]:
+        """Return float32, shape (q, vocabulary), 0–1: how similar each token is to each of the given ones."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWeights:
+    """The query's tokens as late interaction sees them. `similarities`: (q, vocabulary); `idf`: (q,); float32."""
+
+    similarities: NDArray[np.float32]
+    idf: NDArray[np.float32]
+
+    def shares(self, rows: TokenRows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return coverage and literal share of the query for each row, float32, shape (n,), 0–1."""
+        best = best_similarities(self.similarities, rows.token_ids, rows.lengths)
+        literal = (best >= LITERAL).astype(np.float32)
+        return weighted_share(best, self.idf), weighted_share(literal, self.idf)
+
+
+def weigh_tokens(query: PreparedQuery, generation: Generation, tail: Tail, model: TokenModel) -> TokenWeights:
+    """Return the rarest tokens of the query with their IDF over index and tail."""
+    documents, frequencies = generation.dense.token_frequencies(query.token_ids)
+    rows = tail.rows
+    if len(rows) and len(query.token_ids):
+        frequencies = frequencies + _holding(rows, query.token_ids)
+    idf = inverse_document_frequency(documents + len(rows), frequencies)
+    kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
+    return TokenWeights(model.similarities(query.token_ids[kept]), idf[kept])
+
+
+def shorten_tail(
+    tail: Tail, allowed: NDArray[np.int64] | None, query: PreparedQuery, tokens: TokenWeights
+) -> TokenRows:
+    """Return the rows of the tail that are in scope and worth scoring."""
+    rows = tail.rows
+    if allowed is not None:
+        rows = rows.select(np.isin(rows.owners, allowed))
+    if len(rows) <= MAX_TAIL_CANDIDATES:
+        return rows
+    value = tokens.shares(rows)[0] + cosines(rows.vectors, query.vector)
+    keep = np.zeros(len(rows), dtype=np.bool_)
+    keep[np.argsort(-value, kind="stable")[:MAX_TAIL_CANDIDATES]] = True
+    return rows.select(keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads candidates' signals from one state of store, index and tail."""
+
+    store: Store
+    tails: TailReader
+    generation: Generation
+    scope: Scope
+    query: PreparedQuery
+    tokens: TokenWeights
+    dimensions: int
+
+    def candidates(self, recalled: NDArray[np.int64], lexical: Scored | None, tail: TokenRows) -> Candidates:
+        """Return all signals of the recalled passages (those that still exist) and of the tail's rows.
+
+        Args:
+            recalled: numbers of passages in the index, int64, ascending, each once.
+            lexical: scores that the lexical recall already found.
+        """
+        entries = self.store.tokens(self.scope.namespace, recalled.tolist())
+        held = token_rows([entries[number] for number in recalled.tolist() if number in entries], self.dimensions)
+        held = held.select(np.isin(held.numbers, tail.numbers, invert=True))
+        rows = concatenate(held, tail)
+        late, exact = self.tokens.shares(rows)
+        return Candidates(
+            numbers=rows.numbers,
+            owners=rows.owners,
+            lexical=np.concatenate((self._lexical(held, lexical), self._lexical_of_tail(tail))),
+            dense=cosines(rows.vectors, self.query.vector),
+            late=late,
+            exact=exact,
+            lengths=rows.lengths,
+        )
+
+    def _lexical(self, rows: TokenRows, found: Scored | None) -> NDArray[np.float32]:
+        known = {} if found is None else dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
+        missing = [number for number in rows.numbers.tolist() if number not in known]
+        if missing and self.query.terms:
+            known.update(self.generation.lexical.score(self.query.terms, missing, self.scope))
+        return np.array([known.get(number, 0.0) for number in rows.numbers.tolist()], dtype=np.float32)
+
+    def _lexical_of_tail(self, rows: TokenRows) -> NDArray[np.float32]:
+        if not len(rows) or not self.query.terms:
+            return np.zeros(len(rows), dtype=np.float32)
+        statistics = self.generation.lexical.statistics(self.query.terms)
+        return self.tails.lexical(self.scope.namespace, rows.numbers.tolist(), self.query.terms, statistics)
+
+
+def _holding(rows: TokenRows, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:
+    """Return for each token how many rows hold it, int64, shape (q,)."""
+    passage = np.repeat(np.arange(len(rows)), rows.lengths)
+    return np.array([len(np.unique(passage[rows.token_ids == token])) for token in token_ids], dtype=np.int64)

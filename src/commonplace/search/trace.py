@@ -1,0 +1,84 @@
+"""Why a search returned what it returned: the ranked candidates, and the receipt made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal["below the score cut", "same owner as a better hit", "beyond the limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One ranked candidate. `rank` counts from 1; `rejected` is None for a hit."""
+
+    number: int
+    owner_number: int
+    rank: int
+    score: float
+    signals: Mapping[str, float]
+    standardised: Mapping[str, float]
+    rejected: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How a result was made.
+
+    Attributes:
+        candidates: the best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits.
+        weights: weight of each standardised signal in the fusion; empty for a single-signal method.
+        terms: the query as the lexical index reads it.
+        min_score: the cut that applied.
+        numbers: passage number of each hit, by hit id.
+    """
+
+    candidates: tuple[Candidate, ...]
+    weights: Mapping[str, float]
+    terms: tuple[str, ...]
+    min_score: float
+    numbers: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalShare:
+    """One signal of a hit: its raw value, its value standardised over the candidates, and what it added."""
+
+    name: str
+    value: float
+    standardised: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A candidate that did not become a hit."""
+
+    reference: str
+    rank: int
+    score: float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Why a hit was found.
+
+    Attributes:
+        rank: from 1.
+        matched_terms: the terms of the query that the passage holds.
+        missing_terms: those that it does not.
+        rejected: what else was considered, best first.
+    """
+
+    hit_id: str
+    reference: str
+    query: str
+    rank: int
+    score: float
+    min_score: float
+    signals: tuple[SignalShare, ...]
+    matched_terms: tuple[str, ...]
+    missing_terms: tuple[str, ...]
+    rejected: tuple[Rejected, ...]

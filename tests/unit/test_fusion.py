@@ -1,0 +1,62 @@
+"""Fusion, lending between neighbours and the 0–1 scale: exact values worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from commonplace.ranking.calibration import ANCHOR, Calibration, log_odds, scale
+from commonplace.ranking.fusion import fuse, lend, never_below_what_follows, standardise
+
+
+def test_standardised_values_have_mean_0_and_deviation_1() -> None:
+    """The values 1, 2, 3 have mean 2 and standard deviation √(2/3)."""
+    assert standardise(np.array([1, 2, 3], np.float32)) == pytest.approx([-1.224745, 0.0, 1.224745], abs=1e-5)
+
+
+def test_a_signal_that_is_equal_everywhere_says_nothing() -> None:
+    """Division by a zero deviation must not make a signal infinite."""
+    assert standardise(np.array([0.4, 0.4], np.float32)).tolist() == [0.0, 0.0]
+    assert standardise(np.array([], np.float32)).tolist() == []
+
+
+def test_fusion_adds_weighted_standardised_signals_and_passes_over_the_rest() -> None:
+    """Two values standardise to −1 and 1: 2 × (−1, 1) + 0.5 × (1, −1) = (−1.5, 1.5)."""
+    signals = {
+        "a": np.array([0, 10], np.float32),
+        "b": np.array([5, 1], np.float32),
+        "c": np.array([9, 1], np.float32),
+    }
+    assert fuse(signals, {"a": 2.0, "b": 0.5}) == pytest.approx([-1.5, 1.5])
+
+
+def test_neighbours_lend_a_share_of_their_score_and_strangers_nothing() -> None:
+    """Turn 20 receives from 10 and 30; number 99 is no candidate."""
+    received = lend(
+        np.array([1.0, 2.0, 4.0], np.float32), np.array([10, 20, 30]), [(20, 10), (20, 30), (30, 99), (10, 20)], 0.3
+    )
+    assert received == pytest.approx([0.6, 1.5, 0.0])
+
+
+def test_scores_in_rank_order_never_rise_again() -> None:
+    """A threshold on them must cut a tail and not punch holes."""
+    assert never_below_what_follows(np.array([0.5, 0.7, 0.2, 0.3])).tolist() == [0.7, 0.7, 0.3, 0.3]
+
+
+def test_the_anchor_of_a_calibration_falls_on_its_score() -> None:
+    """0.70 is what the thresholds of agent strategies mean."""
+    calibration = Calibration(intercept=-1.0, coverage=2.0, exact=1.0, dense=4.0, anchor=0.5)
+    odds = log_odds(
+        calibration, np.array([0.25], np.float32), np.array([0.0], np.float32), np.array([0.25], np.float32)
+    )
+    assert odds == pytest.approx([0.5])
+    assert scale(calibration, odds) == pytest.approx([ANCHOR])
+
+
+def test_the_scale_is_monotone_and_stays_within_0_and_1() -> None:
+    """Scores are compared across queries, so order and range must hold at the extremes."""
+    calibration = Calibration(0.0, 1.0, 1.0, 1.0, 0.0)
+    scores = scale(calibration, np.array([-80.0, -1.0, 0.0, 1.0, 80.0], np.float32))
+    assert (np.diff(scores) >= 0).all()
+    assert scores[0] >= 0.0
+    assert scores[-1] <= 1.0

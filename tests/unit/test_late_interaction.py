@@ -1,0 +1,44 @@
+"""Late interaction: exact values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
+
+
+def test_idf_of_a_token_in_half_of_the_passages_is_ln_2() -> None:
+    """With N = 10 and n = 5 the formula is ln(1 + 5.5 / 5.5)."""
+    assert inverse_document_frequency(10, np.array([5])) == pytest.approx([math.log(2)], abs=1e-6)
+
+
+def test_idf_is_never_negative_and_survives_a_count_above_the_number_of_passages() -> None:
+    """Deleted passages may still be counted; an IDF must not turn a match into a penalty."""
+    values = inverse_document_frequency(3, np.array([3, 9]))
+    assert values == pytest.approx([math.log(1 + 0.5 / 3.5)] * 2, abs=1e-6)
+
+
+def test_each_query_token_takes_its_best_match_in_each_passage() -> None:
+    """This is the maximum that late interaction sums up."""
+    similarities = np.array([[1.0, 0.5, 0.0, 0.2], [0.0, 0.5, 1.0, 0.6]], dtype=np.float32)
+    tokens = np.array([0, 1, 3, 2], dtype=np.uint16)
+    best = best_similarities(similarities, tokens, np.array([2, 0, 1, 1]))
+    assert best == pytest.approx(np.array([[1.0, 0.5], [0.0, 0.0], [0.2, 0.6], [0.0, 1.0]]))
+
+
+def test_passages_without_tokens_and_queries_without_tokens_are_no_error() -> None:
+    """Empty files and queries of unknown script reach this code."""
+    nothing = best_similarities(np.zeros((0, 4), np.float32), np.array([1], np.uint16), np.array([1]))
+    assert nothing.shape == (1, 0)
+    empty = best_similarities(np.ones((1, 4), np.float32), np.array([], np.uint16), np.array([0, 0]))
+    assert empty.tolist() == [[0.0], [0.0]]
+
+
+def test_the_share_is_weighted_by_rarity_and_zero_without_weights() -> None:
+    """(3 × 1 + 1 × 0.5) / 4 = 0.875."""
+    values = np.array([[1.0, 0.5]], dtype=np.float32)
+    assert weighted_share(values, np.array([3.0, 1.0], np.float32)) == pytest.approx([0.875])
+    assert weighted_share(values, np.zeros(2, np.float32)).tolist() == [0.0]
