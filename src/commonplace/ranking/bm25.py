@@ -1,0 +1,64 @@
+"""Score a text against a query by BM25 over weighted fields; knows terms and counts, no index and no text analysis.
+
+The formula is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
+the always positive inverse document frequency of Lucene and Tantivy. Fields are scored apart and summed with weights.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from math import log
+
+K1 = 1.2
+"""How slowly repeating a term stops to add score."""
+B = 0.75
+"""How much of the field's length is held against a term, 0–1."""
+
+
+def inverse_document_frequency(documents: int, frequency: int) -> float:
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) for a term held by `frequency` of `documents` texts; never negative."""
+    return log(1.0 + (max(documents, frequency) - frequency + 0.5) / (frequency + 0.5))
+
+
+def saturation(count: int, length: int, mean_length: float, *, k1: float = K1, b: float = B) -> float:
+    """Return what `count` occurrences in a field of `length` terms are worth, from 0 up to k1 + 1.
+
+    A mean length of 0 (nothing indexed yet) leaves the length out of account.
+    """
+    relative_length = length / mean_length if mean_length > 0 else 1.0
+    return count * (k1 + 1.0) / (count + k1 * (1.0 - b + b * relative_length))
+
+
+def score(
+    terms: Collection[str],
+    fields: Mapping[str, Sequence[str]],
+    *,
+    weights: Mapping[str, float],
+    documents: int,
+    mean_lengths: Mapping[str, float],
+    frequencies: Mapping[str, Mapping[str, int]],
+) -> float:
+    """Return the BM25 score of one text: 0.0 when it holds none of the terms.
+
+    Args:
+        terms: analysed query terms; repeating one changes nothing.
+        fields: the text's analysed terms by field.
+        weights: by field; fields without a weight do not count.
+        documents: number of texts that the statistics speak of.
+        mean_lengths: mean number of terms by field.
+        frequencies: by field, how many texts hold a term; a term that is absent is held by none.
+    """
+    wanted = dict.fromkeys(terms)
+    total = 0.0
+    for field, weight in weights.items():
+        held = fields.get(field, ())
+        counts = Counter(held)
+        known = frequencies.get(field, {})
+        mean_length = mean_lengths.get(field, 0.0)
+        for term in wanted:
+            count = counts.get(term, 0)
+            if count:
+                rarity = inverse_document_frequency(documents, known.get(term, 0))
+                total += weight * rarity * saturation(count, len(held), mean_length)
+    return total

@@ -1,0 +1,203 @@
+"""Turn text into the terms that the lexical index holds; the same analysis serves index, query and un-indexed tail.
+
+It knows words, identifiers and scripts, but neither an index nor which terms matter.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from threading import Lock
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from commonplace.text.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    import Stemmer
+
+    from commonplace.types import IndexEntry
+
+FIELDS: Mapping[str, float] = MappingProxyType({"title": 2.0, "content": 1.0, "tags": 1.0, "summary": 0.5})
+"""The fields of a passage with the weights of their BM25 scores."""
+
+LONGEST_TERM = 64
+"""Longer words are cut to this many characters, in texts and queries alike."""
+_LONGEST_COMPOUND = 256
+_MOST_HUMPS = 8
+_CACHED_WORDS = 32_768
+
+# Scripts written without spaces between words: Thai, Lao, Burmese, Khmer, Hangul, Kana, Bopomofo, Han.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u3105-\u312f\u3130-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
+)
+# Marks that belong to the letter before them; `re` does not count them as part of a word.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u0900-\u0903\u093a-\u094f"
+    "\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u09d7\u09e2\u09e3\u0a01-\u0a03\u0a3c-\u0a51\u0a70\u0a71"
+    "\u0a81-\u0a83\u0abc-\u0acd\u0ae2\u0ae3\u0b01-\u0b03\u0b3c-\u0b57\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04"
+    "\u0c3c-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf\u0f18\u0f19"
+    "\u0f35\u0f37\u0f39\u0f71-\u0f87\u0f90-\u0fbc\u200c\u200d"
+)
+_LETTERS = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+"
+# A compound is one match, so that `login_service`, `two-stage` and `os.path` keep a term of their own.
+_WORDS = re.compile(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
+# Blanking ASCII punctuation makes more words alike before they are looked up; bytes.translate is the fastest way.
+_BLANKED = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(256))
+_SEPARATORS = re.compile(r"[_.\-]")
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
+_ASCII_HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+
+
+class _Words(dict[str, tuple[str, ...]]):
+    """Terms of a string without spaces, worked out once and kept within bounds."""
+
+    def __init__(self, stop_words: frozenset[str]) -> None:
+        super().__init__()
+        self._stop_words = stop_words
+        self._lock = Lock()
+        self._stemmer: Stemmer.Stemmer | None = None
+
+    def __missing__(self, written: str) -> tuple[str, ...]:
+        terms: list[str] = []
+        with self._lock:
+            if written.isascii() and written.isalpha() and written.islower():
+                terms += self._word_terms(written)
+            else:
+                for word in _WORDS.findall(written):
+                    terms += _bigrams(word) if _UNSPACED_RUN.match(word) else self._terms(word)
+        if len(written) <= LONGEST_TERM:
+            if len(self) >= _CACHED_WORDS:
+                self.clear()
+            self[written] = tuple(terms)
+        return tuple(terms)
+
+    def _terms(self, word: str) -> Iterable[str]:
+        parts = _SEPARATORS.split(word)
+        if len(parts) == 1:
+            return self._word_terms(word)
+        if len(word) > _LONGEST_COMPOUND:
+            return chain.from_iterable(map(self._word_terms, parts))
+        whole = word if all(part.isdigit() for part in parts) else "".join(parts)
+        return [self._stem(_fold(whole)), *chain.from_iterable(map(self._word_terms, parts))]
+
+    def _word_terms(self, word: str) -> list[str]:
+        """Return the term of a word without separators, then those of its humps (`loginService`, `utf8`)."""
+        folded = _fold(word)
+        if folded in self._stop_words:
+            return []
+        terms = [self._stem(folded)] if folded else []
+        if len(word) > LONGEST_TERM or (word.isalpha() and word[1:].islower()) or _PLURAL_ACRONYM.fullmatch(word):
+            return terms
+        humps = _humps(word)
+        if 1 < len(humps) <= _MOST_HUMPS:
+            terms += [self._stem(hump) for hump in map(_fold, humps) if hump and hump not in self._stop_words]
+        return terms
+
+    def _stem(self, word: str) -> str:
+        """Return the Snowball stem; the caller holds the lock, for a stemmer serves one thread at a time."""
+        if self._stemmer is None:
+            import Stemmer
+
+            self._stemmer = Stemmer.Stemmer("english", 0)
+        stem: str = self._stemmer.stemWord(word[:LONGEST_TERM])
+        return stem
+
+
+_words = _Words(STOP_WORDS)
+_all_words = _Words(frozenset())
+
+
+def analyse(text: str) -> list[str]:
+    """Return the terms of a text in order, repeats included.
+
+    Words are normalised (NFKC, case, diacritics), stemmed as English and freed of stop words, unless the text has no
+    other words. Identifiers give their whole and their parts. Scripts without spaces give overlapping pairs of
+    characters, a lone character itself. Any string is accepted; terms hold no whitespace and no lone surrogates.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    written = text.encode("utf-8", "surrogatepass").translate(_BLANKED).decode("utf-8", "surrogatepass").split()
+    terms = list(chain.from_iterable(map(_words.__getitem__, written)))
+    return terms or list(chain.from_iterable(map(_all_words.__getitem__, written)))
+
+
+def fields_of(entry: IndexEntry) -> dict[str, list[str]]:
+    """Return the terms of a passage by field, for every field of `FIELDS`; see `terms_by_field`."""
+    return terms_by_field(
+        title=entry.title,
+        heading=entry.heading,
+        path=entry.path,
+        text=entry.text,
+        tags=entry.tags,
+        summary=entry.summary,
+    )
+
+
+def terms_by_field(
+    *, title: str, heading: str, path: str, text: str, tags: Iterable[str], summary: str
+) -> dict[str, list[str]]:
+    """Return the terms under which a passage can be found, by field.
+
+    The title field holds the distinct words of title, heading and path, so that a file named after its title does not
+    count twice. A summary that the text itself contains is left out. Besides the pairs that `analyse` gives, each
+    character of a script without spaces is a term here, so that a query of one character finds it.
+    """
+    named = dict.fromkeys(chain(_indexed(title), _indexed(heading), _indexed(path)))
+    return {
+        "title": list(named),
+        "content": _indexed(text),
+        "tags": _indexed(" ".join(tags)),
+        "summary": _indexed(summary) if summary and summary not in text else [],
+    }
+
+
+def clear_cache() -> None:
+    """Give back the memory of the words seen so far (at most a few megabytes)."""
+    _words.clear()
+    _all_words.clear()
+
+
+def _indexed(text: str) -> list[str]:
+    terms = analyse(text)
+    if not text.isascii():
+        for run in _UNSPACED_RUN.findall(unicodedata.normalize("NFKC", text)):
+            if len(run) > 1:
+                terms.extend(run)
+    return terms
+
+
+def _bigrams(run: str) -> tuple[str, ...]:
+    if len(run) == 1:
+        return (run,)
+    return tuple(map("".join, zip(run, run[1:], strict=False)))
+
+
+def _fold(word: str) -> str:
+    """Return the word without case and without the diacritics of Latin, Greek and Cyrillic letters."""
+    if word.isascii():
+        return word.lower()
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", decomposed)).casefold()
+
+
+def _humps(word: str) -> list[str]:
+    """Split at changes of case and between letters and digits: `HTTPServer2` gives HTTP, Server, 2."""
+    if word.isascii():
+        return _ASCII_HUMPS.findall(word)
+    humps: list[str] = []
+    start = 0
+    for at in range(1, len(word)):
+        before, here = word[at - 1], word[at]
+        rises = here.isupper() and (before.islower() or word[at + 1 : at + 2].islower() and before.isupper())
+        if rises or before.isdigit() != here.isdigit():
+            humps.append(word[start:at])
+            start = at
+    return [*humps, word[start:]]
