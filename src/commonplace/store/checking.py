@@ -1,0 +1,124 @@
+"""What can be wrong with the data of a SQLite store, told in sentences. It mends nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from commonplace.store.rows import pack_text, unpack_texts
+
+_MOST_PROBLEMS = 20
+
+# One query per claim: it counts the rows for which the claim fails.
+_CLAIMS = (
+    (
+        "passages without vectors",
+        "SELECT count(*) FROM passages WHERE number NOT IN (SELECT number FROM passage_vectors)",
+    ),
+    (
+        "vectors without a passage",
+        "SELECT count(*) FROM passage_vectors WHERE number NOT IN (SELECT number FROM passages)",
+    ),
+    (
+        "passages that name another owner or namespace than their vectors do",
+        """
+        SELECT count(*) FROM passages p JOIN passage_vectors v ON v.number = p.number
+        WHERE p.owner != v.owner OR p.namespace != v.namespace
+        """,
+    ),
+    (
+        "passages in another namespace than their owner",
+        "SELECT count(*) FROM passages p JOIN owners o ON o.number = p.owner WHERE p.namespace != o.namespace",
+    ),
+    (
+        "vectors of another length than the embedder's",
+        """
+        SELECT count(*) FROM passage_vectors
+        WHERE length(vector) != (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'dimensions')
+        """,
+    ),
+    ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),
+    (
+        "owners stamped with a change that was never made",
+        "SELECT count(*) FROM owners WHERE change NOT IN (SELECT number FROM changes)",
+    ),
+    (
+        "deletions stamped with a change that was never made",
+        "SELECT count(*) FROM deletions WHERE change NOT IN (SELECT number FROM changes)",
+    ),
+    (
+        "passages that are recorded as deleted",
+        "SELECT count(*) FROM passages WHERE number IN (SELECT number FROM deletions)",
+    ),
+    (
+        "passage numbers above the last one given",
+        "SELECT count(*) FROM passages WHERE number >= (SELECT max(next_passage) FROM changes)",
+    ),
+    (
+        "owner numbers above the last one given",
+        "SELECT count(*) FROM owners WHERE number >= (SELECT max(next_owner) FROM changes)",
+    ),
+    (
+        "changes out of order",
+        """
+        SELECT count(*) FROM changes c LEFT JOIN changes b ON b.number = c.number - 1
+        WHERE c.number > 0 AND (b.number IS NULL OR b.next_passage > c.next_passage OR b.next_owner > c.next_owner)
+        """,
+    ),
+    (
+        "counts that do not fit the rows",
+        """
+        WITH owned AS (
+            SELECT namespace, kind, count(*) AS owners FROM owners GROUP BY 1, 2
+        ),
+        written AS (
+            SELECT o.namespace, o.kind, count(*) AS passages,
+                sum(length(CAST(p.text AS BLOB)) - (typeof(p.text) = 'blob')) AS text_bytes
+            FROM passages p JOIN owners o ON o.number = p.owner GROUP BY 1, 2
+        )
+        SELECT (
+            SELECT count(*) FROM counts c
+                LEFT JOIN owned o ON o.namespace = c.namespace AND o.kind = c.kind
+                LEFT JOIN written w ON w.namespace = c.namespace AND w.kind = c.kind
+            WHERE c.owners != coalesce(o.owners, 0) OR c.passages != coalesce(w.passages, 0)
+                OR c.text_bytes != coalesce(w.text_bytes, 0)
+        ) + (
+            SELECT count(*) FROM owned o LEFT JOIN counts c ON c.namespace = o.namespace AND c.kind = o.kind
+            WHERE c.kind IS NULL
+        )
+        """,
+    ),
+)
+
+
+def problems(db: sqlite3.Connection) -> list[str]:
+    """Return one sentence for each thing that is wrong; where the file itself is damaged, nothing more is asked."""
+    try:
+        broken = [text for (text,) in db.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})") if text != "ok"]
+        if broken:
+            return [f"The database is damaged: {text}." for text in broken]
+        return _loose_ends(db)
+    except sqlite3.DatabaseError as error:
+        return [f"The database is damaged: {error}."]
+
+
+def _loose_ends(db: sqlite3.Connection) -> list[str]:
+    found = [
+        f"Table {table} names a row of {parent} that is not there."
+        for table, parent in sorted({(table, parent) for table, _, parent, _ in db.execute("PRAGMA foreign_key_check")})
+    ]
+    for claim, sql in _CLAIMS:
+        count = db.execute(sql).fetchone()[0]
+        if count:
+            found.append(f"There are {claim}: {count}.")
+    return found + _tag_problems(db)
+
+
+def _tag_problems(db: sqlite3.Connection) -> list[str]:
+    listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
+    owned = {
+        (space, pack_text(tag), number)
+        for number, space, tags in db.execute("SELECT number, namespace, tags FROM owners WHERE tags != ''")
+        for tag in unpack_texts(tags)
+    }
+    wrong = len(listed ^ owned)
+    return [f"There are tags that do not fit their owners: {wrong}."] if wrong else []

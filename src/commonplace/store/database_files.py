@@ -1,0 +1,149 @@
+"""Database files as a whole: made, brought up to date, copied. It knows no owner and no passage."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from commonplace.errors import StoreError
+from commonplace.locks import FileLock
+from commonplace.store.connections import connect, driver_errors, lock_path, prepare_writer
+from commonplace.store.migrations import NEWEST, migrate, refuse_newer, version_of
+
+_PAGE_BYTES = 8192
+
+Fill = Callable[[sqlite3.Connection], None]
+"""Writes rows into a new database before it gets its name."""
+
+
+def make(path: Path, timeout_s: float) -> None:
+    """Make an empty store at `path`, unless another process makes one first.
+
+    The database gets its name only when it is complete, so that a crash leaves none that is half made.
+
+    Raises:
+        StoreBusyError: another process held the lock for longer than `timeout_s`.
+        StoreError: the directory cannot be made or written.
+    """
+    with _file_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock_path(path)).hold(timeout_s):
+        if not path.exists():
+            # The log of a database that someone removed would be replayed into the new one.
+            _remove_logs(path)
+            build(path, str(uuid4()))
+
+
+def build(path: Path, store_id: str, fill: Fill | None = None) -> None:
+    """Write a complete new database and give it its name in one step.
+
+    Raises:
+        StoreError: the directory cannot be written.
+    """
+    new = _beside(path)
+    try:
+        with driver_errors(path):
+            _build(new, store_id, fill)
+        with _file_errors(path):
+            _publish(new, path)
+    finally:
+        _remove(new)
+
+
+def upgrade(path: Path, timeout_s: float) -> None:
+    """Bring a database to the newest schema.
+
+    Raises:
+        StoreVersionError: it has a newer one already.
+        StoreDamagedError: it is no store.
+        StoreBusyError: another process held the lock for longer than `timeout_s`.
+    """
+    with driver_errors(path), closing(connect(path, timeout_s)) as db:
+        refuse_newer(db, path)
+        if version_of(db, path) < NEWEST:
+            with FileLock(lock_path(path)).hold(timeout_s):
+                prepare_writer(db)
+                refuse_newer(db, path)
+                migrate(db, version_of(db, path))
+
+
+def copy(source: sqlite3.Connection, target: Path) -> None:
+    """Copy the state that a connection sees to a new file, durably.
+
+    Raises:
+        StoreError: the target exists or cannot be written.
+    """
+    refuse_existing(target)
+    new = _beside(target)
+    try:
+        with driver_errors(target), closing(connect(new, 0, create=True)) as db:
+            source.backup(db)
+        with _file_errors(target):
+            _publish(new, target)
+    finally:
+        _remove(new)
+
+
+def refuse_existing(target: Path) -> None:
+    """Refuse to write over something.
+
+    Raises:
+        StoreError: the target exists.
+    """
+    if target.exists():
+        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
+
+
+def _build(path: Path, store_id: str, fill: Fill | None) -> None:
+    with closing(connect(path, 0, create=True)) as db:
+        db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+        prepare_writer(db)
+        migrate(db, 0)
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
+        if fill:
+            fill(db)
+        db.execute("COMMIT")
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{uuid4().hex}.new")
+
+
+def _publish(new: Path, path: Path) -> None:
+    _sync(new)
+    new.rename(path)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        _remove_logs(path)
+
+
+def _remove_logs(path: Path) -> None:
+    for suffix in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", remedy="make its directory writable, or name another place"
+        ) from error

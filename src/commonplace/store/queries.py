@@ -1,0 +1,128 @@
+"""The reading SQL of the SQLite store, spelled out. The orders of columns are those that `rows` unpacks."""
+
+OWNERS = """
+    SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
+        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns
+    FROM json_each(:numbers) j
+        CROSS JOIN owners o ON o.number = j.value
+        LEFT JOIN file_stamps s ON s.owner = o.number
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
+ARTIFACTS = """
+    SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
+        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns
+    FROM owners o
+        LEFT JOIN file_stamps s ON s.owner = o.number
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND o.kind = 'artifact' AND o.path != ''
+"""
+
+PASSAGES = """
+    SELECT p.number, p.id, p.owner, p.ordinal, p.text, p.start_line, p.end_line, p.heading
+    FROM json_each(:numbers) j
+        CROSS JOIN passages p ON p.number = j.value
+    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
+TOKENS = """
+    SELECT v.number, v.owner, v.token_ids, v.vector
+    FROM json_each(:numbers) j
+        CROSS JOIN passage_vectors v ON v.number = j.value
+    WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
+TAIL = """
+    SELECT v.number, v.owner, v.token_ids, v.vector
+    FROM passage_vectors v
+    WHERE v.number >= coalesce(
+            (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
+        )
+        AND v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+    ORDER BY v.number
+"""
+
+ENTRIES = """
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, v.vector
+    FROM json_each(:numbers) j
+        CROSS JOIN passages p ON p.number = j.value
+        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    WHERE n.name = :namespace
+"""
+
+ENTRIES_BETWEEN = """
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, v.vector
+    FROM passages p
+        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    WHERE p.number >= :first AND p.number < :end
+    ORDER BY p.number
+    LIMIT :limit
+"""
+
+NUMBERS_OF_CHANGES = """
+    SELECT
+        coalesce((SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1),
+        coalesce((SELECT next_passage FROM changes WHERE number <= :upto ORDER BY number DESC LIMIT 1), 1)
+"""
+"""First passage number of the changes (change, upto] and the one after their last: numbers ascend with changes."""
+
+DELETED = "SELECT number FROM deletions WHERE change > :change AND change <= :upto ORDER BY number"
+
+NEIGHBOURS = """
+    WITH asked AS (
+        SELECT p.number, o.namespace, o.session, o.position
+        FROM json_each(:numbers) j
+            CROSS JOIN passages p ON p.number = j.value
+            CROSS JOIN owners o ON o.number = p.owner
+        WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND o.session != ''
+    ),
+    beside AS (
+        SELECT a.number, a.namespace, a.session, (
+            SELECT max(b.position) FROM owners b
+            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.position < a.position
+        ) AS position
+        FROM asked a
+        UNION
+        SELECT a.number, a.namespace, a.session, (
+            SELECT min(b.position) FROM owners b
+            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.position > a.position
+        ) AS position
+        FROM asked a
+    )
+    SELECT DISTINCT a.number, p.number
+    FROM beside a
+        CROSS JOIN owners o
+            ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.position = a.position
+        CROSS JOIN passages p ON p.owner = o.number
+    ORDER BY 1, 2
+"""
+
+MATCHING = """
+    SELECT o.number, o.path
+    FROM owners o
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND (:kinds IS NULL OR hex(CAST(o.kind AS BLOB)) IN (SELECT value FROM json_each(:kinds)))
+        AND (:types IS NULL OR hex(CAST(o.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
+        AND (:phases IS NULL OR o.phase = '' OR hex(CAST(o.phase AS BLOB)) IN (SELECT value FROM json_each(:phases)))
+"""
+"""The wanted values come as JSON lists of hexadecimal digits: JSON in SQLite ends a string at a NUL."""
+
+TAGGED = """
+    SELECT owner FROM owner_tags
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND tag = :tag
+"""
+
+COUNTS = """
+    SELECT coalesce(sum(owners), 0), coalesce(sum(passages), 0), coalesce(sum(text_bytes), 0),
+        coalesce(sum(owners) FILTER (WHERE kind = 'artifact'), 0),
+        coalesce(sum(owners) FILTER (WHERE kind = 'memory'), 0),
+        coalesce(sum(owners) FILTER (WHERE kind = 'knowledge'), 0)
+    FROM counts
+    WHERE :namespace IS NULL OR namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""

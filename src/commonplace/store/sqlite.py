@@ -1,0 +1,235 @@
+"""The store in one SQLite file: WAL, durable commits, any number of processes. It knows no index and no embedder."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from commonplace.errors import StoreMissingError
+from commonplace.store import queries, rows
+from commonplace.store.batches import refuse_reembedding, settle
+from commonplace.store.checking import problems
+from commonplace.store.connections import Connections
+from commonplace.store.database_files import copy, make, upgrade
+from commonplace.store.filtering import matching_owners
+from commonplace.store.rows import pack_text, unpack
+from commonplace.store.sqlite_writing import (
+    Change,
+    create_namespace,
+    current_change,
+    namespace_number,
+    numbers_json,
+    restamp,
+)
+from commonplace.types import (
+    Embedding,
+    FileStamp,
+    Filter,
+    IndexEntry,
+    Owner,
+    OwnerWrite,
+    Passage,
+    TokenEntry,
+)
+
+_ENTRIES_A_READ = 500
+
+
+class SqliteStore:
+    """A `Store` in a SQLite database. Use `open` or `create`; close it when done."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        with connections.reading() as db:
+            self._id = str(db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0])
+
+    @classmethod
+    def create(cls, path: Path, *, timeout_s: float = 10.0) -> SqliteStore:
+        """Create a store, or open the one that is already there."""
+        return cls.open(path, create=True, timeout_s=timeout_s)
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool, timeout_s: float = 10.0) -> SqliteStore:
+        """Open a store and bring its schema up to date.
+
+        Args:
+            path: the database file; its directory is made too when `create` is true.
+            create: make the store if there is none; several processes may do so at once.
+            timeout_s: how long any read or write may wait for other processes.
+
+        Raises:
+            StoreMissingError: there is no file, and `create` is false.
+            StoreVersionError: a newer Commonplace wrote it.
+            StoreDamagedError: the file is no store, or cannot be read.
+            StoreBusyError: another process held it for longer than `timeout_s`.
+            StoreError: the file or its directory cannot be read or written.
+        """
+        if not path.exists():
+            if not create:
+                raise StoreMissingError(
+                    f"there is no store at {path}",
+                    remedy="create one with `commonplace init`, or name one with `--store`",
+                )
+            make(path, timeout_s)
+        upgrade(path, timeout_s)
+        connections = Connections(path, timeout_s)
+        try:
+            return cls(connections)
+        except BaseException:
+            connections.close()
+            raise
+
+    @property
+    def id(self) -> str:
+        """UUID given at creation; a backup keeps it."""
+        return self._id
+
+    def change(self) -> int:
+        """Return the last number of the change sequence, 0 for a fresh store."""
+        with self._connections.reading() as db:
+            return current_change(db)
+
+    def close(self) -> None:
+        """Release every connection; calling twice is harmless."""
+        self._connections.close()
+
+    def embedding(self) -> Embedding | None:
+        """Return the stamp of the vectors in this store, None before the first was set."""
+        with self._connections.reading() as db:
+            return _embedding(db)
+
+    def set_embedding(self, embedding: Embedding) -> None:
+        """Record which embedder makes this store's vectors; refuse another one than made the stored ones."""
+        with self._connections.writing() as db:
+            passages = db.execute("SELECT coalesce(sum(passages), 0) FROM counts").fetchone()[0]
+            refuse_reembedding(_embedding(db), embedding, passages)
+            db.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                [
+                    ("embedder", pack_text(embedding.name)),
+                    ("embedder_version", pack_text(embedding.version)),
+                    ("dimensions", str(embedding.dimensions)),
+                ],
+            )
+
+    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
+        """Write owners with their passages in one transaction and return its change number."""
+        with self._connections.writing() as db:
+            settled = settle(writes, _embedding(db))
+            if not settled:
+                return current_change(db)
+            change = Change.begin(db, create_namespace(db, namespace))
+            for write in settled:
+                change.put(write)
+            return change.finish()
+
+    def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
+        """Set root and file stamp of artifacts, by (path, root, stamp); no number is taken."""
+        with self._connections.writing() as db:
+            space = namespace_number(db, namespace)
+            if space is not None:
+                restamp(db, space, stamps)
+
+    def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
+        """Delete owners and their passages in one transaction; unknown numbers are passed over."""
+        with self._connections.writing() as db:
+            space = namespace_number(db, namespace)
+            if space is None:
+                return current_change(db)
+            change = Change.begin(db, space)
+            removed = [change.remove(number) for number in dict.fromkeys(map(int, owner_numbers))]
+            return change.finish() if any(removed) else current_change(db)
+
+    def namespaces(self) -> list[str]:
+        """Return the names, sorted."""
+        with self._connections.reading() as db:
+            return sorted(unpack(name) for (name,) in db.execute("SELECT name FROM namespaces"))
+
+    def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
+        """Return (owner number, owner) of every artifact that came from a file, by path."""
+        with self._connections.reading() as db:
+            found = db.execute(queries.ARTIFACTS, {"namespace": pack_text(namespace)}).fetchall()
+        return sorted(((row[0], rows.unpack_owner(row[1:])) for row in found), key=lambda item: item[1].path)
+
+    def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
+        """Return the owners that exist in this namespace, by number; others are absent."""
+        return {
+            row[0]: rows.unpack_owner(row[1:]) for row in self._of_numbers(queries.OWNERS, namespace, owner_numbers)
+        }
+
+    def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
+        """Return the passages that exist in this namespace, by number; others are absent."""
+        return {row[0]: rows.unpack_passage(row) for row in self._of_numbers(queries.PASSAGES, namespace, numbers)}
+
+    def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
+        """Return token ids and vectors of the passages that exist in this namespace, by number."""
+        return {row[0]: TokenEntry(*row) for row in self._of_numbers(queries.TOKENS, namespace, numbers)}
+
+    def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, IndexEntry]:
+        """Return what the index needs of the passages that exist in this namespace, by number."""
+        return {row[0]: rows.unpack_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
+
+    def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (number, neighbour's number) for passages whose owners stand next to each other in a session."""
+        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers)
+
+    def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
+        """Return the numbers of the owners that pass the filter, ascending."""
+        with self._connections.reading() as db:
+            return matching_owners(db, namespace, wanted)
+
+    def counts(self, namespace: str | None = None) -> dict[str, int]:
+        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; None counts everything."""
+        with self._connections.reading() as db:
+            name = None if namespace is None else pack_text(namespace)
+            row = db.execute(queries.COUNTS, {"namespace": name}).fetchone()
+        return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
+
+    def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
+        """Yield the passages written in change numbers (change, upto], by number, some hundreds from one state."""
+        with self._connections.reading() as db:
+            bounds = {"change": change, "upto": upto}
+            first, end = db.execute(queries.NUMBERS_OF_CHANGES, bounds).fetchone()
+        return self._entries_between(first, end)
+
+    def _entries_between(self, first: int, end: int) -> Iterator[IndexEntry]:
+        while first < end:
+            with self._connections.reading() as db:
+                bounds = {"first": first, "end": end, "limit": _ENTRIES_A_READ}
+                found = db.execute(queries.ENTRIES_BETWEEN, bounds).fetchall()
+            yield from map(rows.unpack_entry, found)
+            first = found[-1][0] + 1 if len(found) == _ENTRIES_A_READ else end
+
+    def tail(self, namespace: str, change: int) -> list[TokenEntry]:
+        """Return the passages of a namespace written after `change`, by number ascending."""
+        with self._connections.reading() as db:
+            found = db.execute(queries.TAIL, {"namespace": pack_text(namespace), "change": change}).fetchall()
+        return [TokenEntry(*row) for row in found]
+
+    def deleted_since(self, change: int, upto: int) -> list[int]:
+        """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
+        with self._connections.reading() as db:
+            return [number for (number,) in db.execute(queries.DELETED, {"change": change, "upto": upto})]
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the stored data, one sentence each; empty when all is well."""
+        with self._connections.reading() as db:
+            return problems(db)
+
+    def backup(self, target: Path) -> None:
+        """Write a complete copy to a new file while others read and write."""
+        with self._connections.reading() as db:
+            copy(db, target)
+
+    def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[rows.Row]:
+        with self._connections.reading() as db:
+            values = {"namespace": pack_text(namespace), "numbers": numbers_json(numbers)}
+            return db.execute(sql, values).fetchall()
+
+
+def _embedding(db: sqlite3.Connection) -> Embedding | None:
+    values = dict(db.execute("SELECT key, value FROM meta"))
+    if "embedder" not in values:
+        return None
+    return Embedding(unpack(values["embedder"]), unpack(values["embedder_version"]), int(values["dimensions"]))

@@ -1,0 +1,219 @@
+"""The writes of the SQLite store, inside a transaction that the caller holds. It knows tables, no connections."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from commonplace.store.rows import (
+    Row,
+    pack_hash,
+    pack_id,
+    pack_owner,
+    pack_text,
+    text_bytes,
+    unpack_texts,
+)
+from commonplace.types import FileStamp, NewPassage, Owner, OwnerWrite
+
+
+def current_change(db: sqlite3.Connection) -> int:
+    """Return the last number of the change sequence."""
+    return int(db.execute("SELECT max(number) FROM changes").fetchone()[0])
+
+
+def namespace_number(db: sqlite3.Connection, namespace: str) -> int | None:
+    """Return the number of a namespace, None when there is none of that name."""
+    row = db.execute("SELECT number FROM namespaces WHERE name = ?", (pack_text(namespace),)).fetchone()
+    return row and int(row[0])
+
+
+def create_namespace(db: sqlite3.Connection, namespace: str) -> int:
+    """Return the number of a namespace, new or old."""
+    db.execute("INSERT OR IGNORE INTO namespaces (name) VALUES (?)", (pack_text(namespace),))
+    number = namespace_number(db, namespace)
+    assert number is not None
+    return number
+
+
+@dataclass(slots=True)
+class _Tally:
+    owners: int = 0
+    passages: int = 0
+    text_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Change:
+    """One change under way: it hands out numbers, collects rows, and `finish` writes what was collected."""
+
+    db: sqlite3.Connection
+    space: int
+    number: int
+    next_owner: int
+    next_passage: int
+    _tallies: defaultdict[str, _Tally] = field(default_factory=lambda: defaultdict(_Tally))
+    _passages: list[Row] = field(default_factory=list)
+    _vectors: list[Row] = field(default_factory=list)
+    _tags: list[Row] = field(default_factory=list)
+    _stamps: list[Row] = field(default_factory=list)
+    _deleted: list[int] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, db: sqlite3.Connection, space: int) -> Change:
+        """Start the next change of the sequence, in the namespace with number `space`."""
+        sql = "SELECT number + 1, next_owner, next_passage FROM changes ORDER BY number DESC LIMIT 1"
+        return cls(db, space, *db.execute(sql).fetchone())
+
+    def put(self, write: OwnerWrite) -> None:
+        """Write one owner in the place of those with the same id or path."""
+        owner = write.owner
+        number, other = self._find(owner)
+        if other is not None and other != number:
+            if number is None:
+                number = other
+            else:
+                self.remove(other)
+        if number is None:
+            number = self.next_owner
+            self.next_owner += 1
+            self._insert_owner(number, owner)
+        else:
+            self._clear(number)
+            self._update_owner(number, owner)
+        self._tallies[owner.kind].owners += 1
+        self._tags += [(self.space, pack_text(tag), number) for tag in set(owner.tags)]
+        if owner.stamp:
+            self._stamps.append((number, pack_hash(owner.stamp.sha256), owner.stamp.size, owner.stamp.mtime_ns))
+        for ordinal, passage in enumerate(write.passages):
+            self._add_passage(number, owner.kind, ordinal, passage)
+
+    def remove(self, number: int) -> bool:
+        """Delete one owner with all it has; return whether this namespace had it."""
+        if not 0 < number < self.next_owner or not self._clear(number):
+            return False
+        self.db.execute("DELETE FROM owners WHERE number = ?", (number,))
+        return True
+
+    def finish(self) -> int:
+        """Write what was collected and the record of the change; return its number."""
+        db = self.db
+        db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._passages)
+        db.executemany("INSERT INTO passage_vectors VALUES (?, ?, ?, ?, ?)", self._vectors)
+        db.executemany("INSERT INTO owner_tags VALUES (?, ?, ?)", self._tags)
+        db.executemany("INSERT INTO file_stamps VALUES (?, ?, ?, ?)", self._stamps)
+        db.executemany("INSERT INTO deletions VALUES (?, ?)", [(self.number, number) for number in self._deleted])
+        db.executemany(
+            """
+            INSERT INTO counts VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (namespace, kind) DO UPDATE
+            SET owners = owners + ?3, passages = passages + ?4, text_bytes = text_bytes + ?5
+            """,
+            [(self.space, kind, t.owners, t.passages, t.text_bytes) for kind, t in self._tallies.items()],
+        )
+        db.execute("INSERT INTO changes VALUES (?, ?, ?)", (self.number, self.next_owner, self.next_passage))
+        return self.number
+
+    def _find(self, owner: Owner) -> tuple[int | None, int | None]:
+        by_id = self.db.execute(
+            "SELECT number FROM owners WHERE namespace = ? AND kind = ? AND id = ?",
+            (self.space, owner.kind, pack_id(owner.id)),
+        ).fetchone()
+        by_path = (
+            owner.path
+            and self.db.execute(
+                "SELECT number FROM owners WHERE namespace = ? AND kind = ? AND path = ? AND path != ''",
+                (self.space, owner.kind, pack_text(owner.path)),
+            ).fetchone()
+        )
+        return by_id[0] if by_id else None, by_path[0] if by_path else None
+
+    def _clear(self, number: int) -> bool:
+        """Delete what hangs on an owner, but not its own row; return whether this namespace has the owner."""
+        row = self.db.execute(
+            "SELECT kind, tags FROM owners WHERE number = ? AND namespace = ?", (number, self.space)
+        ).fetchone()
+        if row is None:
+            return False
+        tally = self._tallies[row[0]]
+        tally.owners -= 1
+        passages = self.db.execute(
+            "SELECT number, length(CAST(text AS BLOB)) - (typeof(text) = 'blob') FROM passages WHERE owner = ?",
+            (number,),
+        ).fetchall()
+        tally.passages -= len(passages)
+        tally.text_bytes -= sum(length for _, length in passages)
+        self._deleted += [passage for passage, _ in passages]
+        gone = [(passage,) for passage, _ in passages]
+        self.db.executemany("DELETE FROM passage_vectors WHERE number = ?", gone)
+        self.db.executemany("DELETE FROM passages WHERE number = ?", gone)
+        self.db.execute("DELETE FROM file_stamps WHERE owner = ?", (number,))
+        self.db.executemany(
+            "DELETE FROM owner_tags WHERE namespace = ? AND tag = ? AND owner = ?",
+            [(self.space, pack_text(tag), number) for tag in set(unpack_texts(row[1]))],
+        )
+        return True
+
+    def _insert_owner(self, number: int, owner: Owner) -> None:
+        self.db.execute(
+            """
+            INSERT INTO owners (number, namespace, kind, change, id, type, phase, path, root, session, position, at,
+                                title, tags, "references", summary)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            (number, self.space, owner.kind, self.number, *pack_owner(owner)),
+        )
+
+    def _update_owner(self, number: int, owner: Owner) -> None:
+        self.db.execute(
+            """
+            UPDATE owners SET id = ?, type = ?, phase = ?, path = ?, root = ?, session = ?, position = ?, at = ?,
+                              title = ?, tags = ?, "references" = ?, summary = ?, change = ?
+            WHERE number = ?
+            """,
+            (*pack_owner(owner), self.number, number),
+        )
+
+    def _add_passage(self, owner: int, kind: str, ordinal: int, passage: NewPassage) -> None:
+        chunk, number = passage.chunk, self.next_passage
+        self.next_passage += 1
+        tally = self._tallies[kind]
+        tally.passages += 1
+        tally.text_bytes += text_bytes(chunk.text)
+        self._passages.append(
+            (
+                number,
+                self.space,
+                owner,
+                ordinal,
+                pack_id(passage.id),
+                chunk.start_line,
+                chunk.end_line,
+                pack_text(chunk.heading),
+                pack_text(chunk.text),
+            )
+        )
+        self._vectors.append((number, self.space, owner, passage.token_ids, passage.vector))
+
+
+def restamp(db: sqlite3.Connection, space: int, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
+    """Set root and stamp of the artifacts with the given paths; paths that are not there are passed over."""
+    for path, root, stamp in stamps:
+        found = db.execute(
+            "SELECT number FROM owners WHERE namespace = ? AND kind = 'artifact' AND path = ? AND path != ''",
+            (space, pack_text(path)),
+        ).fetchone()
+        if found:
+            db.execute("UPDATE owners SET root = ? WHERE number = ?", (pack_text(root), found[0]))
+            db.execute(
+                "INSERT OR REPLACE INTO file_stamps VALUES (?, ?, ?, ?)",
+                (found[0], pack_hash(stamp.sha256), stamp.size, stamp.mtime_ns),
+            )
+
+
+def numbers_json(numbers: Iterable[int]) -> str:
+    """Return numbers as the JSON that `json_each` takes: one parameter, however many numbers."""
+    return json.dumps([int(number) for number in numbers])
