@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,7 +19,9 @@ from commonplace.store.sqlite_writing import (
     current_change,
     namespace_number,
     numbers_json,
+    read_embedding,
     restamp,
+    set_embedding,
 )
 from commonplace.types import (
     Embedding,
@@ -97,26 +98,19 @@ class SqliteStore:
     def embedding(self) -> Embedding | None:
         """Return the stamp of the vectors in this store, None before the first was set."""
         with self._connections.reading() as db:
-            return _embedding(db)
+            return read_embedding(db)
 
     def set_embedding(self, embedding: Embedding) -> None:
         """Record which embedder makes this store's vectors; refuse another one than made the stored ones."""
         with self._connections.writing() as db:
             passages = db.execute("SELECT coalesce(sum(passages), 0) FROM counts").fetchone()[0]
-            refuse_reembedding(_embedding(db), embedding, passages)
-            db.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                [
-                    ("embedder", pack_text(embedding.name)),
-                    ("embedder_version", pack_text(embedding.version)),
-                    ("dimensions", str(embedding.dimensions)),
-                ],
-            )
+            refuse_reembedding(read_embedding(db), embedding, passages)
+            set_embedding(db, embedding)
 
     def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
         """Write owners with their passages in one transaction and return its change number."""
         with self._connections.writing() as db:
-            settled = settle(writes, _embedding(db))
+            settled = settle(writes, read_embedding(db))
             if not settled:
                 return current_change(db)
             change = Change.begin(db, create_namespace(db, namespace))
@@ -226,10 +220,3 @@ class SqliteStore:
         with self._connections.reading() as db:
             values = {"namespace": pack_text(namespace), "numbers": numbers_json(numbers)}
             return db.execute(sql, values).fetchall()
-
-
-def _embedding(db: sqlite3.Connection) -> Embedding | None:
-    values = dict(db.execute("SELECT key, value FROM meta"))
-    if "embedder" not in values:
-        return None
-    return Embedding(unpack(values["embedder"]), unpack(values["embedder_version"]), int(values["dimensions"]))

@@ -15,9 +15,10 @@ from commonplace.store.rows import (
     pack_owner,
     pack_text,
     text_bytes,
+    unpack,
     unpack_texts,
 )
-from commonplace.types import FileStamp, NewPassage, Owner, OwnerWrite
+from commonplace.types import Embedding, FileStamp, NewPassage, Owner, OwnerWrite
 
 
 def current_change(db: sqlite3.Connection) -> int:
@@ -37,6 +38,26 @@ def create_namespace(db: sqlite3.Connection, namespace: str) -> int:
     number = namespace_number(db, namespace)
     assert number is not None
     return number
+
+
+def read_embedding(db: sqlite3.Connection) -> Embedding | None:
+    """Return the stamp of the stored vectors."""
+    values = dict(db.execute("SELECT key, value FROM meta"))
+    if "embedder" not in values:
+        return None
+    return Embedding(unpack(values["embedder"]), unpack(values["embedder_version"]), int(values["dimensions"]))
+
+
+def set_embedding(db: sqlite3.Connection, embedding: Embedding) -> None:
+    """Write the stamp of the stored vectors."""
+    db.executemany(
+        "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+        [
+            ("embedder", pack_text(embedding.name)),
+            ("embedder_version", pack_text(embedding.version)),
+            ("dimensions", str(embedding.dimensions)),
+        ],
+    )
 
 
 @dataclass(slots=True)
@@ -100,6 +121,12 @@ class Change:
 
     def finish(self) -> int:
         """Write what was collected and the record of the change; return its number."""
+        self.flush()
+        self.db.execute("INSERT INTO changes VALUES (?, ?, ?)", (self.number, self.next_owner, self.next_passage))
+        return self.number
+
+    def flush(self) -> None:
+        """Write what was collected."""
         db = self.db
         db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._passages)
         db.executemany("INSERT INTO passage_vectors VALUES (?, ?, ?, ?, ?)", self._vectors)
@@ -114,8 +141,6 @@ class Change:
             """,
             [(self.space, kind, t.owners, t.passages, t.text_bytes) for kind, t in self._tallies.items()],
         )
-        db.execute("INSERT INTO changes VALUES (?, ?, ?)", (self.number, self.next_owner, self.next_passage))
-        return self.number
 
     def _find(self, owner: Owner) -> tuple[int | None, int | None]:
         by_id = self.db.execute(
