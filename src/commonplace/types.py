@@ -231,7 +231,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """A file that was passed over, and why."""
+    """What was wrong with a file, and whether it was passed over or taken all the same."""
 
     path: str
     reason: str

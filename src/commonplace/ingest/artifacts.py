@@ -1,0 +1,225 @@
+"""Bring a store up to date with the files of a directory, reading only what changed; it knows no index and no search.
+
+A file whose size and time are those of its stamp costs one `stat`. One whose time moved is hashed; only other bytes are
+cut, embedded and written again. Each batch is a transaction, so an interruption leaves whole files, old or new.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Set
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import CommonplaceError
+from commonplace.ingest.discovery import Discovery, FoundFile, Selection, discover
+from commonplace.ingest.metadata import describe
+from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner
+from commonplace.ingest.reading import Refusal, looks_generated, read_bytes, to_text
+from commonplace.text.languages import Language, language_of
+from commonplace.types import FileProblem, FileStamp, IndexReport, Owner
+
+if TYPE_CHECKING:
+    from commonplace.types import Progress
+
+ARTIFACT_IDS: Final = uuid.UUID("0b9a4f4e-5f0c-5c1e-8d7b-7a2c9f6e3d10")
+"""Namespace of the UUIDv5 of artifacts; it never changes, so that a rebuild gives the same ids."""
+
+RACY_NS: Final = 2_000_000_000
+"""A file this young may change again without its time moving: some file systems keep times to two seconds."""
+
+_BATCH: Final = 1000
+_PROGRESS_STEP: Final = 64
+_log = logging.getLogger(__name__)
+
+
+def artifact_id(namespace: str, path: str) -> str:
+    """Return the id of the artifact at a path, the same whenever it is indexed."""
+    return str(uuid.uuid5(ARTIFACT_IDS, f"{namespace}\n{path}"))
+
+
+def index_root(
+    destination: Destination,
+    selection: Selection,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    clock: Callable[[], int] = time.time_ns,
+) -> IndexReport:
+    """Index the files of a selection and drop the artifacts that are gone.
+
+    Gone are those that an earlier run with the same root brought and this one did not find, and those inside the root
+    whose file does not exist any more, whoever brought them. What could not be looked at stays as it was.
+
+    Args:
+        destination: where the passages go.
+        selection: which files.
+        force: read, cut and embed every file, changed or not.
+        progress: called with a phrase, the files done and the files found.
+        clock: nanoseconds since the epoch.
+
+    Returns:
+        A report. A file that cannot be used is counted in `skipped` or named in `problems`; none is fatal.
+
+    Raises:
+        NotFoundError: there is nothing at the root.
+        UsageError: a glob is not valid, or the chunk limits are impossible.
+    """
+    begun = time.perf_counter()
+    run = _Run(destination, selection, force=force, clock=clock)
+    found = run.found
+    for number, file in enumerate(found.files):
+        if progress and number % _PROGRESS_STEP == 0:
+            progress("Indexing files", number, len(found.files))
+        run.take(file)
+    run.finish()
+    if progress:
+        progress("Indexing files", len(found.files), len(found.files))
+    return IndexReport(
+        added=run.counts["added"],
+        changed=run.counts["changed"],
+        unchanged=run.counts["unchanged"],
+        removed=run.counts["removed"],
+        passages=run.writer.passages,
+        skipped=dict(sorted(found.skipped.items())),
+        problems=tuple(sorted(found.problems, key=lambda problem: (problem.path, problem.reason))),
+        seconds=time.perf_counter() - begun,
+        change=destination.store.change(),
+    )
+
+
+class _Run:
+    """One indexing run over one root."""
+
+    def __init__(
+        self, destination: Destination, selection: Selection, *, force: bool, clock: Callable[[], int]
+    ) -> None:
+        self._destination = destination
+        self._selection = selection
+        self._force = force
+        self._clock = clock
+        self._stored = {
+            owner.path: (number, owner) for number, owner in destination.store.artifacts(destination.namespace)
+        }
+        self.found: Discovery = discover(selection)
+        self._paths: Set[str] = {file.path for file in self.found.files}
+        self._known: Set[str] = self._paths | self._stored.keys()
+        self._restamped: list[tuple[str, str, FileStamp]] = []
+        self._gone: list[int] = []
+        self.writer = PassageWriter(destination)
+        self.counts: Counter[str] = Counter()
+
+    def take(self, file: FoundFile) -> None:
+        """Bring one found file up to date; what goes wrong with it is reported."""
+        stored = self._stored.get(file.path)
+        stamp = stored[1].stamp if stored else None
+        if stamp and not self._force and stamp.mtime_ns == file.mtime_ns and stamp.size == file.size:
+            self.counts["unchanged"] += 1
+            return
+        try:
+            self._read(file, stored)
+        except OSError as error:
+            self.found.skipped["unreadable"] += 1
+            self._report(file, f"cannot be read: {error.strerror or error}")
+
+    def finish(self) -> None:
+        """Write what is pending and delete what is gone."""
+        self.writer.flush()
+        store, namespace = self._destination.store, self._destination.namespace
+        for begin in range(0, len(self._restamped), _BATCH):
+            store.restamp_artifacts(namespace, self._restamped[begin : begin + _BATCH])
+        self._gone.extend(number for path, (number, owner) in self._stored.items() if self._is_gone(path, owner))
+        for begin in range(0, len(self._gone), _BATCH):
+            store.delete_owners(namespace, self._gone[begin : begin + _BATCH])
+        self.counts["removed"] = len(self._gone)
+
+    def _read(self, file: FoundFile, stored: tuple[int, Owner] | None) -> None:
+        content = read_bytes(file.location, self._selection.max_file_bytes)
+        if isinstance(content, Refusal):
+            self._refuse(file, content, stored)
+            return
+        data, read_stamp = content
+        stamp = self._settled(read_stamp)
+        if stored and not self._force and stored[1].stamp and stored[1].stamp.sha256 == stamp.sha256:
+            self.counts["unchanged"] += 1
+            if stored[1].stamp != stamp:
+                self._restamped.append((file.path, stored[1].root or self.found.root, stamp))
+            return
+        decoded = to_text(data)
+        if isinstance(decoded, Refusal):
+            self._refuse(file, decoded, stored)
+            return
+        text, note = decoded
+        language = language_of(os.path.basename(file.path)) or "text"  # noqa: PTH119 -- paths are strings here
+        if self._selection.include is None and language in {"python", "code"} and looks_generated(text):
+            self._refuse(file, Refusal("generated"), stored)
+            return
+        if note:
+            self._report(file, note)
+        root = stored[1].root if stored else self.found.root
+        owner = Owner(id="", kind="artifact", path=file.path, root=root, at=read_stamp.mtime_ns / 1e9, stamp=stamp)
+        prepared = self._prepare(file, text, language, owner)
+        if prepared:
+            self.writer.add(prepared)
+            self.counts["changed" if stored else "added"] += 1
+
+    def _prepare(self, file: FoundFile, text: str, language: Language, owner: Owner) -> PreparedOwner | None:
+        """Describe and cut one text; a fault of ours in it costs this file alone."""
+        try:
+            about = describe(text, file.path, language, self._known)
+            owner = replace(
+                owner,
+                id=artifact_id(self._destination.namespace, file.path),
+                title=about.title,
+                summary=about.summary,
+                tags=about.tags,
+                type=about.type,
+                phase=about.phase,
+                references=about.references,
+            )
+            prepared = self.writer.prepare(owner, text, language)
+        except CommonplaceError:
+            raise
+        except Exception as error:
+            _log.exception("indexing of one file failed", extra={"path": file.path})
+            self.found.skipped["failed"] += 1
+            self._report(file, f"cannot be indexed: {type(error).__name__}: {error}; please report this")
+            return None
+        for fault in about.faults:
+            self._report(file, fault)
+        return prepared
+
+    def _settled(self, stamp: FileStamp) -> FileStamp:
+        """Return the stamp, without a time if the file is so young that the time says nothing, as git does."""
+        is_young = stamp.mtime_ns > self._clock() - RACY_NS
+        return replace(stamp, mtime_ns=0) if is_young else stamp
+
+    def _refuse(self, file: FoundFile, refusal: Refusal, stored: tuple[int, Owner] | None) -> None:
+        self.found.skipped[refusal.reason] += 1
+        if refusal.detail:
+            self._report(file, refusal.detail)
+        if stored:
+            self._gone.append(stored[0])
+
+    def _report(self, file: FoundFile, reason: str) -> None:
+        self.found.problems.append(FileProblem(file.path, reason))
+
+    def _is_gone(self, path: str, owner: Owner) -> bool:
+        if path in self._paths or any(path == unseen or _holds(unseen, path) for unseen in self.found.unseen):
+            return False
+        if owner.root == self.found.root:
+            return True
+        location = os.path.join(os.path.realpath(self._selection.project), path)  # noqa: PTH118 -- keeps absolute paths
+        root = os.path.realpath(self._selection.root)
+        return _holds(root, location) and not os.path.lexists(location)
+
+
+def _holds(directory: str, path: str) -> bool:
+    """Return whether a path is inside a directory; both absolute, or both artifact paths."""
+    if directory == ".":
+        return not path.startswith("/")
+    return path.startswith(directory.rstrip("/") + "/")

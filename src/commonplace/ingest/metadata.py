@@ -1,0 +1,228 @@
+"""Say what an artifact is from its path and text: type, phase, title, summary, tags; it opens no file.
+
+Front matter wins over content, content over the path's names, and a nearer directory over one further out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from commonplace.formats.front_matter import FrontMatter, parse_front_matter
+from commonplace.ingest.references import find_references
+from commonplace.text.languages import PROSE, Language
+from commonplace.text.sections import plain_heading
+from commonplace.types import ARTIFACT_TYPES, PHASES
+
+LONGEST_SUMMARY: Final = 500
+LONGEST_TITLE: Final = 200
+MOST_TAGS: Final = 50
+
+_HEAD: Final = 8000  # characters in which title and summary are looked for
+_DIRECTORIES: Final[dict[str, str]] = {
+    "requirements": "requirement",
+    "architecture": "architecture",
+    "adr": "architecture",
+    "adrs": "architecture",
+    "decisions": "architecture",
+    "research": "research",
+    "docs": "documentation",
+    "doc": "documentation",
+    "documentation": "documentation",
+    "test": "test",
+    "tests": "test",
+    "__tests__": "test",
+    "spec": "test",
+    "specs": "test",
+}
+_ONLY_CODE: Final = frozenset({"spec", "specs"})  # hold tests beside code, and specifications beside prose
+_ABOVE: Final = frozenset({".aiwg", "docs", "doc"})  # where a directory of that name speaks for code, too
+_TEST_FILE: Final = re.compile(
+    r"(?:test_.*|.*_test|conftest|tests)\.pyi?$|.*_test\.\w+$|.*[.-](?:test|tests|spec|e2e)\.\w+$|.*_spec\.\w+$"
+    r"|.*[a-z\d](?:Test|Tests|Spec|IT)\.(?:java|kt|cs|scala|swift|php|groovy|dart|cpp|cc)$"
+)
+_PIP_FILE: Final = re.compile(r"(?:.*requirements.*|constraints.*)\.txt$|requirements/.*\.txt$")
+_DECISION_FILE: Final = re.compile(r"adr[-_ ]?\d+", re.IGNORECASE)
+_REQUIREMENT: Final = re.compile(r"(?:UC|REQ|NFR|FR|US)-\d+")
+_DECISION: Final = re.compile(r"^#{1,3} (?:Decision|Decision Outcome)\s*$", re.MULTILINE)
+_DECISION_FRAME: Final = re.compile(r"^#{1,3} (?:Context|Status|Context and Problem Statement)\s*$", re.MULTILINE)
+_ATX: Final = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$", re.MULTILINE)
+_UNDERLINED: Final = re.compile(r"^(\S.{0,200})\n([=\-~^\"*#+])\2{2,}[ \t]*$", re.MULTILINE)
+_EQUALS: Final = re.compile(r"^={1,6} (\S.*)$", re.MULTILINE)
+_PYTHON_DOCSTRING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[rRuU]{0,2}(\"\"\"|''')(.*?)(?:\1|\Z)", re.DOTALL)
+_COMMENT: Final = re.compile(
+    r"/\*+(.*?)(?:\*/|\Z)|((?:^[ \t]*(?://|#|--|;;)[^\n]*(?:\n|\Z))+)", re.DOTALL | re.MULTILINE
+)
+_COMMENT_MARK: Final = re.compile(r"^[ \t]*(?:\*+|//[/!]*|#+!?|--+|;+)[ \t]?", re.MULTILINE)
+_LEGAL: Final = re.compile(
+    r"copyright|licen[sc]e|spdx|all rights reserved|-\*-|^!/|eslint|prettier|@ts-", re.IGNORECASE
+)
+_INLINE_LINK: Final = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
+_ROLE: Final = re.compile(r":[a-z:]{2,20}:`([^`<\n]*?)(?: ?<[^`\n]*>)?`")
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is known of an artifact besides its text.
+
+    Attributes:
+        faults: what in the front matter was not usable, one sentence each.
+    """
+
+    title: str
+    summary: str
+    tags: tuple[str, ...]
+    type: str
+    phase: str
+    references: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+
+
+def describe(text: str, path: str, language: Language, known: Collection[str] = ()) -> Description:
+    """Describe an artifact.
+
+    Args:
+        text: all of it, with newlines only.
+        path: posix, relative to the project.
+        language: as `language_of` says, or "text".
+        known: the artifact paths that references may be resolved to.
+    """
+    front = parse_front_matter(text) if language in PROSE else FrontMatter()
+    faults = [front.fault] if front.fault else []
+    values = front.values
+    head = text[:_HEAD]
+    if front.lines:
+        head = head.split("\n", front.lines)[-1] if head.count("\n") >= front.lines else ""
+    title = _line(values.get("title")) or _heading(head, language) or path.rpartition("/")[2]
+    kind = _choice(values, "type", ARTIFACT_TYPES, faults) or _type(path, language, title, head)
+    phase = _choice(values, "phase", PHASES, faults) or _phase(path)
+    summary = _line(values.get("summary")) or _line(values.get("description")) or _first_paragraph(head, language)
+    return Description(
+        title=title[:LONGEST_TITLE],
+        summary=shorten(summary, LONGEST_SUMMARY),
+        tags=_tags(values),
+        type=kind,
+        phase=phase,
+        references=find_references(text, path, language, known),
+        faults=tuple(faults),
+    )
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return the text, cut after a word and ended by "…" where it has more than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    if not text[limit - 1].isspace():
+        cut = cut.rpartition(" ")[0] or cut
+    return cut.rstrip(" ,;:.") + "…"
+
+
+def _line(value: object) -> str:
+    return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+
+
+def _choice(values: Mapping[str, object], key: str, allowed: tuple[str, ...], faults: list[str]) -> str:
+    given = _line(values.get(key)).lower()
+    if given and given not in allowed:
+        faults.append(f"front matter {key} {given[:60]!r} is not one of {', '.join(allowed)}; it is ignored")
+        return ""
+    return given
+
+
+def _tags(values: Mapping[str, object]) -> tuple[str, ...]:
+    given = values.get("tags", values.get("keywords"))
+    if isinstance(given, str):
+        given = given.split("," if "," in given else None)
+    if not isinstance(given, list):
+        return ()
+    tags = (_line(tag).lstrip("#")[:100] for tag in given)
+    return tuple(dict.fromkeys(tag for tag in tags if tag))[:MOST_TAGS]
+
+
+def _type(path: str, language: Language, title: str, head: str) -> str:
+    *directories, name = path.split("/")
+    is_prose = language in PROSE
+    if _PIP_FILE.match(name) or _PIP_FILE.match("/".join([*directories[-1:], name])):
+        return "code"
+    by_name = _prose_type(name, title, head) if is_prose else ("test" if _TEST_FILE.match(name) else "")
+    return by_name or _directory_type(directories, is_prose=is_prose) or ("documentation" if is_prose else "code")
+
+
+def _prose_type(name: str, title: str, head: str) -> str:
+    """Return the type that the name or the layout of a text gives away, or ""."""
+    if _DECISION_FILE.match(name) or _DECISION_FILE.match(title):
+        return "architecture"
+    if _REQUIREMENT.match(name) or _REQUIREMENT.match(title):
+        return "requirement"
+    return "architecture" if _DECISION.search(head) and _DECISION_FRAME.search(head) else ""
+
+
+def _directory_type(directories: list[str], *, is_prose: bool) -> str:
+    """Return the type that the innermost directory with a telling name gives, or ""."""
+    for depth in range(len(directories) - 1, -1, -1):
+        name = directories[depth].lower()
+        kind = _DIRECTORIES.get(name, "")
+        if not kind or (is_prose and name in _ONLY_CODE):
+            continue
+        is_at_top = depth == 0 or (depth == 1 and directories[0] in _ABOVE)
+        if is_prose or kind == "test" or (kind != "documentation" and is_at_top):
+            return kind
+    return ""
+
+
+def _phase(path: str) -> str:
+    return next((part.lower() for part in reversed(path.split("/")[:-1]) if part.lower() in PHASES), "")
+
+
+def _heading(head: str, language: Language) -> str:
+    if language == "markdown":
+        found = _ATX.search(head)
+        underlined = _UNDERLINED.search(head) if "\n===" in head else None
+        if underlined and (not found or underlined.start() < found.start()):
+            found = underlined
+    elif language == "restructuredtext":
+        found = _UNDERLINED.search(head)
+    elif language == "asciidoc":
+        found = _EQUALS.search(head)
+    else:
+        found = None
+    return plain_heading(found[1]) if found else ""
+
+
+def _first_paragraph(head: str, language: Language) -> str:
+    if language in PROSE:
+        blocks = re.split(r"\n[ \t]*\n", head)
+        return next((plain for block in blocks if (plain := _plain_paragraph(block))), "")
+    if language == "python":
+        docstring = _PYTHON_DOCSTRING.match(head)
+        if docstring:
+            return " ".join(docstring[2].strip().partition("\n\n")[0].split())
+    for comment in _COMMENT.finditer(head):
+        if head.count("\n", 0, comment.start()) > 60:
+            break
+        body = _COMMENT_MARK.sub("", comment[1] or comment[2]).strip()
+        for paragraph in re.split(r"\n[ \t]*\n", body):
+            if len(paragraph) > 20 and not _LEGAL.search(paragraph):
+                return " ".join(paragraph.split())
+    return ""
+
+
+def _plain_paragraph(block: str) -> str:
+    """Return the prose of a block as one line, or "" if it is a heading, a badge, a table, code or markup."""
+    lines = block.strip("\n").split("\n")
+    while lines and (lines[0].lstrip().startswith(("#", "=", "[![", "<", ".. ", "![")) or _is_rule(lines[0])):
+        lines.pop(0)
+    if len(lines) > 1 and _is_rule(lines[1]):
+        lines = lines[2:]
+    if not lines or lines[0].lstrip().startswith(("|", "```", "~~~", ":", "+-", "@", "{%")) or lines[0][:4] == "    ":
+        return ""
+    text = _ROLE.sub(r"\1", _INLINE_LINK.sub(r"\1", " ".join(lines)))
+    return " ".join(text.replace("**", "").replace("`", "").split())
+
+
+def _is_rule(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) > 2 and not bare.strip(bare[0]) and not bare[0].isalnum()

@@ -1,0 +1,148 @@
+"""Turn owners and their texts into passages with tokens and vectors, and write them to a store in short transactions.
+
+It knows neither files nor where a text came from. What of a passage is embedded is decided here, in `passage_text`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from commonplace.models.contract import TokenizedText
+from commonplace.ranking.quantise import quantise
+from commonplace.text.chunking import chunk
+from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.models.contract import Embedder
+    from commonplace.store.contract import Store
+    from commonplace.text.languages import Language
+
+PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
+"""Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large chunks and transactions are; a transaction holds the store's write lock while it lasts."""
+
+    chunk_tokens: int = 512
+    chunk_overlap: int = 50
+    batch_owners: int = 256
+    batch_bytes: int = 4_194_304
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where passages go and what makes them.
+
+    Attributes:
+        store: its embedding stamp must be the embedder's already.
+        tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
+    """
+
+    store: Store
+    embedder: Embedder
+    tokenize: Callable[[str], NDArray[np.uint16]]
+    namespace: str
+    limits: Limits = field(default_factory=Limits)
+
+
+def passage_text(owner: Owner, piece: Chunk) -> str:  # noqa: ARG001 -- the owner's part in it is decided here alone
+    """Return what of a passage is tokenized and embedded."""
+    return piece.text
+
+
+def passage_id(namespace: str, owner: Owner, ordinal: int) -> str:
+    """Return the id of an owner's passage, the same whenever it is indexed again."""
+    return str(uuid.uuid5(PASSAGE_IDS, f"{namespace}\n{owner.kind}\n{owner.id}\n{ordinal}"))
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedOwner:
+    """An owner, its text cut and tokenized, that only lacks vectors. `size`: about how many bytes it has."""
+
+    owner: Owner
+    chunks: tuple[Chunk, ...]
+    texts: tuple[TokenizedText, ...]
+    size: int
+
+
+class PassageWriter:
+    """Collects owners and writes them when a batch is full; call `flush` at the end.
+
+    Attributes:
+        passages: how many were written so far.
+    """
+
+    def __init__(self, destination: Destination) -> None:
+        self._destination = destination
+        self._pending: list[PreparedOwner] = []
+        self._bytes = 0
+        self._token_ids: dict[str, NDArray[np.uint16]] = {}
+        self.passages = 0
+
+    def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
+        r"""Cut and tokenize a text ("\n" its only line end) for an owner; nothing is written."""
+        limits = self._destination.limits
+        self._token_ids.clear()
+        chunks = chunk(
+            text,
+            language=language,
+            max_tokens=limits.chunk_tokens,
+            overlap=limits.chunk_overlap,
+            count_tokens=self._count_tokens,
+        )
+        embedded = [passage_text(owner, piece) for piece in chunks]
+        texts = tuple(TokenizedText(piece, self._tokenized(piece)) for piece in embedded)
+        size = sum(len(tokenized.text) + tokenized.token_ids.nbytes for tokenized in texts)
+        return PreparedOwner(owner, tuple(chunks), texts, size)
+
+    def add(self, prepared: PreparedOwner) -> None:
+        """Take an owner, and write the batch if that fills it."""
+        limits = self._destination.limits
+        self._pending.append(prepared)
+        self._bytes += prepared.size
+        if len(self._pending) >= limits.batch_owners or self._bytes >= limits.batch_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Embed and write what is pending, in one transaction; do nothing if nothing is."""
+        if not self._pending:
+            return
+        destination, pending = self._destination, self._pending
+        texts = [text for item in pending for text in item.texts]
+        vectors = iter([row.tobytes() for row in quantise(destination.embedder.embed(texts))] if texts else [])
+        writes = [
+            OwnerWrite(
+                item.owner,
+                tuple(
+                    NewPassage(
+                        id=passage_id(destination.namespace, item.owner, ordinal),
+                        chunk=piece,
+                        token_ids=text.token_ids.astype("<u2", copy=False).tobytes(),
+                        vector=next(vectors),
+                    )
+                    for ordinal, (piece, text) in enumerate(zip(item.chunks, item.texts, strict=True))
+                ),
+            )
+            for item in pending
+        ]
+        destination.store.put_owners(destination.namespace, writes)
+        self.passages += len(texts)
+        self._pending, self._bytes = [], 0
+
+    def _count_tokens(self, text: str) -> int:
+        return len(self._tokenized(text))
+
+    def _tokenized(self, text: str) -> NDArray[np.uint16]:
+        """Tokenize, but a text that was already counted while cutting only once."""
+        known = self._token_ids.get(text)
+        if known is None:
+            known = self._token_ids[text] = self._destination.tokenize(text)
+        return known
