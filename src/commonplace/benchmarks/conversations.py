@@ -1,0 +1,151 @@
+"""Measure whether the turns that answer a question are found in a long conversation.
+
+Each conversation is one store, a turn with its speaker is one memory; no answer is generated and none is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from commonplace.benchmarks import measures
+from commonplace.benchmarks.asking import Answer, ask, check_methods, latency, owner_of
+from commonplace.benchmarks.dialogues import Dialogue, Question, read_dialogues
+from commonplace.benchmarks.machine import describe, peak_memory_bytes
+from commonplace.benchmarks.workspace import Build, Metered, build, open_engine, workspace
+from commonplace.types import METHODS, Method, Progress
+
+CUTS = (1, 5, 10, 50)
+ALL_AT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationOptions:
+    """What to measure.
+
+    Attributes:
+        format: one of `dialogues.FORMATS`.
+        limit_conversations: take only the first so many.
+    """
+
+    file: Path
+    format: str
+    methods: tuple[str, ...] = METHODS
+    embedder: str | None = None
+    limit_conversations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one question found: distinct turns and distinct sessions, best first."""
+
+    question: Question
+    turns: Sequence[str]
+    sessions: Sequence[str]
+    ms: float
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the conversations seen so far add up to."""
+
+    outcomes: dict[Method, list[Outcome]]
+    builds: list[Build] = field(default_factory=list)
+    embedder: str = ""
+    without_evidence: int = 0
+    repaired: int = 0
+    unknown: int = 0
+
+
+def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
+    """Ask every question that has evidence by every method and return the JSON form of what was measured.
+
+    Raises:
+        UsageError: the file, its format or a method is wrong.
+    """
+    methods = check_methods(options.methods)
+    tally = _Tally({method: [] for method in methods})
+    dialogues = read_dialogues(options.file, options.format)
+    for number, dialogue in enumerate(islice(dialogues, options.limit_conversations)):
+        if progress is not None:
+            progress(f"conversations, now {dialogue.id}", number, options.limit_conversations or 0)
+        _take(tally, dialogue, options.embedder)
+    return {
+        "benchmark": "conversations",
+        "format": options.format,
+        "machine": describe(),
+        "embedder": tally.embedder,
+        "corpus": {"conversations": len(tally.builds), **_sum(tally.builds).to_dict()},
+        "questions": {
+            "asked": len(tally.outcomes[methods[0]]),
+            "without_evidence": tally.without_evidence,
+            "evidence_repaired": tally.repaired,
+            "evidence_unknown": tally.unknown,
+        },
+        "methods": {method: _report(outcomes) for method, outcomes in tally.outcomes.items()},
+        "peak_memory_bytes": peak_memory_bytes(),
+    }
+
+
+def _take(tally: _Tally, dialogue: Dialogue, embedder: str | None) -> None:
+    questions = [question for question in dialogue.questions if question.turns or question.sessions]
+    tally.without_evidence += len(dialogue.questions) - len(questions)
+    tally.repaired += dialogue.repaired
+    tally.unknown += dialogue.unknown
+    if not questions:
+        return
+    session_of = {turn.id: turn.session for turn in dialogue.turns}
+    with workspace(None) as directory, open_engine(directory, embedder=embedder) as engine:
+        tally.builds.append(build(engine, directory, Metered(dialogue.turns)))
+        tally.embedder = engine.index_status().embedder
+        for method, outcomes in tally.outcomes.items():
+            answers = ask(engine, [question.text for question in questions], method, owner_of, None)
+            outcomes.extend(
+                _outcome(question, answer, session_of) for question, answer in zip(questions, answers, strict=True)
+            )
+
+
+def _outcome(question: Question, answer: Answer, session_of: dict[str, str]) -> Outcome:
+    # The place of a session is that of its best turn.
+    sessions = dict.fromkeys(session_of[turn] for turn in answer.ranking)
+    return Outcome(question, answer.ranking, tuple(sessions), answer.ms)
+
+
+def _report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    total = _figures([outcome for outcome in outcomes if outcome.question.is_counted])
+    types = sorted({outcome.question.type for outcome in outcomes})
+    return {
+        **total,
+        **latency([outcome.ms for outcome in outcomes]),
+        "by_type": {name: _figures([o for o in outcomes if o.question.type == name]) for name in types},
+    }
+
+
+def _figures(outcomes: Sequence[Outcome]) -> dict[str, float | int]:
+    """Return means over the questions that have evidence of the kind: turns, or sessions."""
+    turns = [(o.turns, o.question.turns) for o in outcomes if o.question.turns]
+    sessions = [(o.sessions, o.question.sessions) for o in outcomes if o.question.sessions]
+    values = {
+        **{f"recall@{k}": measures.mean([measures.recall(*pair, k) for pair in turns]) for k in CUTS},
+        **{f"session_recall@{k}": measures.mean([measures.recall(*pair, k) for pair in sessions]) for k in CUTS},
+        f"all_evidence@{ALL_AT}": measures.mean([measures.has_all(*pair, ALL_AT) for pair in turns]),
+        f"all_sessions@{ALL_AT}": measures.mean([measures.has_all(*pair, ALL_AT) for pair in sessions]),
+        "ndcg@10": measures.mean([measures.ndcg(found, dict.fromkeys(wanted, 1.0), 10) for found, wanted in turns]),
+        "mrr": measures.mean([measures.reciprocal_rank(*pair) for pair in turns]),
+    }
+    return {"questions": len(outcomes), **{name: round(value, 4) for name, value in values.items()}}
+
+
+def _sum(builds: Iterable[Build]) -> Build:
+    parts = list(builds)
+    return Build(
+        documents=sum(part.documents for part in parts),
+        passages=sum(part.passages for part in parts),
+        text_bytes=sum(part.text_bytes for part in parts),
+        seconds=sum(part.seconds for part in parts),
+        store_bytes=sum(part.store_bytes for part in parts),
+        index_bytes=sum(part.index_bytes for part in parts),
+    )

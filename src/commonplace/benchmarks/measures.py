@@ -1,0 +1,112 @@
+"""How good a ranking is and how long it took, as pure formulas; nothing here knows what was searched or how.
+
+A ranking is a sequence of ids, best first, without repetitions. Grades map ids to their judged relevance; an id that
+is absent, or has grade 0 or less, is not relevant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+THRESHOLDS: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
+
+
+def ndcg(ranking: Sequence[str], grades: Mapping[str, float], k: int) -> float:
+    """Return the normalised discounted cumulative gain of the first `k`, 0–1; 0 where nothing is relevant.
+
+    Gain is the grade itself (linear) and the discount log2(rank + 1), as trec_eval and BEIR compute it; Järvelin and
+    Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002). The ideal ranking uses every judged id.
+    """
+    gains = [max(grades.get(id_, 0.0), 0.0) for id_ in ranking[:k]]
+    ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:k]
+    best = _discounted(ideal)
+    return _discounted(gains) / best if best else 0.0
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def relevant(grades: Mapping[str, float]) -> set[str]:
+    """Return the ids with a positive grade."""
+    return {id_ for id_, grade in grades.items() if grade > 0}
+
+
+def precision(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
+    """Return how many of the first `k` are wanted, divided by `k`, however short the ranking is."""
+    return len(set(ranking[:k]) & set(wanted)) / k
+
+
+def recall(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
+    """Return the share of the wanted ids among the first `k`; 0 where nothing is wanted."""
+    return len(set(ranking[:k]) & set(wanted)) / len(set(wanted)) if wanted else 0.0
+
+
+def has_all(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
+    """Return 1.0 where every wanted id is among the first `k`, else 0.0."""
+    return float(set(wanted) <= set(ranking[:k]))
+
+
+def reciprocal_rank(ranking: Sequence[str], wanted: Collection[str]) -> float:
+    """Return one divided by the rank of the first wanted id, 0 where none is found."""
+    sought = set(wanted)
+    return next((1.0 / rank for rank, id_ in enumerate(ranking, start=1) if id_ in sought), 0.0)
+
+
+def mean(values: Collection[float]) -> float:
+    """Return the arithmetic mean, 0 for no values."""
+    return math.fsum(values) / len(values) if values else 0.0
+
+
+def percentile(values: Collection[float], share: float) -> float:
+    """Return the smallest value that at least `share` (0–1) of the values do not exceed: the nearest rank.
+
+    Nothing is interpolated, so the answer is always a value that was measured; 0 for no values.
+    """
+    if not values:
+        return 0.0
+    # The small amount keeps 0.95 × 100 = 95.00000000000001 from becoming rank 96.
+    rank = math.ceil(share * len(values) - 1e-9)
+    return sorted(values)[max(rank, 1) - 1]
+
+
+def median(values: Collection[float]) -> float:
+    """Return the value at half of the nearest-rank order."""
+    return percentile(values, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One query's hits as far as scores are concerned: (score, is relevant), best first."""
+
+    hits: tuple[tuple[float, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a threshold on the score keeps, as shares of what was found without one.
+
+    Attributes:
+        first: queries whose best relevant hit stays, of the queries that found one.
+        relevant, irrelevant: hits that stay, of all relevant and of all other hits.
+    """
+
+    threshold: float
+    first: float
+    relevant: float
+    irrelevant: float
+
+
+def kept(queries: Collection[Judged], threshold: float) -> Kept:
+    """Return the share of relevant and irrelevant hits with a score of at least `threshold`."""
+    firsts = [next((score for score, good in query.hits if good), None) for query in queries]
+    found = [score for score in firsts if score is not None]
+    good = [score for query in queries for score, is_relevant in query.hits if is_relevant]
+    bad = [score for query in queries for score, is_relevant in query.hits if not is_relevant]
+    return Kept(threshold, _share(found, threshold), _share(good, threshold), _share(bad, threshold))
+
+
+def _share(scores: Collection[float], threshold: float) -> float:
+    return mean([float(score >= threshold) for score in scores])

@@ -1,0 +1,136 @@
+"""Lay out what a benchmark measured as tables of text; knows the JSON forms, not how a table is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One table: a title, column names and rows of as many cells; the first column is text, the others are numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def sheets(result: Mapping[str, Any]) -> list[Sheet]:
+    """Return the tables of a result of `retrieval.run`, `conversations.run` or `latency.run`, the main one first."""
+    tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
+    return [*tables[result["benchmark"]](result), *_build(result)]
+
+
+def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
+    asked = result["queries"]["asked"]
+    return [
+        _by_method(f"Found, {asked} queries", result["methods"]),
+        *(
+            Sheet(
+                f"Kept by a threshold on the score, {method}",
+                ("threshold", "first relevant hit", "relevant hits", "other hits"),
+                tuple((f"{row['threshold']:g}", *map(_share, _kept(row))) for row in rows),
+            )
+            for method, rows in result["thresholds"].items()
+        ),
+    ]
+
+
+def _kept(row: Mapping[str, float]) -> tuple[float, float, float]:
+    return row["first"], row["relevant"], row["irrelevant"]
+
+
+def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
+    methods = result["methods"]
+    flat = {name: {key: value for key, value in row.items() if key != "by_type"} for name, row in methods.items()}
+    turns = {
+        name: {key: value for key, value in row.items() if not key.startswith(("session", "all_s"))}
+        for name, row in flat.items()
+    }
+    sessions = {
+        name: {key: value for key, value in row.items() if key.startswith(("session", "all_s"))}
+        for name, row in flat.items()
+    }
+    shown = ("questions", "recall@5", "recall@10", "session_recall@5", "all_evidence@5")
+    return [
+        _by_method("Evidence found, by turn", turns),
+        _by_method("Evidence found, by session", sessions),
+        *(
+            Sheet(
+                f"By type of question, {method}",
+                ("type", *map(_heading, shown)),
+                tuple((name, *(_cell(key, kind[key]) for key in shown)) for name, kind in row["by_type"].items()),
+            )
+            for method, row in methods.items()
+        ),
+    ]
+
+
+def _latency(result: Mapping[str, Any]) -> list[Sheet]:
+    columns = ("p50_ms", "p95_ms", "max_ms")
+    rows = [
+        (label, *(_cell(key, times[key]) for key in columns))
+        for method, figures in result["methods"].items()
+        for label, times in [(method, figures), *((f"  {name}", stage) for name, stage in figures["stages"].items())]
+    ]
+    tables = [Sheet("Search, whole and by stage", ("method", *map(_heading, columns)), tuple(rows))]
+    tables.append(_pairs("A process of its own", result["process"]))
+    if "baselines" in result:
+        names = ("build_s", "bytes", *columns)
+        cells = [
+            (name, *(_cell(key, figures[key]) if key in figures else "–" for key in names))
+            for name, figures in result["baselines"].items()
+        ]
+        tables.append(Sheet("The same work by simpler means", ("means", *map(_heading, names)), tuple(cells)))
+        ratios = [
+            (name, *(f"{row[key]:g} ×" if key in row else "–" for key in ("build", "p50", "p95")))
+            for name, row in result["ratios"].items()
+        ]
+        tables.append(Sheet("Ours in multiples of theirs", ("means", "build", "p50", "p95"), tuple(ratios)))
+    return tables
+
+
+def _build(result: Mapping[str, Any]) -> list[Sheet]:
+    build = dict(result["corpus"])
+    return [_pairs("Build", {**build, "peak_memory_bytes": result["peak_memory_bytes"]})]
+
+
+def _by_method(title: str, methods: Mapping[str, Mapping[str, Any]]) -> Sheet:
+    names = list(dict.fromkeys(name for row in methods.values() for name in row))
+    rows = tuple((method, *(_cell(name, row[name]) for name in names)) for method, row in methods.items())
+    return Sheet(title, ("method", *map(_heading, names)), rows)
+
+
+def _pairs(title: str, values: Mapping[str, Any]) -> Sheet:
+    return Sheet(
+        title, ("what", "value"), tuple((_heading(name), _cell(name, value)) for name, value in values.items())
+    )
+
+
+def _heading(name: str) -> str:
+    """Return a column's name with its unit: `p95_ms` becomes "p95 ms", bytes are shown as MB."""
+    text = name.replace("_bytes", "_MB") if name != "bytes" else "MB"
+    return text.replace("_", " ")
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if name.endswith("bytes"):
+        return f"{value / _MEGABYTE:.1f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3f}" if "@" in name or name == "mrr" else f"{value:.2f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def columns_of(methods: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
+    """Return the names of the quality measures (0–1) that every method has, for a plot."""
+    rows = list(methods.values())
+    return [name for name in rows[0] if ("@" in name or name == "mrr") and all(name in row for row in rows)]
