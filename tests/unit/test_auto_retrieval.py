@@ -55,7 +55,7 @@ def test_options_of_index_and_pipeline_become_settings() -> None:
                     "bm25_params": {"k1": 1.2, "b": 0.75},
                 },
                 "stage_2_semantic": {"top_k": 5, "similarity_metric": "cosine"},
-                "caching": {"candidate_cache": {"max_size": 10, "ttl_minutes": 1}},
+                "caching": {"candidate_cache": {"max_size": 1000, "ttl_minutes": 5}},
             },
         )
     )
@@ -68,8 +68,6 @@ def test_options_of_index_and_pipeline_become_settings() -> None:
         "index.export_embeddings": "out/vectors/",
         "search.stage1_limit": 200,
         "search.limit": 5,
-        "cache.candidates": 10,
-        "cache.candidates_minutes": 1,
     }
 
 
@@ -157,8 +155,8 @@ def test_document_that_is_no_mapping_is_refused(value: object) -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"retrieval_pipeline": {"stage_1_keyword": {"bm25_params": {"k1": 2.0}}}}, "scores with 1.2 only"),
-        ({"retrieval_pipeline": {"stage_1_keyword": {"bm25_params": {"b": 0.5}}}}, "scores with 0.75 only"),
+        ({"retrieval_pipeline": {"stage_1_keyword": {"bm25_params": {"k1": 2.0}}}}, "built and measured with 1.2"),
+        ({"retrieval_pipeline": {"stage_1_keyword": {"bm25_params": {"b": 0.5}}}}, "built and measured with 0.75"),
         ({"retrieval_pipeline": {"stage_1_keyword": {"fields": ["title"]}}}, "are always searched"),
         ({"retrieval_pipeline": {"enabled": False}}, "nothing to do"),
         ({"artifact_index": {"embedding_config": {"model": "text-embedding-3-small"}}}, "use 'static' with 256"),

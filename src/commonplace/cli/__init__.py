@@ -1,1 +1,1 @@
-"""The command line: parses, calls the engine, renders; no rule about memory lives here."""
+"""The command line: parses, calls the engine, renders. It holds no rule about what is stored or found."""

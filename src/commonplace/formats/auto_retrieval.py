@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 MODEL, DIMENSIONS = "static", 256
-K1, B = 1.2, 0.75
+FIXED = {
+    "stage_1_keyword.bm25_params.k1": 1.2,
+    "stage_1_keyword.bm25_params.b": 0.75,
+    "caching.candidate_cache.max_size": 1000,
+    "caching.candidate_cache.ttl_minutes": 5,
+    "caching.embedding_cache.max_size": 5000,
+    "caching.embedding_cache.ttl_minutes": 30,
+}
+"""Options of the pipeline that hold these values and no other."""
 FIELDS = frozenset({"title", "content", "tags", "summary"})
 
 _INDEX, _PIPELINE = "artifact_index", "retrieval_pipeline"
@@ -38,10 +46,6 @@ _OVERRIDES = {
     f"{_INDEX}.storage.embeddings_path": "index.export_embeddings",
     f"{_STAGE_1}.top_k": "search.stage1_limit",
     f"{_PIPELINE}.stage_2_semantic.top_k": "search.limit",
-    f"{_PIPELINE}.caching.candidate_cache.max_size": "cache.candidates",
-    f"{_PIPELINE}.caching.candidate_cache.ttl_minutes": "cache.candidates_minutes",
-    f"{_PIPELINE}.caching.embedding_cache.max_size": "cache.embeddings",
-    f"{_PIPELINE}.caching.embedding_cache.ttl_minutes": "cache.embeddings_minutes",
 }
 """Which setting each option of the document stands for."""
 
@@ -193,10 +197,10 @@ def _refuse_impossible(stated: Mapping[str, object]) -> None:
         if stated.get(f"{part}.enabled") is False:
             _refuse(f"{part}.enabled", "is false, so there is nothing to do", "set it to true or leave out --config")
     _refuse_model(stated)
-    for name, fixed in (("k1", K1), ("b", B)):
-        path = f"{_STAGE_1}.bm25_params.{name}"
+    for name, fixed in FIXED.items():
+        path = f"{_PIPELINE}.{name}"
         if stated.get(path, fixed) != fixed:
-            _refuse(path, f"is {stated[path]}, but the lexical index scores with {fixed} only", "leave it out")
+            _refuse(path, f"is {stated[path]}, but the search is built and measured with {fixed}", "leave it out")
     fields = stated.get(f"{_STAGE_1}.fields")
     if isinstance(fields, list) and set(fields) != FIELDS:
         everything = ", ".join(sorted(FIELDS))

@@ -4,7 +4,6 @@ from commonplace.settings.keys import Key, Rule
 from commonplace.settings.loading import load, save_overrides
 from commonplace.settings.locations import find_project, user_settings_file
 from commonplace.settings.model import (
-    CacheSettings,
     EmbedderSettings,
     IndexSettings,
     LogSettings,
@@ -15,7 +14,6 @@ from commonplace.settings.model import (
 )
 
 __all__ = [
-    "CacheSettings",
     "EmbedderSettings",
     "IndexSettings",
     "Key",

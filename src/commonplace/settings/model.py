@@ -58,20 +58,6 @@ class IndexSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheSettings:
-    """What a running process keeps of earlier searches; all of it is dropped when the store changes."""
-
-    candidates: int = setting(1000, "how many searches' candidates are kept", "integer", minimum=0, maximum=1_000_000)
-    candidates_minutes: float = setting(
-        5.0, "for how many minutes candidates are kept", "number", minimum=0, maximum=1440
-    )
-    embeddings: int = setting(5000, "how many queries' vectors are kept", "integer", minimum=0, maximum=1_000_000)
-    embeddings_minutes: float = setting(
-        30.0, "for how many minutes vectors are kept", "number", minimum=0, maximum=1440
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class EmbedderSettings:
     """Which embedder makes the vectors of a new store."""
 
@@ -130,7 +116,6 @@ class Settings:
 
     search: SearchSettings = field(default_factory=SearchSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
-    cache: CacheSettings = field(default_factory=CacheSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
@@ -150,7 +135,6 @@ class Settings:
 SECTIONS: Mapping[str, type] = {
     "search": SearchSettings,
     "index": IndexSettings,
-    "cache": CacheSettings,
     "embedder": EmbedderSettings,
     "store": StoreSettings,
     "log": LogSettings,

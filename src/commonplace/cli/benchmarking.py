@@ -1,0 +1,124 @@
+"""The commands `benchmark retrieval`, `benchmark conversations` and `benchmark latency`: thin, they measure nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.types import METHODS, Progress
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+def _methods(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _methods_option(default: str) -> Callable[[Any], Any]:
+    text = "Methods to measure, separated by commas."
+    return click.option("--methods", default=default, show_default=True, callback=_methods, help=text)
+
+
+_embedder_option = click.option("--embedder", help="Measure with this embedder instead of the usual one.")
+
+
+@click.group(cls=Group)
+def benchmark() -> None:
+    """Measure quality and speed on data of your own or on made-up data."""
+
+
+@benchmark.command(cls=Command)
+@click.option("--queries", type=_FILE, required=True, help="BEIR queries, or JSON lines {query, relevant: [path]}.")
+@click.option("--corpus", type=_FILE, help="BEIR corpus.jsonl; without it the current index is asked.")
+@click.option("--qrels", type=_FILE, help="BEIR judgements, for --corpus.")
+@_methods_option(",".join(METHODS))
+@_embedder_option
+@click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
+@click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, drawn with --seed.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
+@pass_invocation
+def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+    """Print nDCG@10, precision, recall, MRR, latency, build time, size and memory by method."""
+    from commonplace.benchmarks.retrieval import RetrievalOptions, run
+
+    if options["corpus"] is None:
+        loaded = invocation.settings()
+        options.update(store=Path(loaded.store.path), namespace=loaded.store.namespace)
+    _measure(invocation, lambda progress: run(RetrievalOptions(**options), progress), plot)
+
+
+@benchmark.command(cls=Command)
+@click.argument("file", type=_FILE)
+@click.option("--format", type=click.Choice(("locomo", "longmemeval")), required=True, help="How FILE is laid out.")
+@_methods_option(",".join(METHODS))
+@_embedder_option
+@click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Take only the first so many.")
+@click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
+@pass_invocation
+def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+    """Print how much of the evidence for questions about conversations in FILE is found."""
+    from commonplace.benchmarks.conversations import ConversationOptions, run
+
+    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot)
+
+
+@benchmark.command(cls=Command)
+@click.option(
+    "--passages", type=int, default=10_000, show_default=True, metavar="N", help="Size of the made-up corpus."
+)
+@click.option("--corpus", type=_FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
+@click.option("--queries", type=int, default=300, show_default=True, metavar="N", help="How many questions are asked.")
+@_methods_option("two-stage")
+@_embedder_option
+@click.option("--baselines/--no-baselines", "has_baselines", default=True, help="Also measure Tantivy, FTS5 and NumPy.")
+@click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
+@pass_invocation
+def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+    """Print build time, latency by stage, memory and size, and the same work done by simpler means."""
+    from commonplace.benchmarks.latency import LatencyOptions, run
+
+    _measure(invocation, lambda progress: run(LatencyOptions(**options), progress), plot)
+
+
+def _measure(invocation: Invocation, run: Callable[[Progress | None], dict[str, Any]], plot: Path | None) -> None:
+    from commonplace.benchmarks.plotting import check_plot
+    from commonplace.benchmarks.plotting import plot as draw
+    from commonplace.cli.screen import print_json, progress_bars
+
+    if plot is not None:
+        check_plot(plot)
+    with progress_bars(invocation) as progress:
+        figures = run(progress)
+    if plot is not None:
+        draw(figures, plot)
+    if invocation.as_json:
+        print_json(figures)
+    else:
+        _print_figures(figures)
+
+
+def _print_figures(figures: dict[str, Any]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from commonplace.benchmarks.report import sheets
+    from commonplace.cli.screen import console
+
+    target = console()
+    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items())
+    target.print(f"Embedder {figures['embedder']}; {machine}\n")
+    for sheet in sheets(figures):
+        table = Table(title=sheet.title, title_justify="left", box=box.SIMPLE_HEAD)
+        for number, column in enumerate(sheet.columns):
+            table.add_column(column, justify="right" if number else "left", no_wrap=True)
+        for row in sheet.rows:
+            table.add_row(*row)
+        target.print(table, no_wrap=True, crop=False, width=max(target.width, target.measure(table).maximum))

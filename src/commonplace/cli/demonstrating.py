@@ -1,0 +1,133 @@
+"""The command `demo`: index something real, ask it a few questions, and show the answers with their timings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from commonplace.cli.invocation import Command, Invocation, pass_invocation
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from commonplace.engine import Engine
+    from commonplace.search.result import SearchResult
+    from commonplace.types import Hit, IndexReport
+
+HITS = 3
+
+
+@click.command(cls=Command)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--questions",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Ask the questions of this file, one a line, instead of the built-in ones.",
+)
+@pass_invocation
+def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:
+    """Index each PATH (default: Commonplace's own sources) and answer a few questions about it.
+
+    The store lies in the user's cache directory unless --store names one; a second run indexes only what changed.
+    """
+    from dataclasses import asdict
+
+    from commonplace.cli.screen import console, notify, print_json, progress_bars
+
+    if invocation.store is None:
+        invocation.store = str(_own_store())
+    roots = tuple(path.absolute() for path in paths) or (_own_sources(),)
+    asked = _read(questions)
+    loaded = invocation.settings()
+    with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
+        reports = {str(root): engine.index(root) for root in roots}
+        results = [engine.search(question, limit=HITS) for question in asked]
+        if not invocation.as_json:
+            _show(engine, reports, results, console())
+    for result in results:
+        notify(result.notices, invocation)
+    if invocation.as_json:
+        indexed = {root: asdict(found) for root, found in reports.items()}
+        print_json({"store": invocation.store, "roots": indexed, "answers": [result.to_dict() for result in results]})
+
+
+def _own_store() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
+
+
+def _own_sources() -> Path:
+    import commonplace
+
+    return Path(commonplace.__file__).parent
+
+
+def _read(file: Path | None) -> list[str]:
+    from importlib.resources import files
+
+    from commonplace.errors import UsageError
+
+    if file is None:
+        text = files("commonplace.cli").joinpath("demo_questions.txt").read_text(encoding="utf-8")
+    else:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{file} cannot be read: {error}", remedy="give a text file in UTF-8") from error
+    lines = [line.strip() for line in text.splitlines()]
+    asked = [line for line in lines if line and not line.startswith("#")]
+    if not asked:
+        raise UsageError(f"{file} holds no question", remedy="write one question a line")
+    return asked
+
+
+def _show(engine: Engine, reports: dict[str, IndexReport], results: Sequence[SearchResult], target: Console) -> None:
+    from commonplace.cli.screen import counted
+
+    target.print("Indexing", style="bold")
+    for root, found in reports.items():
+        files = found.added + found.changed + found.unchanged
+        news = f"{found.added + found.changed:,} new or changed, {counted(found.passages, 'passage')} written"
+        target.print(f"  {root}: {counted(files, 'file')}, {news}, {found.seconds:.1f}s")
+    roots = [Path(root) for root in reports]
+    for result in results:
+        _show_answer(result, roots, target)
+    status = engine.index_status()
+    times = sorted(result.latency_ms for result in results)
+    target.print(
+        f"\n{counted(len(results), 'question')} to {counted(status.counts['passages'], 'passage')}: "
+        f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most. No server, no key, no network.",
+        style="bold",
+    )
+    target.print(f'Try next:  commonplace search --store {status.store} "your own question"')
+    target.print("Or in your own project:  commonplace init && commonplace index build")
+
+
+def _show_answer(result: SearchResult, roots: Sequence[Path], target: Console) -> None:
+    from commonplace.cli.rendering import print_hit
+
+    target.print()
+    target.print(f"? {result.query}", style="bold", end="")
+    target.print(f"   {result.latency_ms}ms", style="dim")
+    if not result.hits:
+        target.print("   Nothing relevant found.")
+    for rank, hit in enumerate(result.hits, 1):
+        print_hit(rank, hit, result.query, target, _name(hit, roots))
+
+
+def _name(hit: Hit, roots: Sequence[Path]) -> str:
+    """Return the hit's reference, with the path told from the directory that was indexed."""
+    from dataclasses import replace
+
+    from commonplace.search.result import reference
+
+    for root in roots:
+        for base in (Path("/"), *root.parents):
+            path = base / hit.path
+            if path.is_relative_to(root) and path.exists():
+                return reference(replace(hit, path=str(path.relative_to(root.parent))))
+    return reference(hit)

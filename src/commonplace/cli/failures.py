@@ -1,0 +1,85 @@
+"""Turn whatever ends a command into one message and one exit code. It does not know what the command was about."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+
+import click
+
+from commonplace.cli.invocation import Invocation
+from commonplace.errors import CommonplaceError, ConfigError, UsageError
+
+SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+
+EXIT_CODES: Mapping[int, str] = {
+    SUCCESS: "the command did what was asked; a search that found nothing relevant belongs here",
+    FAILURE: "the command could not do it; the message on standard error says why and what to do",
+    WRONG_USE: "the request itself is wrong: an option, a settings file or a configuration document",
+    INTERRUPTED: "interrupted by Ctrl-C; what was acknowledged before is kept",
+}
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code that an error stands for."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return INTERRUPTED
+    if isinstance(error, UsageError | click.UsageError):
+        return WRONG_USE
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    return FAILURE
+
+
+def report(error: BaseException, invocation: Invocation) -> None:
+    """Print an error on standard error: one line, or one JSON value, with a traceback where that was asked for."""
+    if invocation.as_json:
+        click.echo(
+            json.dumps({"error": _described(error), "exit_code": exit_code(error)}, ensure_ascii=False), err=True
+        )
+    elif isinstance(error, KeyboardInterrupt | click.Abort):
+        click.echo("interrupted", err=True)
+    elif isinstance(error, click.UsageError):
+        error.show(sys.stderr)
+    elif isinstance(error, click.ClickException):
+        click.echo(f"error: {error.format_message()}", err=True)
+    elif isinstance(error, CommonplaceError):
+        click.echo(f"error: {error}", err=True)
+    else:
+        _report_unexpected(error, invocation)
+    if invocation.is_verbose and not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
+        import traceback
+
+        click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+
+
+def _report_unexpected(error: BaseException, invocation: Invocation) -> None:
+    """A defect of ours: the person gets one sentence, the log gets the rest."""
+    where = "run it again with --verbose to see where"
+    if invocation.log_handlers:
+        import logging
+
+        logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
+        where = "the store's log has the traceback, or run it again with --verbose"
+    text = f"{type(error).__name__}: {error}".rstrip(": ")
+    click.echo(f"error: unexpected {text}; {where}", err=True)
+
+
+def _described(error: BaseException) -> dict[str, object]:
+    if isinstance(error, CommonplaceError):
+        described: dict[str, object] = {
+            "type": type(error).__name__,
+            "message": Exception.__str__(error) if not error.args else str(error.args[0]),
+            "remedy": error.remedy,
+        }
+        return {**described, "path": error.path} if isinstance(error, ConfigError) else described
+    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    return {"type": type(error).__name__, "message": message, "remedy": ""}
+
+
+def silence_output() -> None:
+    """Point standard output at nothing, so that the interpreter's last flush meets no closed pipe."""
+    with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a device, not a path
+        os.dup2(nothing.fileno(), sys.stdout.fileno())

@@ -1,0 +1,136 @@
+"""What every command shares: the options of all commands, the settings they lead to, and the engine they open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import logging
+
+    from commonplace.engine import Engine
+    from commonplace.settings import Settings
+    from commonplace.types import Progress
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One run of the program, filled while its arguments are parsed."""
+
+    store: str | None = None
+    namespace: str | None = None
+    as_json: bool = False
+    is_verbose: bool = False
+    log_handlers: list[logging.Handler] = field(default_factory=list)
+
+    def settings(self, **flags: object) -> Settings:
+        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`."""
+        from commonplace.settings import load
+
+        dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
+        return load({"store.path": self.store, "store.namespace": self.namespace, **dotted})
+
+    def open(self, settings: Settings, *, create: bool = False, progress: Progress | None = None) -> Engine:
+        """Open the engine of the store that the settings name.
+
+        Raises:
+            StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
+        """
+        import commonplace
+        from commonplace import logs
+        from commonplace.engine.layout import DATABASE, LOGS
+        from commonplace.errors import StoreMissingError
+
+        directory = Path(settings.store.path)
+        if not create and not (directory / DATABASE).is_file():
+            raise StoreMissingError(
+                f"there is no store at {directory}",
+                remedy="create one with `commonplace init` and fill it with `commonplace index build`",
+            )
+        engine = commonplace.open(directory, settings.store.namespace, settings=settings, progress=progress)
+        rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
+        self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
+        return engine
+
+    def close(self) -> None:
+        """Take the log handlers off again."""
+        if self.log_handlers:
+            from commonplace import logs
+
+            while self.log_handlers:
+                logs.detach(self.log_handlers.pop())
+
+
+def _remember(attribute: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value:
+            setattr(invocation_of(context), attribute, value)
+
+    return callback
+
+
+def invocation_of(context: click.Context) -> Invocation:
+    """Return the one invocation that a context and all its parents share."""
+    root = context.find_root()
+    if not isinstance(root.obj, Invocation):
+        root.obj = Invocation()
+    return root.obj
+
+
+pass_invocation = click.make_pass_decorator(Invocation)
+
+
+def shared_options() -> list[click.Parameter]:
+    """Return the options that every command takes, before or after its name; the later one wins."""
+    return [
+        click.Option(
+            ["--store"],
+            metavar="DIRECTORY",
+            expose_value=False,
+            callback=_remember("store"),
+            help="Use this store instead of the one found upward from here.",
+        ),
+        click.Option(
+            ["--namespace"],
+            metavar="NAME",
+            expose_value=False,
+            callback=_remember("namespace"),
+            help="Use this namespace of the store.",
+        ),
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_remember("as_json"),
+            help="Print one JSON value instead of text.",
+        ),
+        click.Option(
+            ["--verbose", "-v"],
+            is_flag=True,
+            expose_value=False,
+            callback=_remember("is_verbose"),
+            help="Show the traceback of an error.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command that also takes the shared options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *shared_options()]
+
+
+class Group(click.Group):
+    """A group that also takes the shared options, as do its commands."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *shared_options()]

@@ -1,0 +1,65 @@
+"""The program `commonplace`: its commands, and the one place where every failure becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import click
+
+import commonplace
+from commonplace.cli.benchmarking import benchmark
+from commonplace.cli.demonstrating import demo
+from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
+from commonplace.cli.indexing import index
+from commonplace.cli.invocation import Group, Invocation
+from commonplace.cli.keeping import doctor, init
+from commonplace.cli.searching import search
+from commonplace.cli.showing import settings
+
+
+class Program(Group):
+    """The outermost group: runs a command and ends the process."""
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        """Run with the given arguments, or those of the process, and exit."""
+        given = list(sys.argv[1:] if args is None else args)
+        # Known before parsing, so that an error in the arguments themselves is told in the right form.
+        invocation = Invocation(as_json="--json" in given, is_verbose="--verbose" in given or "-v" in given)
+        extra.update(standalone_mode=False, obj=invocation)
+        try:
+            result = super().main(args=given, prog_name=prog_name or "commonplace", **extra)
+            sys.stdout.flush()
+            code = result if isinstance(result, int) else 0
+        except BrokenPipeError:
+            with suppress(OSError, ValueError):
+                silence_output()
+            code = FAILURE
+        except (Exception, KeyboardInterrupt) as error:
+            report(error, invocation)
+            code = exit_code(error)
+        finally:
+            invocation.close()
+        sys.exit(code)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(commonplace.__version__, prog_name="commonplace")
+def cli() -> None:
+    """A memory engine for AI agents: index a project, and find the passages that matter.
+
+    Everything is kept in one local directory; nothing needs a server, a key or a download.
+    """
+
+
+for _command in (init, index, search, doctor, settings, benchmark, demo):
+    cli.add_command(_command)
+
+
+def main() -> NoReturn:
+    """Run the program; the console script."""
+    cli.main()

@@ -1,0 +1,74 @@
+"""Where output goes: text for a person, JSON for a program, progress and notices beside both. It knows no command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from commonplace.cli.invocation import Invocation
+    from commonplace.types import Progress
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that never wraps, guesses or colours words by itself; in a pipe it prints plain text."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def notify(notices: tuple[str, ...], invocation: Invocation) -> None:
+    """Print each notice as one dim line on standard error; JSON output carries them itself."""
+    if notices and not invocation.as_json:
+        target = console(stderr=True)
+        for notice in notices:
+            target.print(f"note: {notice}", style="dim")
+
+
+@contextmanager
+def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
+    """Give a callback that draws bars on a terminal's standard error; None in a pipe or for JSON."""
+    if invocation.as_json or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                for task in tasks.values():
+                    bars.update(task, visible=False)
+                tasks.clear()
+                tasks[what] = bars.add_task(what, total=None)
+            bars.update(tasks[what], completed=done, total=total or None)
+
+        yield show
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 file`, `2 files`, `12,345 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size_of(size: float) -> str:
+    """Return a size as people write it, in powers of 1024."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

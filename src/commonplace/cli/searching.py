@@ -1,0 +1,86 @@
+"""The command `search`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.search.result import SearchResult
+    from commonplace.settings import Settings
+
+
+def _stage2(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+    """Let `--limit` and `--stage2-topk`, which mean the same, not contradict each other."""
+    seen = context.meta.setdefault("commonplace.limit", {})
+    if value is not None:
+        seen[parameter.name] = value
+    if len(set(seen.values())) > 1:
+        raise click.UsageError("--limit and --stage2-topk mean the same, but differ; give one of them")
+    return value
+
+
+@click.command(cls=Command)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked.")
+@click.option("--stage1-topk", type=int, metavar="N", help="Lexical and dense candidates for the second stage, each.")
+@click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="How many results at most.")
+@click.option("--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
+@click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type.")
+@click.option("--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or none at all.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only what has this tag.")
+@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only artifacts whose path matches.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
+@click.option("--min-score", type=float, metavar="SCORE", help="Leave out hits below it, 0 to 1; 0 shows all ranked.")
+@pass_invocation
+def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
+    """Find the passages that answer QUERY, best first; nothing when nothing is relevant.
+
+    An option that can be given several times takes alternatives; different options must all hold.
+    """
+    from commonplace.cli.rendering import print_result
+    from commonplace.cli.screen import console, notify, print_json, progress_bars
+
+    limit = options["limit"]
+    loaded = invocation.settings(
+        search_method=options["method"],
+        search_stage1_limit=options["stage1_topk"],
+        search_limit=options["stage2_topk"] if limit is None else limit,
+        search_min_score=options["min_score"],
+    )
+    filters = {name: options[name] for name in ("kinds", "types", "phases", "tags", "paths")}
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+        result = engine.search(" ".join(query), **filters)
+        directory = engine.directory
+    record(result, loaded, directory)
+    notify(result.notices, invocation)
+    if invocation.as_json:
+        print_json(result.to_dict())
+    else:
+        print_result(result, console())
+
+
+def record(result: SearchResult, loaded: Settings, directory: Path) -> None:
+    """Write the retrieval log's line for a search."""
+    from commonplace import logs
+    from commonplace.engine.layout import LOGS
+
+    rotation = logs.Rotation(loaded.log.max_bytes, loaded.log.keep)
+    logs.RetrievalLog(directory / LOGS, queries=loaded.log.queries, rotation=rotation).write(
+        result.query,
+        {
+            "namespace": result.namespace,
+            "method": result.method,
+            "hits": len(result.hits),
+            "best": round(result.hits[0].score, 4) if result.hits else None,
+            "latency_ms": result.latency_ms,
+            "stages": {stage.name: round(stage.ms, 2) for stage in result.stages},
+            "degraded": result.degraded,
+        },
+    )
