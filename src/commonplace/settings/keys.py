@@ -69,8 +69,8 @@ class Key:
         suffix = f" or {AUTO!r}" if rule.kind == "score" else ""
         if rule.minimum is None:
             return noun + suffix
-        upper = "" if rule.maximum is None else f" to {rule.maximum:g}"
-        return f"{noun} from {rule.minimum:g}{upper}{suffix}"
+        upper = "" if rule.maximum is None else f" to {rule.maximum:.15g}"
+        return f"{noun} from {rule.minimum:.15g}{upper}{suffix}"
 
 
 def setting(default: T, description: str, kind: Kind, **rule: Any) -> T:

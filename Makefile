@@ -1,0 +1,59 @@
+# One recipe for each thing that people and the build server do; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DJANGO := 5.2.19
+DJANGO_TREE := .demo/django-$(DJANGO)
+
+.PHONY: help venv demo test lint format bench docs soak verify-model smoke clean
+
+help: ## list the recipes
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+
+venv: $(READY) ## make the virtual environment with all development tools
+
+$(READY): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Commonplace needs Python 3.11 or newer: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+demo: $(READY) ## index this repository and Django, and ask five questions
+	@test -d $(DJANGO_TREE) || $(BIN)/python scripts/fetch_django.py $(DJANGO) $(DJANGO_TREE)
+	@$(BIN)/commonplace demo --store .demo/store --questions examples/demo-questions.txt \
+		. $$(test -d $(DJANGO_TREE) && echo $(DJANGO_TREE))
+
+test: $(READY) ## run the tests, but for the long ones
+	$(BIN)/python -m pytest -m "not soak"
+
+soak: $(READY) ## run the long form of the fault tests
+	$(BIN)/python -m pytest -m soak
+
+lint: $(READY) ## check style, types, layers and the generated manual
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/generate_docs.py --check
+
+format: $(READY) ## put the source into its form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## measure latency against simpler means on a made-up corpus
+	$(BIN)/commonplace benchmark latency --passages 10000
+
+docs: $(READY) ## write the generated pages of the manual
+	$(BIN)/python scripts/generate_docs.py
+
+verify-model: $(READY) ## rebuild the token table from its source and compare it with the shipped one
+	$(BIN)/python scripts/model/verify.py
+
+smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
+	$(BIN)/python scripts/smoke.py
+
+clean: ## remove what the recipes made
+	rm -rf $(VENV) .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,89 @@
+"""Build the wheel, install it with nothing but its dependencies in a bare environment, and run a five-line example.
+
+Also holds the wheel to its size. Prints the seconds of each step; exits with 1 when anything is not as it must be.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_WHEEL_BYTES = 12_000_000
+
+EXAMPLE = """
+import commonplace
+with commonplace.open("store") as book:
+    book.index("project")
+    hits = book.search("how are passwords hashed").hits
+    assert hits[0].path.endswith("security.md"), hits
+"""
+
+
+def main() -> int:
+    """Run all steps."""
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary)
+        wheel = timed("build", lambda: build(place))
+        size = wheel.stat().st_size
+        print(f"wheel: {size:,} bytes, the limit is {MAX_WHEEL_BYTES:,}")
+        if size > MAX_WHEEL_BYTES:
+            return 1
+        python = timed("install", lambda: install(wheel, place / "environment"))
+        timed("example", lambda: run_example(python, place))
+    return 0
+
+
+def build(place: Path) -> Path:
+    """Build the wheel from the working tree."""
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", str(place / "dist"), str(ROOT))
+    (wheel,) = (place / "dist").glob("*.whl")
+    return wheel
+
+
+def install(wheel: Path, environment: Path) -> Path:
+    """Return the Python of a fresh environment that holds the wheel and its dependencies."""
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
+    run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    return python
+
+
+def run_example(python: Path, place: Path) -> None:
+    """Index two files and find one of them, from the library and from the command line."""
+    project = place / "project"
+    project.mkdir()
+    (project / "security.md").write_text("# Security\n\nPasswords are hashed with scrypt and a salt for each user.\n")
+    (project / "cooking.md").write_text("# Cooking\n\nRice is boiled for twelve minutes in salted water.\n")
+    run(str(python), "-c", EXAMPLE, cwd=place)
+    run(str(python.parent / "commonplace"), "--store", "store", "search", "password hashing", "--json", cwd=place)
+
+
+def run(*command: str, cwd: Path | None = None) -> None:
+    """Run a command quietly; show what it said when it fails."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "PYTHON"))}
+    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(done.stdout + done.stderr, file=sys.stderr)
+        raise SystemExit(1)
+
+
+def timed(name: str, step: Callable[[], T]) -> T:
+    """Run a step and print how long it took."""
+    begun = time.perf_counter()
+    result = step()
+    print(f"{name}: {time.perf_counter() - begun:.1f} s")
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())
