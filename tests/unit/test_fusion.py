@@ -31,11 +31,16 @@ def test_fusion_adds_weighted_standardised_signals_and_passes_over_the_rest() ->
 
 
 def test_neighbours_lend_a_share_of_their_score_and_strangers_nothing() -> None:
-    """Turn 20 receives from 10 and 30; number 99 is no candidate."""
-    received = lend(
-        np.array([1.0, 2.0, 4.0], np.float32), np.array([10, 20, 30]), [(20, 10), (20, 30), (30, 99), (10, 20)], 0.3
-    )
+    """Turn 20 receives 0.3 × (1 + 4) from 10 and 30; number 99 is no candidate."""
+    pairs = np.array([(20, 10), (20, 30), (30, 99), (10, 20)])
+    received = lend(np.array([1.0, 2.0, 4.0], np.float32), np.array([10, 20, 30]), pairs, 0.3)
     assert received == pytest.approx([0.6, 1.5, 0.0])
+
+
+def test_a_neighbour_below_the_mean_takes_nothing_away() -> None:
+    """A small answer next to an irrelevant remark is as good as one that stands alone."""
+    received = lend(np.array([-2.0, 1.0], np.float32), np.array([1, 2]), np.array([(2, 1), (1, 2)]), 0.5)
+    assert received == pytest.approx([0.5, 0.0])
 
 
 def test_scores_in_rank_order_never_rise_again() -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from commonplace.engine.explaining import explain
 from commonplace.engine.upkeep import DoctorReport, Freshness, IndexStatus, Upkeep
-from commonplace.errors import UsageError
-from commonplace.ingest.artifacts import IndexOptions, index_root
+from commonplace.errors import IndexFaultError
+from commonplace.ingest.artifacts import index_root
+from commonplace.ingest.discovery import Selection
 from commonplace.ingest.documents import index_documents
+from commonplace.ingest.passages import Destination, Limits
 from commonplace.search.constants import DEFAULT_MIN_SCORE
 from commonplace.search.pipeline import Searcher
 from commonplace.search.request import Request
@@ -60,6 +62,7 @@ class Engine:
         self.namespace = parts.namespace
         self.settings = parts.settings
         self._store = parts.store
+        self._index = parts.index
         self._embedder = parts.embedder
         self._tokens = parts.tokens
         self._progress = parts.progress
@@ -130,6 +133,11 @@ class Engine:
             per_owner=per_owner,
         )
         freshness = self._freshen()
+        try:
+            return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+        except IndexFaultError as fault:
+            self._index.condemn(str(fault))
+        freshness = self._freshen()
         return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
@@ -153,29 +161,17 @@ class Engine:
             force: read every file again, changed or not.
 
         Raises:
-            UsageError: there is no such directory or file.
+            NotFoundError: there is no such directory or file.
+            UsageError: a glob is not valid.
         """
-        place = Path(root).expanduser().absolute()
-        if not place.exists():
-            raise UsageError(f"{place} does not exist", remedy="name a directory or a file that does")
-        settings = self.settings.index
-        self._store.set_embedding(self._embedder.stamp)
-        report = index_root(
-            store=self._store,
-            embedder=self._embedder,
-            tokenize=self._tokens.tokenize,
-            namespace=self.namespace,
-            project=self.project,
-            root=place,
-            options=IndexOptions(
-                include=tuple(include) if include else settings.include,
-                max_file_bytes=settings.max_file_bytes,
-                chunk_tokens=settings.chunk_tokens,
-                chunk_overlap=settings.chunk_overlap,
-                force=force,
-            ),
-            progress=self._progress,
+        globs = tuple(include) if include else self.settings.index.include
+        selection = Selection(
+            project=self.project or self.directory,
+            root=Path(root).expanduser().absolute(),
+            include=globs or None,
+            max_file_bytes=self.settings.index.max_file_bytes,
         )
+        report = index_root(self._destination(), selection, force=force, progress=self._progress)
         self._upkeep.project()
         return report
 
@@ -184,18 +180,7 @@ class Engine:
 
         Documents of one session are given in their order, all in one call.
         """
-        settings = self.settings.index
-        self._store.set_embedding(self._embedder.stamp)
-        report = index_documents(
-            store=self._store,
-            embedder=self._embedder,
-            tokenize=self._tokens.tokenize,
-            namespace=self.namespace,
-            documents=documents,
-            chunk_tokens=settings.chunk_tokens,
-            chunk_overlap=settings.chunk_overlap,
-            progress=self._progress,
-        )
+        report = index_documents(self._destination(), documents, progress=self._progress)
         self._upkeep.project()
         return report
 
@@ -214,3 +199,8 @@ class Engine:
     def _freshen(self) -> Freshness:
         """Mend a faulty index and catch up with a long tail, unless another process is doing it."""
         return self._upkeep.freshen(lambda: self._searcher.tail_length(self.namespace))
+
+    def _destination(self) -> Destination:
+        self._store.set_embedding(self._embedder.stamp)
+        limits = Limits(chunk_tokens=self.settings.index.chunk_tokens, chunk_overlap=self.settings.index.chunk_overlap)
+        return Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace, limits)

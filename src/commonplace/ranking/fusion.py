@@ -5,7 +5,7 @@ It knows arrays of candidates, not where they came from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,22 +36,24 @@ def fuse(signals: Mapping[str, NDArray[np.float32]], weights: Mapping[str, float
 
 
 def lend(
-    scores: NDArray[np.float32], numbers: NDArray[np.int64], pairs: Sequence[tuple[int, int]], share: float
+    scores: NDArray[np.float32], numbers: NDArray[np.int64], pairs: NDArray[np.int64], share: float
 ) -> NDArray[np.float32]:
     """Return what each candidate receives from its neighbours in a conversation: `share` of each one's score.
+
+    Only what is above the candidates' mean (0, since scores are sums of z-scores) is lent: a poor neighbour says
+    nothing about a turn.
 
     Args:
         scores: float32, shape (n,).
         numbers: int64, shape (n,), ascending.
-        pairs: (number, neighbour's number); pairs with a number that is no candidate are passed over.
+        pairs: receiver and lender, int64, shape (p, 2); pairs with a number that is no candidate are passed over.
     """
     received = np.zeros_like(scores)
-    if not pairs or not len(numbers):
+    if not len(pairs) or not len(numbers):
         return received
-    table = np.asarray(pairs, dtype=np.int64)
-    places = np.minimum(np.searchsorted(numbers, table), len(numbers) - 1)
-    known = (numbers[places] == table).all(axis=1)
-    np.add.at(received, places[known, 0], np.float32(share) * scores[places[known, 1]])
+    places = np.minimum(np.searchsorted(numbers, pairs), len(numbers) - 1)
+    known = (numbers[places] == pairs).all(axis=1)
+    np.add.at(received, places[known, 0], np.float32(share) * np.maximum(scores[places[known, 1]], 0))
     return received
 
 

@@ -15,7 +15,8 @@ from commonplace.index.contract import Scope
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.cache import AgingCache
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates
-from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARE, WEIGHTS
+from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, WEIGHTS
+from commonplace.search.conversation import next_to, steps
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.selection import Ranking, select
@@ -114,12 +115,12 @@ class Searcher:
             unindexed = shorten_tail(tail, scope.owners, query, tokens)
             recalled = _union(lexical, dense)
             candidates = reader.candidates(recalled, lexical, unindexed)
-            pairs: list[tuple[int, int]] = []
+            beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
-                pairs, candidates = self._with_neighbours(reader, candidates, recalled, lexical, tail)
+                beside, candidates = self._with_neighbours(reader, candidates, recalled, lexical, tail)
             count.append(len(candidates))
         with clock.stage("fusion"):
-            return _order(request, query, candidates, pairs)
+            return _order(request, query, candidates, beside)
 
     def _prepared(self, query: str) -> PreparedQuery:
         prepared = self._queries.get(query)
@@ -136,21 +137,23 @@ class Searcher:
 
     def _with_neighbours(
         self, reader: Reader, candidates: Candidates, recalled: NDArray[np.int64], lexical: Scored | None, tail: Tail
-    ) -> tuple[list[tuple[int, int]], Candidates]:
-        """Return the pairs of conversation neighbours, and the candidates with those neighbours among them."""
-        numbers = candidates.numbers
-        pairs = self._store.neighbours(reader.scope.namespace, numbers.tolist())
-        if not pairs:
-            return [], candidates
-        others = np.setdiff1d(np.array([neighbour for _, neighbour in pairs], dtype=np.int64), numbers)
+    ) -> tuple[dict[int, set[int]], Candidates]:
+        """Return which passages are next to each other in a session, and the candidates with their neighbours."""
+        namespace = reader.scope.namespace
+        beside = next_to(self._store, namespace, candidates.numbers.tolist())
+        numbers = np.array(sorted(beside), dtype=np.int64)
+        others = np.setdiff1d(numbers, candidates.numbers, assume_unique=True)
         if not len(others):
-            return pairs, candidates
-        in_tail = np.isin(tail.rows.numbers, np.union1d(numbers, others))
+            return beside, candidates
+        for number, found in next_to(self._store, namespace, others.tolist()).items():
+            beside.setdefault(number, set()).update(found)
+        wanted = np.union1d(candidates.numbers, others)
+        in_tail = tail.rows.select(np.isin(tail.rows.numbers, wanted))
         indexed = np.setdiff1d(np.union1d(recalled, others), tail.rows.numbers)
-        wider = reader.candidates(indexed, lexical, tail.rows.select(in_tail))
+        wider = reader.candidates(indexed, lexical, in_tail)
         if reader.scope.owners is not None:
             wider = wider.select(np.isin(wider.owners, reader.scope.owners))
-        return self._store.neighbours(reader.scope.namespace, wider.numbers.tolist()), wider
+        return beside, wider
 
 
 def _union(lexical: Scored | None, dense: Scored | None) -> NDArray[np.int64]:
@@ -158,7 +161,7 @@ def _union(lexical: Scored | None, dense: Scored | None) -> NDArray[np.int64]:
     return np.unique(np.concatenate(found))
 
 
-def _order(request: Request, query: PreparedQuery, candidates: Candidates, pairs: list[tuple[int, int]]) -> Ranking:
+def _order(request: Request, query: PreparedQuery, candidates: Candidates, beside: dict[int, set[int]]) -> Ranking:
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
         return Ranking(query.terms, candidates, candidates.lexical, {LEXICAL: candidates.lexical}, {})
@@ -171,7 +174,9 @@ def _order(request: Request, query: PreparedQuery, candidates: Candidates, pairs
         LATE: candidates.late / lengths**LENGTH_EXPONENT,
     }
     own = fuse(signals, WEIGHTS)
-    received = lend(own, candidates.numbers, pairs, NEIGHBOUR_SHARE)
-    if pairs:
+    received = np.zeros_like(own)
+    if beside:
+        for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
+            received += lend(own, candidates.numbers, pairs, share)
         signals[NEIGHBOURS] = received
     return Ranking(query.terms, candidates, own + received, signals, WEIGHTS)
