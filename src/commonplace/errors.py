@@ -9,7 +9,8 @@ CommonplaceError
 │   ├── StoreMissingError   there is no store here
 │   ├── StoreVersionError   the store was written by a newer Commonplace
 │   ├── StoreDamagedError   the database cannot be read
-│   └── StoreBusyError      another process held the store for too long
+│   ├── StoreBusyError      another process held the store for too long
+│   └── IndexFaultError     the derived index cannot be used; it can be rebuilt
 ├── EmbedderMismatchError   the store was built with another embedder
 ├── ModelError              a model's files are missing or damaged
 └── MissingExtraError       an optional package is not installed
@@ -72,6 +73,10 @@ class StoreDamagedError(StoreError):
 
 class StoreBusyError(StoreError):
     """Try again: another process held the store's write lock for longer than the timeout."""
+
+
+class IndexFaultError(StoreError):
+    """Rebuild the index from the store, which is whole; the message is a clause that continues "the index …"."""
 
 
 class EmbedderMismatchError(CommonplaceError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -177,7 +177,7 @@ def _indexed(text: str) -> list[str]:
 def _bigrams(run: str) -> tuple[str, ...]:
     if len(run) == 1:
         return (run,)
-    return tuple(map("".join, zip(run, run[1:], strict=False)))
+    return tuple(map("".join, pairwise(run)))
 
 
 def _fold(word: str) -> str:
@@ -196,7 +196,7 @@ def _humps(word: str) -> list[str]:
     start = 0
     for at in range(1, len(word)):
         before, here = word[at - 1], word[at]
-        rises = here.isupper() and (before.islower() or word[at + 1 : at + 2].islower() and before.isupper())
+        rises = here.isupper() and (before.islower() or (before.isupper() and word[at + 1 : at + 2].islower()))
         if rises or before.isdigit() != here.isdigit():
             humps.append(word[start:at])
             start = at

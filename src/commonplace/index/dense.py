@@ -1,0 +1,146 @@
+"""Dense search: cosine over int8 vectors, candidates by sign bits; it reads chunk files and knows no text.
+
+The sign bits of query and passage agree the more, the smaller the angle between them (Charikar, "Similarity
+estimation techniques from rounding algorithms", 2002). The best by that count are scored again by their int8 vectors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.errors import IndexFaultError
+from commonplace.index.chunks import ChunkFile, sign_columns
+from commonplace.index.contract import Scope, Scored
+from commonplace.index.manifest import Manifest
+
+DEAD = "dense/dead"
+"""Rows that no longer count, int32, chunk after chunk."""
+FREQUENCIES = "dense/frequencies"
+"""How many passages hold each token id, uint32."""
+ALL_EXACT = 2_000
+"""Up to this many passages in scope are all scored exactly."""
+
+_CANDIDATES = 400
+_CANDIDATES_PER_HIT = 4
+_OUT = np.iinfo(np.uint16).max
+
+
+def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Scored:
+    """Return the best by score, ties by number."""
+    order = np.lexsort((numbers, -scores))[:limit]
+    return Scored(numbers[order], scores[order])
+
+
+class ChunkedDenseIndex:
+    """The dense part of one generation: a `DenseIndex`. Safe for threads."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        """Open the files of a generation.
+
+        Raises:
+            FileNotFoundError: the generation was deleted meanwhile.
+            IndexFaultError: a file does not hold what the manifest says.
+        """
+        self._counted = manifest.counted
+        self._dimensions = manifest.embedding.dimensions
+        self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
+        self.chunks = [ChunkFile(directory / chunk.file, self._dimensions) for chunk in manifest.chunks]
+        self.dead = read_dead(directory, manifest)
+        self.frequencies = read_frequencies(directory, manifest)
+
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
+        """Return the passages with the highest cosine; see `DenseIndex.search`."""
+        found = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        code = self._codes.get(scope.namespace)
+        if code is not None and limit > 0 and vector.any():
+            for chunk, rows in zip(self.chunks, self._candidates(vector, scope, code, limit), strict=True):
+                if len(rows):
+                    found[0].append(chunk.numbers[rows])
+                    found[1].append(_cosines(chunk, rows, vector))
+        return best(np.concatenate(found[0]), np.concatenate(found[1]), limit)
+
+    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of each passage, NaN for one that is not held; see `DenseIndex.score`."""
+        scores = np.full(len(numbers), np.nan, dtype=np.float32)
+        for chunk, dead in zip(self.chunks, self.dead, strict=True):
+            rows = chunk.find(numbers)
+            places = np.flatnonzero(rows >= 0)
+            if len(dead):
+                places = places[~np.isin(rows[places], dead)]
+            if len(places):
+                distinct, inverse = np.unique(rows[places], return_inverse=True)
+                scores[places] = _cosines(chunk, distinct, vector)[inverse]
+        return scores
+
+    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
+        """Return the number of passages and how many hold each token, passages deleted since the last rebuild included.
+
+        Their share is bounded, and both counts include them, so that rarities stay comparable.
+        """
+        counts = np.zeros(len(token_ids), dtype=np.int64)
+        known = token_ids < len(self.frequencies)
+        counts[known] = self.frequencies[token_ids[known]]
+        return self._counted, counts
+
+    def _candidates(self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int) -> list[NDArray[np.intp]]:
+        """Return for each chunk the ascending rows worth scoring exactly."""
+        masks = [self._in_scope(place, scope, code) for place in range(len(self.chunks))]
+        wanted = max(_CANDIDATES, _CANDIDATES_PER_HIT * limit)
+        if sum(int(mask.sum()) for mask in masks) <= max(ALL_EXACT, wanted):
+            return [np.flatnonzero(mask) for mask in masks]
+        query = sign_columns(vector[np.newaxis])[:, 0]
+        distances = [_distances(chunk, query) for chunk in self.chunks]
+        for distance, mask in zip(distances, masks, strict=True):
+            distance[~mask] = _OUT
+        everywhere = np.concatenate(distances)
+        cut = np.partition(everywhere, wanted - 1)[wanted - 1]
+        nearer = everywhere < cut
+        ties = np.flatnonzero(everywhere == cut)[: wanted - int(nearer.sum())]
+        nearer[ties] = True
+        bounds = np.cumsum([chunk.rows for chunk in self.chunks])[:-1]
+        return [np.flatnonzero(part) for part in np.split(nearer, bounds)]
+
+    def _in_scope(self, place: int, scope: Scope, code: int) -> NDArray[np.bool_]:
+        """Return which rows of a chunk may be found: bool, shape (rows,). A zero vector never matches."""
+        chunk = self.chunks[place]
+        mask: NDArray[np.bool_] = (chunk.codes == code) & (chunk.norms > 0)
+        mask[self.dead[place]] = False
+        if scope.owners is not None:
+            mask &= np.isin(chunk.owners, scope.owners)
+        return mask
+
+
+def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:
+    """Return the dead rows of each chunk, ascending.
+
+    Raises:
+        IndexFaultError: there are others than the manifest says.
+    """
+    dead = np.frombuffer((directory / DEAD).read_bytes() if DEAD in manifest.files else b"", "<i4")
+    if len(dead) != sum(chunk.dead for chunk in manifest.chunks):
+        raise IndexFaultError(f"was damaged: {DEAD} does not hold what the manifest says")
+    return np.split(dead, np.cumsum([chunk.dead for chunk in manifest.chunks])[:-1]) if manifest.chunks else []
+
+
+def read_frequencies(directory: Path, manifest: Manifest) -> NDArray[np.uint32]:
+    """Return how many passages hold each token id, up to the highest id that occurs."""
+    return np.frombuffer((directory / FREQUENCIES).read_bytes() if FREQUENCIES in manifest.files else b"", "<u4")
+
+
+def _distances(chunk: ChunkFile, query: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Return the number of differing sign bits: uint16, shape (rows,)."""
+    distances = np.zeros(chunk.rows, dtype=np.uint16)
+    for column, word in zip(chunk.signs, query, strict=True):
+        distances += np.bitwise_count(column ^ word)
+    return distances
+
+
+def _cosines(chunk: ChunkFile, rows: NDArray[np.intp], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosine between a unit vector and ascending rows, 0 for a zero row: float32, shape (len(rows),)."""
+    norms = chunk.norms[rows]
+    products = chunk.vectors(rows).astype(np.float32) @ vector
+    cosines: NDArray[np.float32] = np.divide(products, norms, out=np.zeros(len(rows), np.float32), where=norms > 0)
+    return cosines

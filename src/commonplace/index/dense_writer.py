@@ -1,0 +1,141 @@
+"""Write the dense part of a new generation: append rows, mark the dead, merge small chunks, count tokens.
+
+It knows the files of the last generation and of the new one, and neither store nor lexical part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.index.chunks import LARGEST_CHUNK, ChunkFile, Rows, concatenate, write_chunk
+from commonplace.index.dense import DEAD, FREQUENCIES, read_dead, read_frequencies
+from commonplace.index.manifest import ChunkRecord, Manifest, write_file
+from commonplace.types import IndexEntry
+
+_ALL_TOKENS = 65_536
+_DEAD_SHARE = 1 / 3  # a chunk with more dead rows is written anew
+_MERGE_RATIO = 2  # a chunk is merged with its successors unless it is more than this many times as large
+
+
+class DenseWriter:
+    """Collects the changes of one update; `finish` writes them."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        """Begin from the generation that `manifest` describes, whose files are already in `directory`."""
+        self._directory = directory
+        self._generation = manifest.generation
+        self._dimensions = manifest.embedding.dimensions
+        self._files = [chunk.file for chunk in manifest.chunks]
+        self._open = [ChunkFile(directory / file, self._dimensions) for file in self._files]
+        self._live = [
+            _alive(chunk.rows, dead) for chunk, dead in zip(self._open, read_dead(directory, manifest), strict=True)
+        ]
+        self._frequencies = np.zeros(_ALL_TOKENS, dtype=np.uint32)
+        known = read_frequencies(directory, manifest)
+        self._frequencies[: len(known)] = known
+        self._counted = manifest.counted
+        self._pending: dict[int, tuple[int, int, bytes]] = {}
+
+    def delete(self, numbers: Sequence[int]) -> int:
+        """Mark passages as dead; return how many were held. Unknown numbers are passed over."""
+        wanted = np.unique(np.array(numbers, dtype=np.int64))
+        dropped = sum(self._pending.pop(number, None) is not None for number in wanted.tolist())
+        for chunk, live in zip(self._open, self._live, strict=True):
+            rows = chunk.find(wanted)
+            rows = rows[rows >= 0]
+            dropped += int(live[rows].sum())
+            live[rows] = False
+        return dropped
+
+    def add(self, entry: IndexEntry, code: int, *, is_new: bool) -> None:
+        """Add a passage; one that is not new replaces itself, and its tokens were counted before."""
+        if len(entry.vector) != self._dimensions:
+            raise ValueError(f"passage {entry.number} has {len(entry.vector)} dimensions, expected {self._dimensions}")
+        self._pending[entry.number] = (entry.owner_number, code, entry.vector)
+        if is_new:
+            # Assignment by index counts a repeated token once, which is what a document frequency asks for.
+            self._frequencies[np.frombuffer(entry.token_ids, "<u2")] += 1
+            self._counted += 1
+        if len(self._pending) >= LARGEST_CHUNK:
+            self._append(self._flush())
+
+    def finish(self) -> tuple[tuple[ChunkRecord, ...], int]:
+        """Write what is left and return the chunks in order and the number of passages that the frequencies count."""
+        if self._pending:
+            self._append(self._flush())
+        self._compact()
+        records = [
+            ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)))
+            for file, chunk, live in zip(self._files, self._open, self._live, strict=True)
+        ]
+        dead = [np.flatnonzero(~live) for live in self._live]
+        self._replace(DEAD, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
+        held = np.flatnonzero(self._frequencies)
+        highest = int(held[-1]) + 1 if len(held) else 0
+        self._replace(FREQUENCIES, self._frequencies[:highest].astype("<u4").tobytes())
+        return tuple(records), self._counted
+
+    def _flush(self) -> Rows:
+        numbers = np.array(sorted(self._pending), dtype=np.int64)
+        ordered = [self._pending[number] for number in numbers.tolist()]
+        self._pending.clear()
+        owners, codes, vectors = zip(*ordered, strict=True)
+        table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions)
+        return Rows(numbers, np.array(owners, np.int64), np.array(codes, np.int32), table)
+
+    def _compact(self) -> None:
+        """Drop what is mostly dead, then merge from the end, so that sizes fall by half from chunk to chunk."""
+        for place in reversed(range(len(self._open))):
+            live = self._live[place]
+            if np.count_nonzero(~live) > _DEAD_SHARE * len(live):
+                self._rewrite([place])
+        while self._ends_small():
+            self._rewrite([len(self._open) - 2, len(self._open) - 1])
+
+    def _ends_small(self) -> bool:
+        if len(self._open) < 2:
+            return False
+        before, last = (len(live) for live in self._live[-2:])
+        return before <= _MERGE_RATIO * last and before + last <= LARGEST_CHUNK
+
+    def _rewrite(self, places: Sequence[int]) -> None:
+        """Replace neighbouring chunks by one with their live rows."""
+        parts = [self._open[place].read(self._live[place]) for place in places]
+        first, last = places[0], places[-1] + 1
+        tail = self._files[last:], self._open[last:], self._live[last:]
+        for file in self._files[first:last]:
+            (self._directory / file).unlink()
+        del self._files[first:], self._open[first:], self._live[first:]
+        self._append(concatenate(parts))
+        self._files += tail[0]
+        self._open += tail[1]
+        self._live += tail[2]
+
+    def _append(self, rows: Rows) -> None:
+        if not len(rows.numbers):
+            return
+        taken = {path.name for path in (self._directory / "dense").iterdir()}
+        place = 0
+        while (name := f"{self._generation:08d}-{place}.chunk") in taken:
+            place += 1
+        file = f"dense/{name}"
+        write_chunk(self._directory / file, rows)
+        self._files.append(file)
+        self._open.append(ChunkFile(self._directory / file, self._dimensions))
+        self._live.append(np.ones(len(rows.numbers), dtype=np.bool_))
+
+    def _replace(self, file: str, data: bytes) -> None:
+        """Write a file of this generation without touching the last one's, which may be the same through a link."""
+        path = self._directory / file
+        path.unlink(missing_ok=True)
+        write_file(path, data)
+
+
+def _alive(rows: int, dead: NDArray[np.int32]) -> NDArray[np.bool_]:
+    live = np.ones(rows, dtype=np.bool_)
+    live[dead] = False
+    return live

@@ -1,0 +1,168 @@
+"""The index on disk: immutable generations, one of them current; knows files and locks, not what they are searched for.
+
+`index/current.json` names the generation in use. A writer builds the next one beside it, from links to the files that
+stay the same, and replaces `current.json`; whatever a crash leaves behind was never named and is removed by the next
+writer. An index that cannot be used is empty, with a `fault` that says why: everything in it can be rebuilt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from commonplace.errors import IndexFaultError, StoreError
+from commonplace.index.contract import DenseIndex, LexicalIndex
+from commonplace.index.dense import ChunkedDenseIndex
+from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
+from commonplace.index.manifest import CURRENT, Manifest, generation_path, read_manifest, verify
+from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
+from commonplace.index.update import Update
+from commonplace.locks import FileLock
+from commonplace.types import Embedding, IndexEntry
+
+_ATTEMPTS = 10
+_SPARED_DEAD = 1_000
+"""So many deleted passages are never worth a rebuild."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One immutable state of the index.
+
+    Attributes:
+        change: it holds every change of the store up to this one; 0 if it holds nothing.
+        fault: why the stored index could not be used, a clause that continues "the index …", or "".
+        documents: number of passages that can be found.
+        dead: number of passages deleted since the last rebuild, which statistics still count.
+    """
+
+    change: int
+    lexical: LexicalIndex
+    dense: DenseIndex
+    fault: str = ""
+    documents: int = 0
+    dead: int = 0
+
+    @property
+    def is_wasteful(self) -> bool:
+        """True when so much of it is deleted that a rebuild pays."""
+        return self.dead > max(_SPARED_DEAD, self.documents)
+
+
+class Index:
+    """The index of one store. Safe for threads; any number of processes may read while one writes."""
+
+    def __init__(self, directory: Path, *, store_id: str, embedding: Embedding) -> None:
+        """Name an index; nothing is read or created yet."""
+        self._directory = directory
+        self._empty = Manifest(store_id, embedding)
+        self._lock = FileLock(directory / "lock")
+        self._opening = threading.Lock()
+        self._generation: Generation | None = None
+        self._seen: tuple[int, ...] = ()
+
+    def reader(self) -> Generation:
+        """Return the current generation; costs one `stat` while no other was published."""
+        with self._opening:
+            for _ in range(_ATTEMPTS):
+                seen = self._signature()
+                if self._generation is not None and seen == self._seen:
+                    break
+                # Opening may fail only because a newer generation replaced this one meanwhile: look again.
+                self._generation, self._seen = self._open(), seen
+            assert self._generation is not None
+            return self._generation
+
+    def condemn(self, fault: str) -> None:
+        """Stop using the current generation, which failed while it was read; `reader` tells the fault from now on."""
+        with self._opening:
+            self._generation, self._seen = _nothing(fault), self._signature()
+
+    def verify(self) -> list[str]:
+        """Compare every file with its checksum; return the faults, empty when all is well."""
+        try:
+            current = self._read_manifest()
+            verify(generation_path(self._directory, current.generation), current.files, thorough=True)
+        except IndexFaultError as fault:
+            return [str(fault)]
+        return []
+
+    def claim(self, timeout_s: float) -> bool:
+        """Become the only writer, waiting at most `timeout_s` seconds; return whether that succeeded.
+
+        Raises:
+            StoreError: the directory cannot be created.
+        """
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"the index cannot be written: {error}") from error
+        return self._lock.acquire(timeout_s)
+
+    def release(self) -> None:
+        """Let others write."""
+        self._lock.release()
+
+    def update(
+        self,
+        entries: Iterable[IndexEntry],
+        deleted: Iterable[int],
+        *,
+        upto: int,
+        rebuild: bool = False,
+        progress: Callable[[int], None] = lambda _done: None,
+        checkpoint: Callable[[str], None] = lambda _step: None,
+    ) -> tuple[int, int]:
+        """Publish a generation with these changes; return how many passages were added and how many deleted.
+
+        The caller has claimed the index. A passage that is already held is replaced, one that is deleted and given as
+        an entry is not added. Readers see either all of it or nothing.
+
+        Args:
+            upto: the store's change number up to which the changes go.
+            rebuild: begin with nothing instead of the current generation.
+            progress: called now and then with the number of passages added.
+            checkpoint: called with the name of every step before it is taken.
+
+        Raises:
+            IndexFaultError: the current generation cannot be built upon; rebuild.
+            StoreError: the disk is full or the directory cannot be written.
+        """
+        try:
+            base = self._empty if rebuild else self._read_manifest()
+            return Update(self._directory, base, progress, checkpoint).run(entries, deleted, upto)
+        except OSError as error:
+            raise StoreError(f"the index cannot be written: {error}") from error
+
+    def _open(self) -> Generation:
+        try:
+            current = self._read_manifest()
+            directory = generation_path(self._directory, current.generation)
+            verify(directory, current.files)
+            return Generation(
+                current.change,
+                TantivyLexicalIndex(directory / LEXICAL, current),
+                ChunkedDenseIndex(directory, current),
+                documents=current.documents,
+                dead=current.counted - current.documents,
+            )
+        except IndexFaultError as fault:
+            return _nothing(str(fault))
+        except OSError as error:
+            return _nothing(f"cannot be read: {error}")
+
+    def _read_manifest(self) -> Manifest:
+        return read_manifest(self._directory, store_id=self._empty.store_id, embedding=self._empty.embedding)
+
+    def _signature(self) -> tuple[int, ...]:
+        try:
+            stat = (self._directory / CURRENT).stat()
+        except OSError:
+            return ()
+        return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+def _nothing(fault: str) -> Generation:
+    return Generation(0, ExactLexicalIndex(), ExactDenseIndex(), fault)

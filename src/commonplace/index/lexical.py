@@ -1,0 +1,170 @@
+"""Lexical search: BM25 by Tantivy over terms that were analysed before; the only module that reads through Tantivy.
+
+Tantivy keeps a field's length in one byte, so scores differ from the exact ones by some percent. Its statistics
+include deleted passages until their segment is merged, and span all namespaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import tantivy
+from tantivy import Occur, Query
+
+from commonplace.errors import IndexFaultError
+from commonplace.index.contract import LexicalStatistics, Scope, Scored
+from commonplace.index.dense import best
+from commonplace.index.manifest import Manifest
+from commonplace.text.analysis import FIELDS
+
+LEXICAL = "lexical"
+"""Tantivy's directory in a generation."""
+MOST_TERMS = 64
+"""Of a longer query only its rarest terms are searched, so that a pasted page costs no more than a paragraph."""
+NO_PHASE = "*"
+"""Stands in the phase field of a passage without one, which passes every phase filter."""
+
+_TOKENIZER = "analysed"
+_SPARE_HITS = 64
+"""Hits fetched beyond the limit, so that ties at its edge are broken by number and not by place."""
+_SCORE_DIGITS = 5
+"""Sums of the same scores in another order differ beyond these decimals: equal texts must tie."""
+
+
+def schema() -> tantivy.Schema:
+    """Return the schema of the lexical part; changing it means a new `manifest.SCHEMA`."""
+    builder = tantivy.SchemaBuilder()
+    for field in FIELDS:
+        builder.add_text_field(field, tokenizer_name=_TOKENIZER, index_option="freq")
+    for field in ("kind", "type", "phase", "tag"):
+        builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
+    # Signed, because deleting by a term of an unsigned field silently deletes nothing.
+    for field in ("number", "owner", "namespace"):
+        builder.add_integer_field(field, indexed=True, fast=field == "number")
+    return builder.build()
+
+
+def open_tantivy(directory: Path) -> tantivy.Index:
+    """Open or create the Tantivy index of a generation, with its tokenizer.
+
+    Raises:
+        IndexFaultError: Tantivy cannot read it.
+    """
+    with faults():
+        index = tantivy.Index(schema(), str(directory))
+        index.register_tokenizer(_TOKENIZER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
+        index.config_reader("manual")
+    return index
+
+
+@contextmanager
+def faults() -> Iterator[None]:
+    """Turn what Tantivy raises into `IndexFaultError`; its panics do not even derive from Exception."""
+    try:
+        yield
+    except (ValueError, OSError, RuntimeError) as error:
+        raise IndexFaultError(f"was damaged: {error}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise IndexFaultError(f"was damaged: {error}") from error
+
+
+def raw_term(value: str) -> str:
+    """Return the value as Tantivy can hold it: lone surrogates written out, at most 1,000 characters."""
+    return value.encode("utf-8", "backslashreplace").decode()[:1_000]
+
+
+class TantivyLexicalIndex:
+    """The lexical part of one generation: a `LexicalIndex`. Safe for threads."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        """Open the files of a generation.
+
+        Raises:
+            IndexFaultError: Tantivy cannot read them.
+        """
+        self._mean_lengths = dict(manifest.mean_lengths)
+        self._counted = manifest.counted
+        self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
+        index = open_tantivy(directory)
+        self._schema = index.schema
+        with faults():
+            index.reload()
+            self._searcher = index.searcher()
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
+        """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
+        with faults():
+            query = self._query(terms, scope, ())
+            return self._run(query, limit) if query is not None and limit > 0 else _nothing()
+
+    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
+        """Return the scores of the given passages that match; see `LexicalIndex.score`."""
+        with faults():
+            wanted = Query.term_set_query(self._schema, "number", [int(number) for number in numbers])
+            query = self._query(terms, scope, (wanted,)) if len(numbers) else None
+            found = self._run(query, len(numbers)) if query is not None else _nothing()
+        return dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
+
+    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
+        """Return the statistics for the terms, deleted passages included until they are merged away."""
+        with faults():
+            distinct = dict.fromkeys(terms)
+            frequencies = {field: {term: self._searcher.doc_freq(field, term) for term in distinct} for field in FIELDS}
+        return LexicalStatistics(self._counted, self._mean_lengths, frequencies)
+
+    def _run(self, query: Query, limit: int) -> Scored:
+        hits = self._searcher.search(query, limit + _SPARE_HITS, count=False).hits
+        numbers = self._searcher.fast_field_values("number", [address for _, address in hits])
+        scores = np.array([score for score, _ in hits], dtype=np.float32)
+        return best(np.array(numbers, dtype=np.int64), np.round(scores, _SCORE_DIGITS), limit)
+
+    def _query(self, terms: Sequence[str], scope: Scope, filters: Sequence[Query]) -> Query | None:
+        """Return the whole query, None where nothing can match."""
+        clauses = self._clauses(terms)
+        code = self._codes.get(scope.namespace)
+        if not clauses or code is None:
+            return None
+        matching = Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+        restrictions = [*filters, *self._restrictions(scope, code)]
+        if not restrictions:
+            return matching
+        # Constant scores of 0: a filter must not change the order.
+        return Query.boolean_query(
+            [(Occur.Must, matching), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in restrictions)]
+        )
+
+    def _clauses(self, terms: Sequence[str]) -> list[Query]:
+        """Return one weighted query for each term and field that holds it, of the rarest terms only."""
+        held: dict[str, dict[str, int]] = {}
+        for term in dict.fromkeys(terms):
+            frequencies = {field: self._searcher.doc_freq(field, term) for field in FIELDS}
+            if any(frequencies.values()):
+                held[term] = frequencies
+        rarest = sorted(held, key=lambda term: (sum(held[term].values()), term))[:MOST_TERMS]
+        return [self._weighted(term, field) for term in rarest for field, frequency in held[term].items() if frequency]
+
+    def _weighted(self, term: str, field: str) -> Query:
+        query = Query.term_query(self._schema, field, term, index_option="freq")
+        return query if FIELDS[field] == 1.0 else Query.boost_query(query, FIELDS[field])
+
+    def _restrictions(self, scope: Scope, code: int) -> list[Query]:
+        wanted = scope.filter
+        restrictions: list[Query] = []
+        if len(self._codes) > 1:
+            restrictions.append(Query.term_query(self._schema, "namespace", code, index_option="basic"))
+        phases = (*wanted.phases, NO_PHASE) if wanted.phases else ()
+        for field, values in (("kind", wanted.kinds), ("type", wanted.types), ("phase", phases), ("tag", wanted.tags)):
+            if values:
+                restrictions.append(Query.term_set_query(self._schema, field, [raw_term(value) for value in values]))
+        if wanted.paths and scope.owners is not None:
+            restrictions.append(Query.term_set_query(self._schema, "owner", scope.owners.tolist()))
+        return restrictions
+
+
+def _nothing() -> Scored:
+    return Scored(np.empty(0, np.int64), np.empty(0, np.float32))

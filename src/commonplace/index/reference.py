@@ -1,0 +1,121 @@
+"""The exact reference for both parts of the index: plain, in memory, slow; the fast parts are compared with it.
+
+An index that holds nothing, or cannot be used, is made of these with no passages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.index.contract import LexicalStatistics, Scope, Scored
+from commonplace.index.dense import best
+from commonplace.index.lexical import MOST_TERMS
+from commonplace.ranking import bm25
+from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.types import IndexEntry
+
+
+class ExactLexicalIndex:
+    """BM25 with exact lengths over the given passages: a `LexicalIndex`."""
+
+    def __init__(self, entries: Iterable[IndexEntry] = ()) -> None:
+        self._entries = {entry.number: entry for entry in entries}
+        self._fields = {number: fields_of(entry) for number, entry in self._entries.items()}
+        self._frequencies: dict[str, Counter[str]] = {field: Counter() for field in FIELDS}
+        for fields in self._fields.values():
+            for field, terms in fields.items():
+                self._frequencies[field].update(set(terms))
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
+        """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
+        scores = self.score(terms, self._entries, scope)
+        return best(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float32), limit)
+
+    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
+        """Return the scores of the given passages that match; see `LexicalIndex.score`."""
+        rarest, statistics = self._rarest(terms), self.statistics(terms)
+        scores = {
+            number: bm25.score(
+                rarest,
+                self._fields[number],
+                weights=FIELDS,
+                documents=statistics.documents,
+                mean_lengths=statistics.mean_lengths,
+                frequencies=statistics.frequencies,
+            )
+            for number in map(int, numbers)
+            if number in self._entries and _is_in_scope(self._entries[number], scope)
+        }
+        return {number: score for number, score in scores.items() if score > 0}
+
+    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
+        """Return the exact statistics for the terms."""
+        documents = len(self._entries)
+        lengths = {field: sum(len(fields[field]) for fields in self._fields.values()) for field in FIELDS}
+        return LexicalStatistics(
+            documents,
+            {field: length / max(1, documents) for field, length in lengths.items()},
+            {field: {term: self._frequencies[field][term] for term in dict.fromkeys(terms)} for field in FIELDS},
+        )
+
+    def _rarest(self, terms: Sequence[str]) -> list[str]:
+        held = {term: sum(self._frequencies[field][term] for field in FIELDS) for term in dict.fromkeys(terms)}
+        return sorted((term for term in held if held[term]), key=lambda term: (held[term], term))[:MOST_TERMS]
+
+
+class ExactDenseIndex:
+    """Cosine with every passage: a `DenseIndex`."""
+
+    def __init__(self, entries: Iterable[IndexEntry] = ()) -> None:
+        self._entries = {entry.number: entry for entry in entries}
+        self._vectors = {
+            number: np.frombuffer(entry.vector, np.int8).astype(np.float32) for number, entry in self._entries.items()
+        }
+
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
+        """Return the passages with the highest cosine; see `DenseIndex.search`."""
+        found = [
+            number
+            for number, entry in self._entries.items()
+            if self._vectors[number].any() and entry.namespace == scope.namespace and _is_owner_in(entry, scope)
+        ]
+        numbers = np.array(found if vector.any() else [], dtype=np.int64)
+        return best(numbers, self.score(vector, numbers), limit)
+
+    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of each passage, NaN for one that is not held; see `DenseIndex.score`."""
+        return np.array([self._cosine(vector, number) for number in numbers.tolist()], dtype=np.float32)
+
+    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
+        """Return the number of passages and, for each token id, how many passages hold it."""
+        held = Counter(
+            token for entry in self._entries.values() for token in set(np.frombuffer(entry.token_ids, "<u2").tolist())
+        )
+        return len(self._entries), np.array([held[token] for token in token_ids.tolist()], dtype=np.int64)
+
+    def _cosine(self, vector: NDArray[np.float32], number: int) -> float:
+        row = self._vectors.get(number)
+        if row is None:
+            return float("nan")
+        norm = float(np.linalg.norm(row))
+        return float(row @ vector) / norm if norm else 0.0
+
+
+def _is_in_scope(entry: IndexEntry, scope: Scope) -> bool:
+    wanted = scope.filter
+    return (
+        entry.namespace == scope.namespace
+        and (not wanted.kinds or entry.kind in wanted.kinds)
+        and (not wanted.types or entry.type in wanted.types)
+        and (not wanted.phases or not entry.phase or entry.phase in wanted.phases)
+        and (not wanted.tags or not set(wanted.tags).isdisjoint(entry.tags))
+        and (not wanted.paths or _is_owner_in(entry, scope))
+    )
+
+
+def _is_owner_in(entry: IndexEntry, scope: Scope) -> bool:
+    return scope.owners is None or bool(np.isin(entry.owner_number, scope.owners))

@@ -1,0 +1,96 @@
+"""Bring the index up to the store's last change; knows both contracts and neither's files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from commonplace.errors import IndexFaultError
+from commonplace.index.directory import Index
+from commonplace.store.contract import Store
+from commonplace.types import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionReport:
+    """What was done to the index.
+
+    Attributes:
+        before, after: the change numbers it held and holds.
+        added, deleted: numbers of passages.
+        rebuilt: it was made anew from a store that held something.
+        fault: why it was rebuilt, a clause that continues "the index …", or "".
+    """
+
+    before: int
+    after: int
+    added: int
+    deleted: int
+    rebuilt: bool
+    fault: str
+    seconds: float
+
+
+def bring_up_to_date(
+    store: Store, index: Index, *, rebuild: bool = False, timeout_s: float = 0.0, progress: Progress | None = None
+) -> ProjectionReport | None:
+    """Write to the index what the store holds and it does not; rebuild it if it is unusable or mostly deleted.
+
+    Args:
+        rebuild: make it anew in any case; forgetting needs this, for deleted terms linger in an updated index.
+        timeout_s: how long to wait for another process that writes.
+
+    Returns:
+        What was done, or None if another process holds the index.
+
+    Raises:
+        StoreError: the store cannot be read or the index cannot be written.
+    """
+    if not index.claim(timeout_s):
+        return None
+    try:
+        return _project(store, index, rebuild, progress)
+    finally:
+        index.release()
+
+
+def _project(store: Store, index: Index, rebuild: bool, progress: Progress | None) -> ProjectionReport:
+    started = time.monotonic()
+    generation = index.reader()
+    before, fault = generation.change, generation.fault
+    # Whatever is written or deleted from here on has a higher number and is left to the next projection.
+    upto = store.change()
+    if before > upto:
+        fault = "is ahead of its store"
+    rebuild = rebuild or bool(fault) or generation.is_wasteful
+    added = deleted = 0
+    if rebuild or before < upto:
+        try:
+            added, deleted = _write(store, index, 0 if rebuild else before, upto, rebuild, progress)
+        except IndexFaultError as error:
+            if rebuild:
+                raise
+            rebuild, fault = True, str(error)
+            added, deleted = _write(store, index, 0, upto, rebuild, progress)
+    seconds = time.monotonic() - started
+    return ProjectionReport(before, upto, added, deleted, rebuild and upto > 0, fault, seconds)
+
+
+def _write(
+    store: Store, index: Index, base: int, upto: int, rebuild: bool, progress: Progress | None
+) -> tuple[int, int]:
+    return index.update(
+        store.entries_since(base, upto),
+        [] if rebuild else store.deleted_since(base, upto),
+        upto=upto,
+        rebuild=rebuild,
+        progress=_tell(store, rebuild, progress),
+    )
+
+
+def _tell(store: Store, rebuild: bool, progress: Progress | None) -> Callable[[int], None]:
+    if progress is None:
+        return lambda _done: None
+    total = store.counts()["passages"] if rebuild else 0
+    return lambda done: progress("indexing passages", done, total)

@@ -1,0 +1,294 @@
+"""What every index promises, run on the fast parts and on the exact reference, and the two compared."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commonplace.index.contract import DenseIndex, LexicalIndex, Scope
+from commonplace.index.directory import Generation, Index
+from commonplace.index.lexical import MOST_TERMS
+from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
+from commonplace.text.analysis import analyse
+from commonplace.types import Embedding, Filter, IndexEntry
+
+DIMENSIONS = 40
+TOLERANCE = 0.08
+"""Tantivy keeps a field's length in one byte, which is at most an eighth off: scores differ by less than this share."""
+
+Build = Callable[[Sequence[IndexEntry]], Generation]
+
+
+def entry(number: int, text: str = "", **values: object) -> IndexEntry:
+    fields: dict[str, object] = {
+        "number": number,
+        "owner_number": number * 10,
+        "namespace": "default",
+        "kind": "artifact",
+        "type": "code",
+        "phase": "",
+        "tags": (),
+        "title": "",
+        "path": "",
+        "heading": "",
+        "summary": "",
+        "text": text,
+        "token_ids": b"",
+        "vector": bytes(DIMENSIONS),
+    }
+    return IndexEntry(**{**fields, **values})  # type: ignore[arg-type]
+
+
+def vector(*values: int) -> bytes:
+    return np.array([*values, *[0] * (DIMENSIONS - len(values))], dtype=np.int8).tobytes()
+
+
+def direction(*values: float) -> np.ndarray:
+    made = np.array([*values, *[0.0] * (DIMENSIONS - len(values))], dtype=np.float32)
+    return made / np.linalg.norm(made)
+
+
+def scope(namespace: str = "default", owners: Sequence[int] | None = None, **values: tuple[str, ...]) -> Scope:
+    numbers = None if owners is None else np.array(owners, dtype=np.int64)
+    return Scope(namespace, Filter(**values), numbers)  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["fast", "exact"])
+def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
+    def make(entries: Sequence[IndexEntry]) -> Generation:
+        if request.param == "exact":
+            return Generation(1, ExactLexicalIndex(entries), ExactDenseIndex(entries))
+        return fast(tmp_path / "index", entries)
+
+    return make
+
+
+def fast(directory: Path, entries: Sequence[IndexEntry]) -> Generation:
+    index = Index(directory, store_id="store", embedding=Embedding("test", "1", DIMENSIONS))
+    assert index.claim(0)
+    index.update(entries, [], upto=1, rebuild=True)
+    index.release()
+    return index.reader()
+
+
+def found(index: LexicalIndex, query: str, where: Scope | None = None, limit: int = 10) -> list[int]:
+    return index.search(analyse(query), where or scope(), limit).numbers.tolist()
+
+
+def nearest(index: DenseIndex, query: np.ndarray, where: Scope | None = None, limit: int = 10) -> list[int]:
+    return index.search(query, where or scope(), limit).numbers.tolist()
+
+
+class TestLexical:
+    def test_a_passage_with_any_term_is_found_and_the_one_with_more_comes_first(self, build: Build) -> None:
+        """Keyword search that demands every word finds nothing for a natural question."""
+        index = build([entry(1, "the reset button"), entry(2, "connection reset by peer"), entry(3, "unrelated")])
+        assert found(index.lexical, "connection reset") == [2, 1]
+
+    def test_an_identifier_is_found_by_its_words(self, build: Build) -> None:
+        """People ask in words for what is written as a name in code."""
+        index = build([entry(1, "raise ConnectionResetError(peer)"), entry(2, "raise ValueError(peer)")])
+        assert found(index.lexical, "connection reset") == [1]
+
+    @pytest.mark.parametrize("query", ["猫", "了", "有猫"])
+    def test_han_text_is_found_by_pairs_and_by_single_characters(self, build: Build, query: str) -> None:
+        """A pair index alone cannot answer a query of one character."""
+        index = build([entry(1, "我有猫了"), entry(2, "天气很好")])
+        assert found(index.lexical, query) == [1]
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {"title": "Billing"},
+            {"heading": "Billing"},
+            {"path": "src/billing.py"},
+            {"tags": ("billing",)},
+            {"summary": "On billing"},
+        ],
+    )
+    def test_every_field_can_find(self, build: Build, values: dict[str, object]) -> None:
+        """Title, heading, path, tags and summary describe a passage whose own text may lack the word."""
+        index = build([entry(1, "some text", **values), entry(2, "some text")])
+        assert found(index.lexical, "billing") == [1]
+
+    def test_equal_scores_are_ordered_by_number_and_cut_there(self, build: Build) -> None:
+        """The same request must give the same hits in the same order."""
+        index = build([entry(number, "same words here") for number in (5, 3, 9, 1, 7)])
+        assert found(index.lexical, "words", limit=3) == [1, 3, 5]
+
+    def test_another_namespace_is_never_returned(self, build: Build) -> None:
+        """A namespace is a border between owners."""
+        index = build([entry(1, "secret plan", namespace="a"), entry(2, "secret plan", namespace="b")])
+        assert found(index.lexical, "secret", scope("a")) == [1]
+        assert found(index.lexical, "secret", scope("c")) == []
+        assert index.lexical.score(analyse("secret"), [1, 2], scope("b")).keys() == {2}
+
+    @pytest.mark.parametrize(
+        ("where", "expected"),
+        [
+            (scope(kinds=("memory",)), [2]),
+            (scope(types=("test", "research")), [3, 4]),
+            (scope(phases=("inception",)), [1, 2, 3]),
+            (scope(tags=("x", "z")), [1, 4]),
+            (scope(tags=("x",), types=("code",)), [1]),
+            (scope(paths=("src/**",), owners=[20, 30]), [2, 3]),
+            (scope(paths=("src/**",), owners=[]), []),
+        ],
+    )
+    def test_filters_apply_before_the_limit_and_leave_scores_alone(
+        self, build: Build, where: Scope, expected: list[int]
+    ) -> None:
+        """A search for ten gives ten where ten exist, and a filter is no evidence of relevance."""
+        index = build(
+            [
+                entry(1, "word", tags=("x", "y")),
+                entry(2, "word", kind="memory", phase="inception"),
+                entry(3, "word", type="test"),
+                entry(4, "word", type="research", phase="transition", tags=("z",)),
+            ]
+        )
+        hits = index.lexical.search(["word"], where, 10)
+        assert hits.numbers.tolist() == expected
+        everywhere = index.lexical.score(["word"], [1, 2, 3, 4], scope())
+        assert hits.scores.tolist() == pytest.approx([everywhere[number] for number in expected], rel=1e-5)
+
+    def test_score_speaks_of_matching_passages_only_and_agrees_with_search(self, build: Build) -> None:
+        """Stage two scores the dense candidates with it: they must stand on the same scale."""
+        index = build([entry(1, "red apple"), entry(2, "green apple pie"), entry(3, "blue sky")])
+        scores = index.lexical.score(["appl", "red"], [1, 2, 3, 99], scope())
+        hits = index.lexical.search(["appl", "red"], scope(), 10)
+        assert scores == pytest.approx(dict(zip(hits.numbers.tolist(), hits.scores.tolist(), strict=True)), rel=1e-5)
+
+    def test_statistics_count_passages_terms_and_lengths(self, build: Build) -> None:
+        """The tail is scored with them as if it were in the index."""
+        index = build([entry(1, "red apple", title="Fruit"), entry(2, "green apple pie apple")])
+        statistics = index.lexical.statistics(["appl", "fruit", "unknown"])
+        assert statistics.documents == 2
+        assert statistics.mean_lengths == {"title": 0.5, "content": 3.0, "tags": 0.0, "summary": 0.0}
+        assert statistics.frequencies["content"] == {"appl": 2, "fruit": 0, "unknown": 0}
+        assert statistics.frequencies["title"] == {"appl": 0, "fruit": 1, "unknown": 0}
+
+    def test_a_query_of_a_thousand_words_is_cut_to_its_rarest(self, build: Build) -> None:
+        """A pasted page must neither fail nor take seconds; its rare words tell most."""
+        words = [f"q{first}{second}q" for first in "bcdfghjklm" for second in "bcdfghjklm"]
+        index = build([entry(number, f"common {word}") for number, word in enumerate(words, 1)])
+        assert len(found(index.lexical, " ".join(["common", *words, *words]), limit=200)) == MOST_TERMS
+
+    @pytest.mark.parametrize("terms", [[], ["nowhere"], ["\ud800"], ["x" * 100_000]])
+    def test_a_query_without_known_terms_finds_nothing(self, build: Build, terms: list[str]) -> None:
+        """ "Nothing" is an answer, not an error."""
+        index = build([entry(1, "text")])
+        assert found(index.lexical, " ".join(terms)) == []
+        assert index.lexical.score(analyse(" ".join(terms)), [1], scope()) == {}
+
+
+class TestDense:
+    def test_the_smallest_angle_comes_first(self, build: Build) -> None:
+        """Cosine ignores how long a vector is."""
+        index = build([entry(1, vector=vector(3, 4)), entry(2, vector=vector(100)), entry(3, vector=vector(-5))])
+        hits = index.dense.search(direction(1), scope(), 10)
+        assert hits.numbers.tolist() == [2, 1, 3]
+        assert hits.scores.tolist() == pytest.approx([1.0, 0.6, -1.0])
+
+    def test_equal_cosines_are_ordered_by_number(self, build: Build) -> None:
+        """The same request must give the same hits in the same order."""
+        index = build([entry(number, vector=vector(1)) for number in (4, 2, 8, 6)])
+        assert nearest(index.dense, direction(1), limit=3) == [2, 4, 6]
+
+    def test_a_zero_vector_matches_nothing_and_is_matched_by_nothing(self, build: Build) -> None:
+        """A text without known words says nothing about any direction."""
+        index = build([entry(1), entry(2, vector=vector(-1))])
+        assert nearest(index.dense, direction(1)) == [2]
+        assert nearest(index.dense, np.zeros(DIMENSIONS, dtype=np.float32)) == []
+        assert index.dense.score(direction(1), np.array([1])).tolist() == [0.0]
+
+    def test_namespace_and_owners_restrict_the_search(self, build: Build) -> None:
+        """Filters apply before truncation, or a search for ten gives fewer than there are."""
+        index = build([entry(n, vector=vector(n), namespace="ab"[n % 2]) for n in range(1, 7)])
+        assert nearest(index.dense, direction(1), scope("a")) == [2, 4, 6]
+        assert nearest(index.dense, direction(1), scope("a", owners=[10, 40, 60])) == [4, 6]
+        assert nearest(index.dense, direction(1), scope("a", owners=[])) == []
+        assert nearest(index.dense, direction(1), scope("c")) == []
+
+    def test_score_keeps_the_order_asked_and_is_nan_for_what_is_not_held(self, build: Build) -> None:
+        """A missing passage is not a passage at a right angle."""
+        index = build([entry(1, vector=vector(3, 4)), entry(2, vector=vector(0, 1))])
+        scores = index.dense.score(direction(1), np.array([9, 2, 1, 2, 0]))
+        np.testing.assert_allclose(scores, [np.nan, 0.0, 0.6, 0.0, np.nan], atol=1e-6)
+
+    def test_a_token_counts_once_for_each_passage_that_holds_it(self, build: Build) -> None:
+        """Document frequency, not term frequency, tells how rare a token is."""
+        ids = [np.array(row, dtype="<u2").tobytes() for row in ([5, 5, 65_535], [5, 7], [])]
+        index = build([entry(number, token_ids=row) for number, row in enumerate(ids, 1)])
+        documents, frequencies = index.dense.token_frequencies(np.array([5, 7, 65_535, 6], dtype=np.uint16))
+        assert documents == 3
+        assert frequencies.tolist() == [2, 1, 1, 0]
+
+
+def corpus(seed: int, count: int) -> list[IndexEntry]:
+    """Passages of 20–120 words of a Zipf vocabulary with random vectors and metadata."""
+    random_ = random.Random(seed)
+    words = [f"w{random_.choice('bcdfgh')}{number}x" for number in range(800)]
+    weights = [1 / rank for rank in range(1, 801)]
+    vectors = np.random.default_rng(seed).integers(-127, 128, (count, DIMENSIONS), dtype=np.int8)
+    return [
+        entry(
+            number,
+            " ".join(random_.choices(words, weights, k=random_.randint(20, 120))),
+            title=" ".join(random_.choices(words, weights, k=3)),
+            summary=" ".join(random_.choices(words, weights, k=8)),
+            tags=tuple(random_.choices(words[:10], k=2)),
+            namespace=random_.choice(["default", "default", "other"]),
+            vector=vectors[number - 1].tobytes(),
+            token_ids=np.array(random_.choices(range(500), k=50), dtype="<u2").tobytes(),
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def test_fast_and_exact_lexical_index_agree(tmp_path: Path) -> None:
+    """The reference is the definition of the score; the fast index may only round lengths."""
+    entries = corpus(1, 600)
+    quick, exact = fast(tmp_path, entries).lexical, ExactLexicalIndex(entries)
+    for seed in range(20):
+        query = random.Random(seed).choice(entries).text.split()[:5]
+        terms = analyse(" ".join(query))
+        assert quick.statistics(terms) == exact.statistics(terms)
+        scores, expected = (index.score(terms, range(1, 601), scope()) for index in (quick, exact))
+        assert scores == pytest.approx(expected, rel=TOLERANCE)
+        hits = quick.search(terms, scope(), 50)
+        worst = min(hits.scores) * (1 - TOLERANCE)
+        assert all(expected[number] >= worst for number in hits.numbers.tolist())
+        sure = {number for number, score in expected.items() if score * (1 - TOLERANCE) > min(hits.scores)}
+        assert sure <= set(hits.numbers.tolist())
+
+
+def test_fast_and_exact_dense_index_agree(tmp_path: Path) -> None:
+    """Where all passages are scored exactly, nothing but the order of additions may differ."""
+    entries = corpus(2, 600)
+    quick, exact = fast(tmp_path, entries).dense, ExactDenseIndex(entries)
+    for seed in range(20):
+        query = direction(*np.random.default_rng(seed).normal(size=DIMENSIONS).tolist())
+        hits, expected = (index.search(query, scope(), 20) for index in (quick, exact))
+        assert hits.numbers.tolist() == expected.numbers.tolist()
+        np.testing.assert_allclose(hits.scores, expected.scores, rtol=1e-5)
+        numbers = np.arange(0, 602)
+        np.testing.assert_allclose(quick.score(query, numbers), exact.score(query, numbers), rtol=1e-4, atol=1e-6)
+    ids = np.arange(600, dtype=np.uint16)
+    assert quick.token_frequencies(ids)[0] == exact.token_frequencies(ids)[0]
+    assert quick.token_frequencies(ids)[1].tolist() == exact.token_frequencies(ids)[1].tolist()
+
+
+def test_candidates_by_sign_bits_hold_what_is_truly_near(tmp_path: Path) -> None:
+    """Beyond the exactly scored sizes the sign bits choose; neighbours of a passage must survive that."""
+    made = np.random.default_rng(3)
+    vectors = made.normal(size=(5_000, DIMENSIONS)) * 30
+    near = np.arange(0, 5_000, 500)
+    vectors[near] = vectors[0] + made.normal(size=(len(near), DIMENSIONS)) * 8
+    table = np.clip(vectors, -127, 127).astype(np.int8)
+    index = fast(tmp_path, [entry(number, vector=row.tobytes()) for number, row in enumerate(table, 1)]).dense
+    assert set(nearest(index, direction(*vectors[0].tolist()), limit=len(near))) == set((near + 1).tolist())
