@@ -23,7 +23,7 @@ $(READY): pyproject.toml
 
 demo: $(READY) ## index this repository and Django, and ask five questions
 	@test -d $(DJANGO_TREE) || $(BIN)/python scripts/fetch_django.py $(DJANGO) $(DJANGO_TREE)
-	@$(BIN)/commonplace demo --store .demo/store --questions examples/demo-questions.txt \
+	@$(BIN)/commonplace demo --store .demo/store --questions examples/demo.questions \
 		. $$(test -d $(DJANGO_TREE) && echo $(DJANGO_TREE))
 
 test: $(READY) ## run the tests, but for the long ones

@@ -47,6 +47,7 @@ def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None
         results = [engine.search(question, limit=HITS) for question in asked]
         if not invocation.as_json:
             _show(engine, reports, results, console())
+            _show_next(invocation.store, console())
     for result in results:
         notify(result.notices, invocation)
     if invocation.as_json:
@@ -72,7 +73,7 @@ def _read(file: Path | None) -> list[str]:
     from commonplace.errors import UsageError
 
     if file is None:
-        text = files("commonplace.cli").joinpath("demo_questions.txt").read_text(encoding="utf-8")
+        text = files("commonplace.cli").joinpath("demo.questions").read_text(encoding="utf-8")
     else:
         try:
             text = file.read_text(encoding="utf-8")
@@ -93,7 +94,8 @@ def _show(engine: Engine, reports: dict[str, IndexReport], results: Sequence[Sea
         files = found.added + found.changed + found.unchanged
         news = f"{found.added + found.changed:,} new or changed, {counted(found.passages, 'passage')} written"
         target.print(f"  {root}: {counted(files, 'file')}, {news}, {found.seconds:.1f}s")
-    roots = [Path(root) for root in reports]
+    # The innermost root first: a path is told from the nearest directory that was indexed.
+    roots = sorted(map(Path, reports), key=lambda root: len(root.parts), reverse=True)
     for result in results:
         _show_answer(result, roots, target)
     status = engine.index_status()
@@ -103,8 +105,17 @@ def _show(engine: Engine, reports: dict[str, IndexReport], results: Sequence[Sea
         f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most. No server, no key, no network.",
         style="bold",
     )
-    target.print(f'Try next:  commonplace search --store {status.store} "your own question"')
-    target.print("Or in your own project:  commonplace init && commonplace index build")
+
+
+def _show_next(store: str, target: Console) -> None:
+    """Say what to type next, in a form that works in this shell."""
+    import shlex
+    import shutil
+    import sys
+
+    program = "commonplace" if shutil.which("commonplace") else shlex.quote(str(Path(sys.argv[0]).absolute()))
+    target.print(f'Try next:  {program} search --store {shlex.quote(store)} "your own question"')
+    target.print(f"In your own project:  {program} init && {program} index build")
 
 
 def _show_answer(result: SearchResult, roots: Sequence[Path], target: Console) -> None:

@@ -15,6 +15,9 @@ LEAD_CHARACTERS = 60
 ELLIPSIS = "…"
 
 _WORDS = re.compile(r"\w+(?:[_.\-]\w+)*")
+_RULES = re.compile(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
+"""Lines drawn under headings and between paragraphs, in Markdown and reStructuredText."""
+
 _SPACE = re.compile(r"\s+")
 _IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
 
@@ -45,7 +48,7 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, keep_line
         limit: at least 2; an ellipsis at either end counts.
         keep_lines: keep line breaks and indentation, as code needs; otherwise each run of space becomes one.
     """
-    clean = _without_blank_lines(text) if keep_lines else _SPACE.sub(" ", text).strip()
+    clean = _without_blank_lines(text) if keep_lines else _SPACE.sub(" ", _RULES.sub(" ", text)).strip()
     matches = list(_matches(clean, frozenset(analyse(query))))
     start, end = _window(clean, matches, limit)
     return _cut(clean, matches, start, end)
