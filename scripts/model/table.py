@@ -9,9 +9,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-SMOOTHING = 1e-3
-"""The constant `a` of Arora, Liang & Ma 2017, "A simple but tough-to-beat baseline for sentence embeddings"."""
-
 MOST_NEIGHBOURS = 64
 
 
@@ -30,10 +27,12 @@ def unit(rows: Floats) -> Floats:
     return np.asarray(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0), np.float32)
 
 
-def frequency_weights(texts: list[NDArray[np.uint16]], vocabulary_size: int) -> Floats:
-    """Return a / (a + p) for each token, p being its share of all tokens of the texts."""
-    counts = np.bincount(np.concatenate(texts), minlength=vocabulary_size)
-    return np.asarray(SMOOTHING / (SMOOTHING + counts / counts.sum()), np.float32)
+def inverse_document_frequencies(texts: list[NDArray[np.uint16]], vocabulary_size: int) -> Floats:
+    """Return log(1 + (n - f + 1/2) / (f + 1/2)) for each token, f of n texts holding it (Robertson & Zaragoza 2009)."""
+    frequencies = np.zeros(vocabulary_size)
+    for text in texts:
+        frequencies[np.unique(text)] += 1
+    return np.log1p((len(texts) - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ MAX_WORD_LENGTH = 100
 CACHED_RUNS = 1 << 15
 CACHED_RUN_LENGTH = 40
 
+_DROPPED = frozenset({"Cc", "Cf", "Co"})
 _CJK_BLOCKS = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -102,7 +103,7 @@ class _Characters(dict[int, str]):
 
 def _replacement(code: int) -> str:
     character = chr(code)
-    if character == "\ufffd" or unicodedata.category(character)[0] == "C":
+    if character == "\ufffd" or unicodedata.category(character) in _DROPPED:
         return ""
     plain = "".join(c for c in unicodedata.normalize("NFD", character) if unicodedata.category(c) != "Mn").lower()
     return f" {plain} " if _stands_alone(character) else plain

@@ -1,0 +1,44 @@
+"""What holds of the tokenizer for every text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.models.modeldata import ModelData
+from commonplace.text.wordpiece import WordPiece
+
+ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> dict[str, int]:
+    return ModelData().vocabulary()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(vocabulary: dict[str, int]) -> WordPiece:
+    return WordPiece(vocabulary)
+
+
+@given(text=ANY_TEXT)
+def test_every_text_has_ids_of_the_vocabulary(tokenizer: WordPiece, text: str) -> None:
+    """Whatever can be stored can be indexed; an id past the table's end would read another file's bytes."""
+    packed = tokenizer.encode(text)
+    assert len(packed) % 2 == 0
+    assert all(int.from_bytes(packed[at : at + 2], "little") < 30522 for at in range(0, len(packed), 2))
+
+
+@given(text=ANY_TEXT)
+def test_the_cache_never_changes_a_result(tokenizer: WordPiece, vocabulary: dict[str, int], text: str) -> None:
+    """What was tokenized before must not matter: a passage's ids are compared with a query's of another process."""
+    uncached = b"".join(map(WordPiece(vocabulary).encode_run, text.split()))
+    assert tokenizer.encode(text) == uncached
+    assert tokenizer.encode(text) == uncached
+
+
+@given(left=ANY_TEXT, right=ANY_TEXT)
+def test_a_space_splits_a_text_into_independent_parts(tokenizer: WordPiece, left: str, right: str) -> None:
+    """Chunks count their tokens apart; the sum must be that of the whole."""
+    assert tokenizer.encode(f"{left} {right}") == tokenizer.encode(left) + tokenizer.encode(right)
