@@ -1,0 +1,324 @@
+"""What only the SQLite store can get wrong: files, versions, processes, threads that end, forks, damage."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from commonplace.errors import (
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreMissingError,
+    StoreVersionError,
+)
+from commonplace.store.connections import connect, driver_errors, lock_path
+from commonplace.store.migrations import NEWEST
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
+
+WRITER = """
+import sys
+from pathlib import Path
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
+store = SqliteStore.create(Path(sys.argv[1]))
+sys.stdin.readline()
+for number in range(int(sys.argv[3])):
+    passage = NewPassage("p", Chunk("text", 1, 1), b"", b"")
+    change = store.put_owners("n", [OwnerWrite(Owner(f"{sys.argv[2]}-{number}", "memory"), (passage,))])
+    print(change, flush=True)
+store.close()
+"""
+
+
+def memory(id_: str, *texts: str) -> OwnerWrite:
+    return OwnerWrite(Owner(id_, "memory"), tuple(NewPassage("p", Chunk(text, 1, 1), b"", b"") for text in texts))
+
+
+def start_writer(path: Path, name: str, writes: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", WRITER, str(path), name, str(writes)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_sql(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def make_store(path: Path) -> Path:
+    store = SqliteStore.create(path)
+    store.put_owners("n", [memory("a", "one", "two"), memory("b", "three")])
+    store.close()
+    return path
+
+
+class TestFiles:
+    def test_a_missing_store_is_not_made_by_opening_it(self, tmp_path: Path) -> None:
+        """A mistyped path must not become an empty store."""
+        with pytest.raises(StoreMissingError, match=r"there is no store at .*; create one with `commonplace init`"):
+            SqliteStore.open(tmp_path / "store.db", create=False)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_creating_makes_the_directories_and_keeps_a_store_that_is_there(self, tmp_path: Path) -> None:
+        """`init` twice is harmless."""
+        path = make_store(tmp_path / "deep" / "er" / "store.db")
+        store = SqliteStore.create(path)
+        assert store.counts()["passages"] == 3
+        store.close()
+
+    def test_names_that_mean_something_in_a_uri_are_ordinary(self, tmp_path: Path) -> None:
+        """The driver is given a URI; a directory may be called anything."""
+        path = make_store(tmp_path / "50%20 #1?mode=ro" / "store.db")
+        assert path.exists()
+
+    def test_a_closed_store_is_one_file_beside_its_lock(self, tmp_path: Path) -> None:
+        """Then copying the file copies the store."""
+        make_store(tmp_path / "store.db")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
+
+    def test_the_log_of_a_removed_store_does_not_enter_a_new_one(self, tmp_path: Path) -> None:
+        """SQLite would replay it into the new database."""
+        path = tmp_path / "store.db"
+        store = SqliteStore.create(path)
+        store.put_owners("n", [memory("a", "one")])
+        shutil.copy(tmp_path / "store.db-wal", tmp_path / "kept")
+        store.close()
+        path.unlink()
+        (tmp_path / "kept").rename(tmp_path / "store.db-wal")
+        store = SqliteStore.create(path)
+        assert (store.change(), store.check()) == (0, [])
+        store.close()
+
+    def test_a_directory_that_cannot_be_made_is_told_with_a_remedy(self, tmp_path: Path) -> None:
+        """Permission and disk errors are for the user to act on."""
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StoreError, match=r"cannot write .*; make its directory writable"):
+            SqliteStore.create(tmp_path / "file" / "store.db")
+
+    def test_a_full_disk_is_told_and_changes_nothing(self, tmp_path: Path) -> None:
+        """The limit on pages is SQLite's own stand-in for a full disk."""
+        path = make_store(tmp_path / "store.db")
+        store = SqliteStore.open(path, create=False)
+        with store._connections.writing() as db:
+            pages = db.execute("PRAGMA page_count").fetchone()[0]
+            db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"the disk of .* is full .*; free some space"):
+            store.put_owners("n", [memory("c", "x" * 100_000)])
+        assert store.change() == 1
+        assert store.check() == []
+        store.close()
+
+    def test_a_read_only_database_is_told_with_a_remedy(self, tmp_path: Path) -> None:
+        """As on a mounted snapshot; the driver's own words are kept as the cause."""
+        path = make_store(tmp_path / "store.db")
+        with (
+            closing(connect(path, 0)) as db,
+            pytest.raises(StoreError, match=r"cannot be read or written: .*; make the file") as caught,
+            driver_errors(path),
+        ):
+            db.execute("PRAGMA query_only = ON")
+            db.execute("DELETE FROM passages")
+        assert isinstance(caught.value.__cause__, sqlite3.Error)
+
+
+class TestVersions:
+    def test_a_newer_schema_is_refused_by_name_of_both_versions(self, tmp_path: Path) -> None:
+        """An older program must not write what it does not understand."""
+        path = make_store(tmp_path / "store.db")
+        run_sql(path, f"INSERT INTO schema_versions VALUES ({NEWEST + 1}, 'later')")
+        message = f"has schema version {NEWEST + 1}, this Commonplace knows versions up to {NEWEST}; upgrade"
+        with pytest.raises(StoreVersionError, match=message):
+            SqliteStore.open(path, create=False)
+
+    def test_a_store_migrated_while_it_is_open_is_not_written(self, tmp_path: Path) -> None:
+        """The newer program may start while the older one still runs."""
+        path = make_store(tmp_path / "store.db")
+        store = SqliteStore.open(path, create=False)
+        run_sql(path, f"INSERT INTO schema_versions VALUES ({NEWEST + 1}, 'later')")
+        with pytest.raises(StoreVersionError):
+            store.put_owners("n", [memory("c", "x")])
+        assert store.change() == 1
+        store.close()
+
+    def test_two_processes_that_create_one_store_both_succeed(self, tmp_path: Path) -> None:
+        """An MCP server and a hook often start at the same moment."""
+        path = tmp_path / "store.db"
+        writers = [start_writer(path, name, 10) for name in "abcd"]
+        changes = [int(change) for w in writers for change in w.communicate("\n")[0].split()]
+        assert [writer.returncode for writer in writers] == [0] * 4
+        assert sorted(changes) == list(range(1, 41))
+        store = SqliteStore.open(path, create=False)
+        assert store.counts()["passages"] == 40
+        assert store.check() == []
+        store.close()
+
+
+class TestDamage:
+    @pytest.mark.parametrize("content", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+    def test_a_file_that_is_no_store_is_refused_and_kept(self, tmp_path: Path, content: bytes) -> None:
+        """It may be the user's; and an emptied store must not pass for a new one."""
+        path = tmp_path / "store.db"
+        path.write_bytes(content)
+        with pytest.raises(StoreDamagedError, match="is not a Commonplace store; restore a backup"):
+            SqliteStore.create(path)
+        assert path.read_bytes() == content
+
+    def test_a_database_of_another_program_is_refused(self, tmp_path: Path) -> None:
+        """Its tables are none of our business."""
+        run_sql(tmp_path / "store.db", "CREATE TABLE owners (number)")
+        with pytest.raises(StoreDamagedError, match="is not a Commonplace store"):
+            SqliteStore.open(tmp_path / "store.db", create=True)
+
+    def test_a_damaged_page_is_told_by_check_and_by_reading(self, tmp_path: Path) -> None:
+        """Neither may pass wrong data on, nor show a driver's error."""
+        path = make_store(tmp_path / "store.db")
+        data = bytearray(path.read_bytes())
+        data[8192:] = b"\xa5" * (len(data) - 8192)
+        path.write_bytes(data)
+        with pytest.raises(StoreDamagedError, match=r"is damaged: .*; run `commonplace doctor`"):
+            SqliteStore.open(path, create=False).passages("n", [1])
+
+    @pytest.mark.parametrize(
+        ("statement", "problem"),
+        [
+            ("DELETE FROM passage_vectors WHERE number = 1", "There are passages without vectors: 1."),
+            ("UPDATE passage_vectors SET owner = 2 WHERE number = 1", "There are passages that name another owner or"),
+            ("UPDATE passages SET namespace = 9 WHERE number = 1", "There are passages in another namespace than"),
+            (
+                "INSERT INTO meta VALUES ('dimensions', '4')",
+                "There are vectors of another length than the embedder's: 3",
+            ),
+            ("UPDATE passage_vectors SET token_ids = x'01'", "There are passages with half a token id: 3."),
+            ("UPDATE owners SET change = 7", "There are owners stamped with a change that was never made: 2."),
+            (
+                "INSERT INTO deletions VALUES (9, 9)",
+                "There are deletions stamped with a change that was never made: 1.",
+            ),
+            ("INSERT INTO deletions VALUES (1, 2)", "There are passages that are recorded as deleted: 1."),
+            ("UPDATE changes SET next_passage = 3", "There are passage numbers above the last one given: 1."),
+            ("UPDATE changes SET next_owner = 2", "There are owner numbers above the last one given: 1."),
+            ("INSERT INTO changes VALUES (3, 9, 9)", "There are changes out of order: 1."),
+            ("UPDATE counts SET text_bytes = 1", "There are counts that do not fit the rows: 1."),
+            ("INSERT INTO owner_tags VALUES (1, 't', 1)", "There are tags that do not fit their owners: 1."),
+            ("DELETE FROM owners WHERE number = 2", "Table passages names a row of owners that is not there."),
+        ],
+    )
+    def test_check_tells_each_loose_end(self, tmp_path: Path, statement: str, problem: str) -> None:
+        """`doctor` can mend only what it is told."""
+        path = make_store(tmp_path / "store.db")
+        run_sql(path, statement)
+        store = SqliteStore.open(path, create=False)
+        assert any(found.startswith(problem) for found in store.check())
+        store.close()
+
+
+class TestProcessesAndThreads:
+    def test_what_a_killed_writer_was_told_is_stored(self, tmp_path: Path) -> None:
+        """An acknowledged write is durable, and the store is whole, wherever the kill fell."""
+        path = make_store(tmp_path / "store.db")
+        writer = start_writer(path, "w", 10_000)
+        assert writer.stdin and writer.stdout
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+        acknowledged = [int(writer.stdout.readline()) for _ in range(5)]
+        writer.kill()
+        acknowledged += [int(line) for line in writer.communicate()[0].split()]
+        store = SqliteStore.open(path, create=False)
+        assert store.change() >= acknowledged[-1]
+        assert store.counts()["owners"] == store.change() + 1
+        assert store.check() == []
+        assert store.put_owners("n", [memory("z", "x")]) == store.change()
+        store.close()
+
+    def test_a_store_that_is_held_too_long_is_busy(self, tmp_path: Path) -> None:
+        """Every wait has a timeout; first the file lock's, then SQLite's own."""
+        path = make_store(tmp_path / "store.db")
+        store = SqliteStore.open(path, create=False, timeout_s=0.01)
+        other = SqliteStore.open(path, create=False)
+        with (
+            other._connections.writing(),
+            pytest.raises(StoreBusyError, match=r"held by another process for longer than 0.01 s; try again"),
+        ):
+            store.put_owners("n", [memory("c", "x")])
+        with closing(connect(path, 0)) as foreign:
+            foreign.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreBusyError, match="stayed locked by another program; try again"):
+                store.put_owners("n", [memory("c", "x")])
+        assert store.put_owners("n", [memory("c", "x")]) == 2
+        store.close()
+        other.close()
+
+    def test_readers_do_not_wait_for_a_writer(self, tmp_path: Path) -> None:
+        """A search must not stand behind a bulk import."""
+        path = make_store(tmp_path / "store.db")
+        store = SqliteStore.open(path, create=False, timeout_s=0)
+        with store._connections.writing() as db:
+            db.execute("DELETE FROM deletions")
+            assert store.change() == 1
+        store.close()
+
+    def test_threads_that_end_leave_no_connection_behind(self, tmp_path: Path) -> None:
+        """Servers start and end threads for years."""
+        store = SqliteStore.create(tmp_path / "store.db")
+        for _ in range(50):
+            thread = threading.Thread(target=store.change)
+            thread.start()
+            thread.join()
+        assert len(store._connections._idle) == 1
+        store.close()
+        assert store._connections._idle == []
+
+    def test_an_interrupted_write_is_rolled_back(self, tmp_path: Path) -> None:
+        """Ctrl-C in the middle must leave nothing, and the store usable."""
+        store = SqliteStore.create(tmp_path / "store.db")
+        with pytest.raises(KeyboardInterrupt), store._connections.writing() as db:
+            db.execute("INSERT INTO changes VALUES (1, 9, 9)")
+            raise KeyboardInterrupt
+        assert store.change() == 0
+        assert store.put_owners("n", [memory("a", "x")]) == 1
+        store.close()
+
+    def test_a_store_closed_while_it_is_written_ends_its_write_first(self, tmp_path: Path) -> None:
+        """Closing is a wish for later calls, not a way to lose the present one."""
+        store = SqliteStore.create(tmp_path / "store.db")
+        with store._connections.writing() as db:
+            store.close()
+            db.execute("INSERT INTO changes VALUES (1, 1, 1)")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
+        store = SqliteStore.open(tmp_path / "store.db", create=False)
+        assert store.change() == 1
+        store.close()
+
+    def test_a_forked_child_reads_and_writes_through_connections_of_its_own(self, tmp_path: Path) -> None:
+        """SQLite's connections do not survive a fork; using them corrupts databases."""
+        store = SqliteStore.create(tmp_path / "store.db")
+        store.put_owners("n", [memory("a", "one")])
+        inherited = list(store._connections._idle)
+        child = os.fork()
+        if child == 0:
+            is_right = store.put_owners("n", [memory("b", "two")]) == 2 and store.change() == 2
+            is_right = is_right and not set(map(id, inherited)) & set(map(id, store._connections._idle))
+            store.close()
+            os._exit(0 if is_right else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert store.put_owners("n", [memory("c", "three")]) == 3
+        assert store.check() == []
+        store.close()
+
+    def test_the_lock_stands_beside_the_database(self, tmp_path: Path) -> None:
+        """Every program that writes must take the same one."""
+        assert lock_path(tmp_path / "store.db") == tmp_path / "store.db.lock"
