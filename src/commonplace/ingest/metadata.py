@@ -50,6 +50,7 @@ _DECISION: Final = re.compile(r"^#{1,3} (?:Decision|Decision Outcome)\s*$", re.M
 _DECISION_FRAME: Final = re.compile(r"^#{1,3} (?:Context|Status|Context and Problem Statement)\s*$", re.MULTILINE)
 _ATX: Final = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$", re.MULTILINE)
 _UNDERLINED: Final = re.compile(r"^(\S.{0,200})\n([=\-~^\"*#+])\2{2,}[ \t]*$", re.MULTILINE)
+_UNDERLINE_HINT: Final = re.compile(r"\n([=\-~^\"*#+])\1\1")
 _EQUALS: Final = re.compile(r"^={1,6} (\S.*)$", re.MULTILINE)
 _PYTHON_DOCSTRING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[rRuU]{0,2}(\"\"\"|''')(.*?)(?:\1|\Z)", re.DOTALL)
 _COMMENT: Final = re.compile(
@@ -184,7 +185,7 @@ def _heading(head: str, language: Language) -> str:
         if underlined and (not found or underlined.start() < found.start()):
             found = underlined
     elif language == "restructuredtext":
-        found = _UNDERLINED.search(head)
+        found = _UNDERLINED.search(head) if _UNDERLINE_HINT.search(head) else None
     elif language == "asciidoc":
         found = _EQUALS.search(head)
     else:

@@ -58,13 +58,25 @@ def read_bytes(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return Refusal("not a regular file")
-        with open(descriptor, "rb", closefd=False) as stream:
-            data = stream.read(limit + 1)
+        data = _read_up_to(descriptor, status.st_size, limit + 1)
     finally:
         os.close(descriptor)
     if len(data) > limit:
         return Refusal("too large")
     return data, FileStamp(sha256(data), status.st_size, status.st_mtime_ns)
+
+
+def _read_up_to(descriptor: int, expected: int, most: int) -> bytes:
+    data = os.read(descriptor, min(expected + 1, most))
+    if len(data) == expected:
+        return data
+    parts = [data]  # the file is being written, or comes in pieces
+    total = len(data)
+    while data and total < most:
+        data = os.read(descriptor, min(most - total, 1 << 16))
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
 
 
 def sha256(data: bytes) -> str:

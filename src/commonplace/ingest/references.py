@@ -90,7 +90,9 @@ def _mentions(text: str, directory: str, known: Collection[str]) -> Iterator[str
 
 
 def _links(text: str, directory: str, known: Collection[str]) -> Iterator[str]:
-    for pattern in (_LINK, _ROLE, _DIRECTIVE):
+    for mark, pattern in (("](", _LINK), (":`", _ROLE), ("include::", _DIRECTIVE)):
+        if mark not in text:
+            continue
         for match in pattern.finditer(text):
             written = match[1].partition("#")[0].partition("?")[0]
             if written and ":" not in written:

@@ -106,7 +106,7 @@ class _Part:
 
 
 def _join_small(parts: Sequence[_Part], max_tokens: int) -> list[_Part]:
-    """Join each tiny part to the one after it, or, before a section further out and at the end, to the one before."""
+    """Join each tiny part to the one after it, or, at the end of what it stands in, to the one before."""
     joined: list[_Part] = []
     for part in parts:
         last = joined[-1] if joined else None
@@ -123,7 +123,8 @@ def _join_backwards(joined: list[_Part], max_tokens: int) -> None:
     if len(joined) < 2:
         return
     before, last = joined[-2:]
-    if last.cost < SMALL_TOKENS and last.level >= before.level and before.cost + last.cost <= max_tokens:
+    is_near = last.level >= before.level or not last.heading
+    if is_near and last.cost < SMALL_TOKENS and before.cost + last.cost <= max_tokens:
         _append(before, joined.pop())
 
 

@@ -146,7 +146,8 @@ def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
         if indent != (containers[-1].body if containers else 0):
             continue
         prefix = containers[-1].name if containers else ""
-        name, is_container = _declared_name(bare[:_LONGEST_SIGNATURE], in_container=bool(containers))
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        name, is_container = _declared_name(bare[:_LONGEST_SIGNATURE], following, in_container=bool(containers))
         if name:
             name = f"{prefix}.{name}" if prefix else name
             yield Start(_with_comments(lines, number), name, len(containers) + 1)
@@ -158,11 +159,11 @@ def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
             declared = -1
 
 
-def _declared_name(line: str, *, in_container: bool) -> tuple[str, bool]:
+def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[str, bool]:
     """Return the name that a line declares, "" for none, and whether it may hold members."""
     container = _CONTAINER.match(line)
     if container:
-        return next(filter(None, container.groups()), ""), True
+        return next(filter(None, container.groups()), "").rstrip(":."), True
     function = _FUNCTION.match(line)
     if function:
         name = function["name"] or function["bound"] or function["table"] or function["test"]
@@ -170,6 +171,6 @@ def _declared_name(line: str, *, in_container: bool) -> tuple[str, bool]:
     method = _METHOD.match(line)
     if method and method[1] not in _NOT_METHODS and line.split(maxsplit=1)[0] not in _NOT_METHODS:
         tail = line.rstrip()[-1:]
-        if tail in {"{", ")"} if not in_container else tail not in {";", ","}:
+        if tail not in {";", ","} if in_container else tail == "{" or (tail == ")" and following.startswith("{")):
             return method[1], False
     return "", False

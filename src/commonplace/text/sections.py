@@ -12,8 +12,8 @@ _ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _UNDERLINE: Final = re.compile(r"([!-/:-@\[-`{-~])\1*$")
 _CONFIG: Final = re.compile(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
-_MARKDOWN_HINT: Final = re.compile(r"^ {0,3}(?:#{1,6}(?:[ \t]|$)|=+[ \t]*$|-+[ \t]*$)", re.MULTILINE)
-_UNDERLINE_HINT: Final = re.compile(r"^([!-/:-@\[-`{-~])\1\1*[ \t]*$", re.MULTILINE)
+_MARKDOWN_HINT: Final = re.compile(r"\n {0,3}[#=-]")
+_UNDERLINE_HINT: Final = re.compile(r"\n([!-/:-@\[-`{-~])\1\1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def fenced_blocks(lines: Sequence[str], first: int, last: int) -> list[tuple[int
 
 def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
     """Cut at ATX and Setext headings outside fenced code and front matter."""
-    if not _MARKDOWN_HINT.search(text):
+    if not _MARKDOWN_HINT.search("\n" + text):
         return sections_between((), lines)
     begin = front_matter_end(lines)
     starts: list[Start] = [Start(begin, "", 0)] if begin else []

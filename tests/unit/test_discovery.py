@@ -1,0 +1,231 @@
+"""Which files of a directory are found, and how the others are counted."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.ingest.discovery import CONTRACT_INCLUDE, Selection, default_include, discover, is_secret
+from commonplace.ingest.ignore import globs
+
+
+def write(directory: Path, *names: str, text: str = "x\n") -> None:
+    for name in names:
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def found(directory: Path, include: tuple[str, ...] | None = None, root: str = ".") -> list[str]:
+    return [file.path for file in discover(Selection(directory, directory / root, include)).files]
+
+
+def test_the_usual_kinds_of_text_are_found_by_name(tmp_path: Path) -> None:
+    """Nobody should have to list what a project is made of."""
+    wanted = [".aiwg/requirements/UC-001.md", ".github/ci.yml", "Makefile", "README", "a.py", "docs/b.rst", "src/c.ts"]
+    write(tmp_path, *wanted, "logo.png", "data.csv", "page.html", "de.po", "uv.lock", "notes.ipynb")
+    assert found(tmp_path) == wanted
+    assert discover(Selection(tmp_path, tmp_path)).skipped == {"other kind": 6}
+
+
+def test_the_default_list_holds_all_that_the_contract_lists() -> None:
+    """A document of the contract's shape must find nothing that the default misses."""
+    assert set(CONTRACT_INCLUDE) <= set(default_include())
+    every = globs(default_include())
+    assert every.verdict("any/where/x.tsx") is True
+    assert every.verdict("x.png") is None
+
+
+def test_generated_and_locked_files_are_passed_over(tmp_path: Path) -> None:
+    """They repeat what is written elsewhere, at length."""
+    write(tmp_path, "app.js", "app.min.js", "api_pb2.py", "pnpm-lock.yaml")
+    assert found(tmp_path) == ["app.js"]
+    assert discover(Selection(tmp_path, tmp_path)).skipped == {"generated": 3}
+
+
+def test_ignore_rules_hold_at_every_level_and_the_nearest_wins(tmp_path: Path) -> None:
+    """What git does not track is not the project's text."""
+    write(
+        tmp_path, "a.md", "build/b.md", "sub/build/c.md", "sub/keep.md", "sub/drop.md", "sub/deep/drop.md", "x/own.md"
+    )
+    write(tmp_path, ".gitignore", text="build/\n*.log\ndrop.md\n# note\n")
+    write(tmp_path, "sub/.gitignore", text="!drop.md\r\n/deep\n")
+    write(tmp_path, "x/.commonplaceignore", text="own.md\n")
+    assert found(tmp_path) == ["a.md", "sub/drop.md", "sub/keep.md"]
+
+
+def test_nothing_inside_an_ignored_directory_is_taken_back(tmp_path: Path) -> None:
+    """Git does not even look there, and neither does the walk."""
+    write(tmp_path, "out/a.md", "kept/a.md", "kept/b.md")
+    write(tmp_path, ".gitignore", text="out\n!out/a.md\nkept/*\n!kept/a.md\n")
+    assert found(tmp_path) == ["kept/a.md"]
+
+
+def test_the_repository_s_own_exclude_file_is_honoured(tmp_path: Path) -> None:
+    """It is where people ignore what is theirs alone."""
+    write(tmp_path, "a.md", "mine.md")
+    write(tmp_path, ".git/info/exclude", text="mine.md\n")
+    assert found(tmp_path) == ["a.md"]
+
+
+def test_a_root_named_outright_is_walked_though_a_parent_ignores_it(tmp_path: Path) -> None:
+    """Who names a directory means it."""
+    write(tmp_path, "build/a.md")
+    write(tmp_path, ".gitignore", text="build/\n")
+    assert found(tmp_path) == []
+    assert found(tmp_path, root="build") == ["build/a.md"]
+
+
+def test_dependencies_caches_and_environments_are_never_entered(tmp_path: Path) -> None:
+    """They are other people's text, and far more of it."""
+    write(tmp_path, "node_modules/a.js", ".git/b.md", ".commonplace/c.md", "__pycache__/d.py", "env/pyvenv.cfg")
+    write(tmp_path, "env/lib/e.py", "target/CACHEDIR.TAG", "target/f.rs", "kept/g.py")
+    assert found(tmp_path) == ["kept/g.py"]
+
+
+def test_globs_of_a_request_replace_the_default_list(tmp_path: Path) -> None:
+    """They mean what they mean in .gitignore, relative to the root."""
+    write(tmp_path, "src/a.ts", "src/deep/b.ts", "src/c.md", "docs/d.md", "page.html")
+    assert found(tmp_path, ("src/**/*.ts", "*.html")) == ["page.html", "src/a.ts", "src/deep/b.ts"]
+    assert found(tmp_path, ("**/*.md", "!docs/")) == ["src/c.md"]
+
+
+@pytest.mark.parametrize("include", [(), ("",), ("# x",)])
+def test_a_request_without_a_usable_glob_is_refused(tmp_path: Path, include: tuple[str, ...]) -> None:
+    """To find nothing silently would look like an empty project."""
+    with pytest.raises(UsageError, match="glob"):
+        discover(Selection(tmp_path, tmp_path, include))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ".env .env.local .envrc server.pem tls.KEY id_rsa id_ed25519 credentials credentials.json secrets.yaml store.p12 "
+    ".netrc .npmrc .pypirc .git-credentials service-account-1.json".split(),
+)
+def test_files_that_hold_secrets_are_counted_and_never_opened(tmp_path: Path, name: str) -> None:
+    """A password that was indexed would be found."""
+    write(tmp_path, name)
+    discovery = discover(Selection(tmp_path, tmp_path, ("**/*",)))
+    assert discovery.files == []
+    assert discovery.skipped == {"secret": 1}
+
+
+@pytest.mark.parametrize(
+    "name", [".env.example", "credentials.py", "secrets.ts", "environment.md", "keys.md", "id_rsa.pub"]
+)
+def test_files_about_secrets_are_not_secrets(name: str) -> None:
+    """Code that handles credentials is what people search for."""
+    assert not is_secret(name)
+
+
+def test_large_files_are_counted(tmp_path: Path) -> None:
+    """A megabyte of text is a dump, not something a person wrote."""
+    write(tmp_path, "small.md", text="x" * 10)
+    write(tmp_path, "large.md", text="x" * 11)
+    discovery = discover(Selection(tmp_path, tmp_path, max_file_bytes=10))
+    assert [file.path for file in discovery.files] == ["small.md"]
+    assert discovery.skipped == {"too large": 1}
+
+
+def test_links_to_directories_are_not_followed(tmp_path: Path) -> None:
+    """A link to a parent would never end."""
+    write(tmp_path, "a/b.md")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path, target_is_directory=True)
+    assert found(tmp_path) == ["a/b.md"]
+
+
+def test_linked_files_are_taken_once_and_only_from_inside_the_root(tmp_path: Path) -> None:
+    """A link must not reach outside, and the same text must not be found twice."""
+    project = tmp_path / "project"
+    write(project, "AGENTS.md", "hidden/target.dat")
+    write(tmp_path, "outside.md")
+    (project / "CLAUDE.md").symlink_to("AGENTS.md")
+    (project / "out.md").symlink_to("../outside.md")
+    (project / "dangling.md").symlink_to("nowhere")
+    (project / "other.md").symlink_to("hidden/target.dat")
+    discovery = discover(Selection(project, project))
+    assert [file.path for file in discovery.files] == ["AGENTS.md", "other.md"]
+    assert discovery.skipped == {"symbolic link": 3, "other kind": 1}
+    assert discovery.problems == []
+
+
+def test_pipes_and_sockets_are_counted_and_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a pipe waits for ever."""
+    os.mkfifo(tmp_path / "pipe.md")
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket.md")
+        discovery = discover(Selection(tmp_path, tmp_path))
+    assert discovery.files == []
+    assert discovery.skipped == {"not a regular file": 2}
+
+
+def test_names_that_cannot_be_stored_are_reported_in_printable_form(tmp_path: Path) -> None:
+    """A name that is not UTF-8 fits no database column, and a newline in a name forges a line of output."""
+    for name in (b"bad\xff.md", b"two\nlines.md", "größe 文.md".encode()):
+        (tmp_path / os.fsdecode(name)).write_text("x")
+    discovery = discover(Selection(tmp_path, tmp_path))
+    assert [file.path for file in discovery.files] == ["größe 文.md"]
+    assert discovery.skipped == {"unprintable name": 2}
+    assert all(problem.path.isprintable() for problem in discovery.problems)
+
+
+def test_a_directory_that_cannot_be_listed_is_reported_and_its_files_stay_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be looked at is not gone."""
+    write(tmp_path, "open/a.md", "shut/b.md")
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if path.endswith("shut"):
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    discovery = discover(Selection(tmp_path, tmp_path))
+    assert [file.path for file in discovery.files] == ["open/a.md"]
+    assert discovery.unseen == ["shut"]
+    assert [(problem.path, problem.reason) for problem in discovery.problems] == [
+        ("shut", "cannot be read: Permission denied")
+    ]
+
+
+def test_paths_are_relative_inside_the_project_and_absolute_outside(tmp_path: Path) -> None:
+    """A path in a result must lead to the file from where the project is."""
+    project = tmp_path / "project"
+    write(project, "docs/a.md")
+    write(tmp_path, "elsewhere/b.md")
+    inside = discover(Selection(project, project / "docs"))
+    outside = discover(Selection(project, tmp_path / "elsewhere"))
+    base = os.path.realpath(tmp_path)
+    assert (inside.root, [file.path for file in inside.files]) == ("docs", ["docs/a.md"])
+    assert (outside.root, [file.path for file in outside.files]) == (
+        f"{base}/elsewhere",
+        [f"{base}/elsewhere/b.md"],
+    )
+    assert discover(Selection(project, project)).root == "."
+
+
+def test_a_single_file_can_be_the_root(tmp_path: Path) -> None:
+    """It was named, so neither its kind nor an ignore rule matters; that it is a secret does."""
+    write(tmp_path, "page.html", ".env")
+    write(tmp_path, ".gitignore", text="*\n")
+    assert found(tmp_path, root="page.html") == ["page.html"]
+    assert discover(Selection(tmp_path, tmp_path / ".env")).skipped == {"secret": 1}
+
+
+def test_a_missing_root_is_an_error(tmp_path: Path) -> None:
+    """An empty result would delete what was indexed from there."""
+    with pytest.raises(NotFoundError, match="nowhere"):
+        discover(Selection(tmp_path, tmp_path / "nowhere"))
+
+
+def test_files_come_sorted_by_path(tmp_path: Path) -> None:
+    """The same directory gives the same store, whatever order the file system lists."""
+    write(tmp_path, "b/a.md", "a/z.md", "B.md", "a.md")
+    assert found(tmp_path) == sorted(["b/a.md", "a/z.md", "B.md", "a.md"])

@@ -1,0 +1,369 @@
+"""A store follows a directory: what is read, what is written, what is left alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from commonplace.errors import StoreBusyError, UsageError
+from commonplace.ingest import artifacts
+from commonplace.ingest.artifacts import artifact_id, index_root
+from commonplace.ingest.discovery import Selection
+from commonplace.ingest.passages import Destination, Limits
+from commonplace.ingest.reading import Refusal, read_bytes
+from commonplace.models.hashing import HashingEmbedder
+from commonplace.store.memory import MemoryStore
+from commonplace.types import FileStamp, IndexEntry, IndexReport, Owner, OwnerWrite
+
+LONG_AGO = 1_600_000_000_000_000_000
+
+
+def tokenize(text: str) -> NDArray[np.uint16]:
+    return np.array([zlib.crc32(word.encode()) % 30_000 for word in re.findall(r"\w+|[^\w\s]", text)], np.uint16)
+
+
+class CountingStore(MemoryStore):
+    """A store that remembers how it was written to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_embedding(HashingEmbedder().stamp)
+        self.batches: list[int] = []
+        self.restamped: list[str] = []
+
+    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
+        self.batches.append(len(writes))
+        return super().put_owners(namespace, writes)
+
+    def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
+        self.restamped.extend(path for path, *_ in stamps)
+        super().restamp_artifacts(namespace, stamps)
+
+
+class Project:
+    """A directory and the store that follows it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.store = CountingStore()
+        self.limits = Limits()
+
+    def write(self, name: str, text: str | bytes = "Some text.\n", mtime_ns: int = LONG_AGO) -> Path:
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        os.utime(path, ns=(mtime_ns, mtime_ns))
+        return path
+
+    def index(
+        self, root: str = ".", include: tuple[str, ...] | None = None, *, force: bool = False, now: int = 2 * LONG_AGO
+    ) -> IndexReport:
+        destination = Destination(self.store, HashingEmbedder(), tokenize, "n", self.limits)
+        selection = Selection(self.directory, self.directory / root, include)
+        return index_root(destination, selection, force=force, clock=lambda: now)
+
+    def owners(self) -> dict[str, Owner]:
+        return {owner.path: owner for _, owner in self.store.artifacts("n")}
+
+    def entries(self) -> list[IndexEntry]:
+        return list(self.store.entries_since(0, self.store.change()))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    directory = tmp_path / "project"
+    directory.mkdir()
+    return Project(directory)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are opened, in order."""
+    opened: list[str] = []
+
+    def reading(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
+        opened.append(Path(location).name)
+        return read_bytes(location, limit)
+
+    monkeypatch.setattr(artifacts, "read_bytes", reading)
+    return opened
+
+
+def test_a_file_becomes_an_artifact_with_its_metadata_and_passages(project: Project) -> None:
+    """Everything the contract lists of an artifact is there after one run."""
+    words = "word " * 60
+    project.write(
+        "docs/a.md", f"---\ntags: [security]\nphase: construction\n---\n# Login\n\n{words}\n\n# Logout\n\n{words}\n"
+    )
+    report = project.index()
+    assert (report.added, report.changed, report.unchanged, report.removed, report.passages) == (1, 0, 0, 0, 2)
+    owner = project.owners()["docs/a.md"]
+    assert owner.id == artifact_id("n", "docs/a.md")
+    assert (owner.type, owner.phase, owner.tags, owner.title) == (
+        "documentation",
+        "construction",
+        ("security",),
+        "Login",
+    )
+    assert (owner.root, owner.at) == (".", LONG_AGO / 1e9)
+    first, second = project.entries()
+    assert (first.heading, second.heading) == ("Login", "Logout")
+    assert second.text.startswith("# Logout")
+    assert np.frombuffer(second.token_ids, "<u2").tolist() == tokenize(second.text).tolist()
+    assert len(second.vector) == 64
+
+
+def test_an_unchanged_file_is_not_opened(project: Project, reads: list[str]) -> None:
+    """Indexing again must cost no more than looking at the directory."""
+    project.write("a.md")
+    project.write("empty.md", "")
+    assert project.index().added == 2
+    reads.clear()
+    report = project.index()
+    assert (report.unchanged, report.added, report.changed, reads) == (2, 0, 0, [])
+
+
+def test_a_file_whose_time_alone_changed_is_hashed_and_restamped(project: Project, reads: list[str]) -> None:
+    """A checkout touches every file and changes few."""
+    path = project.write("a.md")
+    before = project.index().change
+    os.utime(path, ns=(LONG_AGO + 5, LONG_AGO + 5))
+    report = project.index()
+    assert (report.unchanged, report.change, project.store.restamped) == (1, before, ["a.md"])
+    reads.clear()
+    project.index()
+    assert reads == []
+
+
+def test_a_file_written_just_now_is_hashed_again_next_time(project: Project, reads: list[str]) -> None:
+    """It may change once more within the same tick of the clock, with the same size."""
+    path = project.write("a.md", "one\n")
+    project.index(now=LONG_AGO + 1_000_000_000)
+    path.write_text("two\n")
+    os.utime(path, ns=(LONG_AGO, LONG_AGO))
+    assert project.index().changed == 1
+    reads.clear()
+    project.index()
+    assert reads == []
+
+
+def test_a_changed_file_is_replaced_and_keeps_its_id(project: Project) -> None:
+    """Receipts and links name artifacts by id."""
+    project.write("a.md", "old words\n")
+    project.index()
+    old = project.owners()["a.md"].id
+    project.write("a.md", "new words, more of them\n", LONG_AGO + 1)
+    assert project.index().changed == 1
+    assert [entry.text for entry in project.entries()] == ["new words, more of them"]
+    assert project.owners()["a.md"].id == old
+
+
+def test_the_same_files_give_the_same_ids_in_another_store(project: Project) -> None:
+    """A store can be thrown away and built again."""
+    project.write("a.md", "# A\n" + "word " * 900)
+    project.index()
+    numbers = [entry.number for entry in project.entries()]
+    first = [passage.id for passage in project.store.passages("n", numbers).values()]
+    project.store = CountingStore()
+    project.index()
+    assert [passage.id for passage in project.store.passages("n", numbers).values()] == first
+    assert len(set(first)) == len(first) > 1
+
+
+def test_force_reads_everything_again(project: Project, reads: list[str]) -> None:
+    """It is the way out when the metadata rules themselves changed."""
+    project.write("a.md")
+    project.index()
+    assert (project.index(force=True).changed, reads) == (1, ["a.md", "a.md"])
+
+
+def test_removed_files_leave_the_store(project: Project) -> None:
+    """A search must not find what is no longer there."""
+    project.write("a.md").unlink()
+    project.write("b.md")
+    gone = project.write("c.md")
+    project.index()
+    gone.unlink()
+    report = project.index()
+    assert (report.removed, list(project.owners())) == (1, ["b.md"])
+
+
+def test_files_that_are_ignored_or_became_binary_leave_the_store(project: Project) -> None:
+    """They would not be indexed today."""
+    project.write("a.md")
+    project.write("b.md")
+    project.index()
+    project.write(".gitignore", "a.md\n")
+    project.write("b.md", b"\0\1\2", LONG_AGO + 1)
+    report = project.index()
+    assert (report.removed, report.skipped["binary"], project.owners()) == (2, 1, {})
+
+
+def test_artifacts_of_another_root_stay_unless_their_file_is_gone(project: Project) -> None:
+    """Two people may index two parts of a project with different globs."""
+    project.write("docs/a.html")
+    gone = project.write("docs/b.html")
+    project.write("c.md")
+    project.index("docs", ("*.html",))
+    gone.unlink()
+    report = project.index()
+    assert (report.removed, list(project.owners())) == (1, ["c.md", "docs/a.html"])
+    assert project.index("docs", ("*.txt",)).removed == 1
+    assert list(project.owners()) == ["c.md"]
+
+
+def test_files_outside_the_project_are_indexed_under_absolute_paths(project: Project) -> None:
+    """A shared handbook belongs to no one project."""
+    outside = project.directory.parent / "handbook"
+    project.write("../handbook/a.md")
+    project.index(str(outside))
+    path = f"{os.path.realpath(outside)}/a.md"
+    assert list(project.owners()) == [path]
+    assert project.index().removed == 0
+    (outside / "a.md").unlink()
+    assert project.index(str(outside)).removed == 1
+
+
+def test_an_unreadable_file_is_reported_and_its_old_text_stays(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not gone, and one file's permissions are no reason to stop."""
+    project.write("a.md")
+    project.write("b.md")
+    project.index()
+    project.write("a.md", "changed\n", LONG_AGO + 1)
+
+    def refuse(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(artifacts, "read_bytes", refuse)
+    report = project.index()
+    assert (report.removed, report.unchanged, report.skipped) == (0, 1, {"unreadable": 1})
+    assert [(problem.path, problem.reason) for problem in report.problems] == [
+        ("a.md", "cannot be read: Permission denied")
+    ]
+    assert list(project.owners()) == ["a.md", "b.md"]
+
+
+def test_a_file_that_breaks_our_own_code_is_reported_with_a_traceback(
+    project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One text in ten thousand must not cost the other 9,999."""
+    project.write("a.md", "poison\n")
+    project.write("b.md")
+    real = artifacts.describe
+
+    def describe(text: str, *rest: object) -> object:
+        if "poison" in text:
+            raise ZeroDivisionError("division by zero")
+        return real(text, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(artifacts, "describe", describe)
+    with caplog.at_level(logging.ERROR):
+        report = project.index()
+    assert (report.added, report.skipped) == (1, {"failed": 1})
+    assert report.problems[0].reason == "cannot be indexed: ZeroDivisionError: division by zero; please report this"
+    assert caplog.records[0].exc_info is not None
+
+
+def test_a_store_that_fails_stops_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then no file can be written, and to report each of them would hide why."""
+
+    def busy(namespace: str, writes: Sequence[OwnerWrite]) -> int:
+        raise StoreBusyError("the store is busy")
+
+    project.write("a.md")
+    monkeypatch.setattr(project.store, "put_owners", busy)
+    with pytest.raises(StoreBusyError):
+        project.index()
+
+
+def test_impossible_chunk_limits_stop_the_run(project: Project) -> None:
+    """They are the caller's mistake, not the file's."""
+    project.write("a.md")
+    project.limits = Limits(chunk_tokens=10, chunk_overlap=10)
+    with pytest.raises(UsageError):
+        project.index()
+
+
+def test_odd_files_are_counted_and_none_is_fatal(project: Project) -> None:
+    """Real projects hold all of these."""
+    project.write("latin.md", "caf\xe9 culture\n".encode("latin-1"))
+    project.write("utf16.md", "\ufeffgrün\r\nblau\r\n".encode("utf-16-le"))
+    project.write("broken.md", "---\ntitle: [\n---\nText.\n")
+    project.write("type.md", "---\ntype: blog\n---\nText.\n")
+    project.write("binary.py", b"\0" * 100)
+    project.write("line.txt", "x" * 900_000)
+    project.write("empty.md", "")
+    project.write("generated.go", "// Code generated by x. DO NOT EDIT.\n")
+    report = project.index()
+    assert (report.added, report.skipped) == (6, {"binary": 1, "generated": 1})
+    assert [problem.path for problem in report.problems] == ["broken.md", "latin.md", "type.md"]
+    texts = {entry.path: entry.text for entry in project.entries()}
+    assert texts["utf16.md"] == "grün\nblau"
+    assert texts["latin.md"] == "café culture"
+    assert "Text." in texts["broken.md"]
+    assert "empty.md" not in texts
+
+
+def test_writes_are_cut_into_small_transactions(project: Project) -> None:
+    """A search in another process never waits for a whole build."""
+    for number in range(7):
+        project.write(f"{number}.md", f"text {number}\n")
+    project.limits = Limits(batch_owners=3)
+    project.index()
+    assert project.store.batches == [3, 3, 1]
+    project.limits = Limits(batch_bytes=1)
+    project.index(force=True)
+    assert project.store.batches[3:] == [1] * 7
+
+
+def test_an_interruption_leaves_whole_files_and_the_next_run_completes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Someone always presses Ctrl-C."""
+    for number in range(6):
+        project.write(f"{number}.md", f"text {number}\n")
+    project.limits = Limits(batch_owners=2)
+    real = artifacts.describe
+
+    def describe(text: str, path: str, *rest: object) -> object:
+        if path == "5.md":
+            raise KeyboardInterrupt
+        return real(text, path, *rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(artifacts, "describe", describe)
+        project.index()
+    assert (len(project.owners()), project.store.check()) == (4, [])
+    report = project.index()
+    assert (report.added, report.unchanged) == (2, 4)
+
+
+def test_references_are_resolved_among_the_files_found(project: Project) -> None:
+    """A reference that is a path can be opened."""
+    project.write("docs/a.md", "See [b](b.md) and @src/c.ts and @src/gone.ts.\n")
+    project.write("docs/b.md")
+    project.write("src/c.ts", "import './d';\n")
+    project.write("src/d.ts", "let x;\n")
+    project.index()
+    owners = project.owners()
+    assert owners["docs/a.md"].references == ("src/c.ts", "src/gone.ts", "docs/b.md")
+    assert owners["src/c.ts"].references == ("src/d.ts",)
+
+
+def test_progress_begins_at_nothing_and_ends_at_all(project: Project) -> None:
+    """A bar that stops at 97 % looks like a fault."""
+    project.write("a.md")
+    seen: list[tuple[str, int, int]] = []
+    destination = Destination(project.store, HashingEmbedder(), tokenize, "n")
+    index_root(destination, Selection(project.directory, project.directory), progress=lambda *step: seen.append(step))
+    assert seen == [("Indexing files", 0, 1), ("Indexing files", 1, 1)]
