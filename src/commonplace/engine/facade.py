@@ -14,7 +14,7 @@ from commonplace.ingest.artifacts import index_root
 from commonplace.ingest.discovery import Selection
 from commonplace.ingest.documents import index_documents
 from commonplace.ingest.passages import Destination, Limits
-from commonplace.search.constants import DEFAULT_MIN_SCORE
+from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
 from commonplace.search.pipeline import Searcher
 from commonplace.search.request import Request
 from commonplace.types import Filter
@@ -107,7 +107,8 @@ class Engine:
             limit: how many hits at most, 1–1000; None is the setting, 10.
             kinds: only hits of these kinds; None is all.
             method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
-            min_score: drop hits below it, 0–1; None is the calibrated cut, 0 keeps all that was ranked.
+            min_score: drop hits below it, 0–1; 0 keeps all that was ranked. None is the setting, and where that is
+                "auto": no hits at all unless the best one reaches 0.70, then all from 0.40 up.
             types: only artifacts of these types.
             phases: only owners of these phases, and those that have none.
             tags: only owners with one of these tags.
@@ -129,6 +130,7 @@ class Engine:
                 tuple(kinds or ()), tuple(types or ()), tuple(phases or ()), tuple(tags or ()), tuple(paths or ())
             ),
             min_score=DEFAULT_MIN_SCORE if floor is None else floor,
+            abstain_below=ABSTAIN_BELOW if floor is None else 0.0,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
             per_owner=per_owner,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commonplace.ranking.calibration import Calibration
+from commonplace.ranking.calibration import ANCHOR, Calibration
 from commonplace.search.candidates import DENSE, LATE, LEXICAL
 
 WEIGHTS = {LEXICAL: 1.0, DENSE: 1.0, LATE: 1.0}
@@ -14,8 +14,11 @@ LENGTH_EXPONENT = 0.25
 NEIGHBOUR_SHARES = (0.5, 0.25)
 """What a turn of a conversation receives of the scores one step and two steps away: half of it at each step."""
 
-CALIBRATION = Calibration(intercept=-6.0, coverage=6.0, exact=2.0, dense=4.0, anchor=0.0)
-"""Log-odds of relevance."""
+CALIBRATION = Calibration(intercept=-3.935, coverage=0.856, exact=3.558, dense=4.434, anchor=-0.734)
+"""Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py` on medquad and cosqa-dev."""
 
-DEFAULT_MIN_SCORE = 0.5
-"""The cut where the caller names none."""
+ABSTAIN_BELOW = ANCHOR
+"""Where the caller names no cut: a query whose best hit is below this is about nothing in the index."""
+
+DEFAULT_MIN_SCORE = 0.4
+"""Where the caller names no cut: what hits must reach once the best one is good enough."""

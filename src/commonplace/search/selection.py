@@ -5,6 +5,7 @@ It knows ranked candidates and the store, not how they were ranked.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,10 +94,11 @@ def _choose(
     rejected: list[tuple[int, Reason]] = []
     taken: Counter[int] = Counter()
     last = 0.0
+    floor = request.min_score if len(scores) and scores[0] >= request.abstain_below else math.inf
     for rank, place in enumerate(order.tolist()):
         owner = int(ranking.candidates.owners[place])
         value = float(ranking.values[place])
-        if scores[rank] < request.min_score:
+        if scores[rank] < floor:
             rejected.append((rank, "below the score cut"))
         elif taken[owner] >= request.per_owner:
             rejected.append((rank, "same owner as a better hit"))
