@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 
 DEPTH = 100
-"""How many hits every question asks for, and the deepest that any measure looks."""
+"""How many hits a question about quality asks for, and the deepest that any measure looks."""
 
 WARM_UP = "open the files and fill the caches before the clock starts"
 
@@ -62,23 +62,29 @@ def check_methods(methods: Sequence[str]) -> tuple[Method, ...]:
 
 
 def ask(
-    engine: Engine, questions: Sequence[str], method: Method, identity: Callable[[Hit], str], progress: Progress | None
+    engine: Engine,
+    questions: Sequence[str],
+    method: Method,
+    identity: Callable[[Hit], str],
+    progress: Progress | None = None,
+    *,
+    limit: int = DEPTH,
 ) -> Iterator[Answer]:
-    """Yield the answer to each question in turn, one at a time and from one thread; every ranked hit counts."""
-    engine.search(WARM_UP, limit=DEPTH, method=method, min_score=0.0)
+    """Yield the answer to each question in turn, one at a time and from one thread; no hit is cut for its score."""
+    engine.search(WARM_UP, limit=limit, method=method, min_score=0.0)
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"asking, {method}", number, len(questions))
-        yield _ask_one(engine, question, method, identity)
+        yield _ask_one(engine, question, method, identity, limit)
     if progress is not None:
         progress(f"asking, {method}", len(questions), len(questions))
 
 
-def _ask_one(engine: Engine, question: str, method: Method, identity: Callable[[Hit], str]) -> Answer:
+def _ask_one(engine: Engine, question: str, method: Method, identity: Callable[[Hit], str], limit: int) -> Answer:
     if not question.strip():
         return Answer((), (), 0.0, ())
     start = time.perf_counter()
-    result = engine.search(question, limit=DEPTH, method=method, min_score=0.0)
+    result = engine.search(question, limit=limit, method=method, min_score=0.0)
     ms = (time.perf_counter() - start) * 1000
     best: dict[str, float] = {}
     for hit in result.hits:

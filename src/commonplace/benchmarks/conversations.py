@@ -102,7 +102,7 @@ def _take(tally: _Tally, dialogue: Dialogue, embedder: str | None) -> None:
         tally.builds.append(build(engine, directory, Metered(dialogue.turns)))
         tally.embedder = engine.index_status().embedder
         for method, outcomes in tally.outcomes.items():
-            answers = ask(engine, [question.text for question in questions], method, owner_of, None)
+            answers = ask(engine, [question.text for question in questions], method, owner_of)
             outcomes.extend(
                 _outcome(question, answer, session_of) for question, answer in zip(questions, answers, strict=True)
             )

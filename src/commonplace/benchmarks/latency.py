@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from commonplace.engine import Engine
 
+LIMIT = 10
+"""Hits asked for, as by default; a hundred candidates of each kind stand behind them, as many as the others find."""
 SAMPLED = 500
 BASELINE_QUESTIONS = 100
 """The simpler means get fewer questions: at a million passages some of them take most of a second for one."""
@@ -97,7 +99,7 @@ def _source(options: LatencyOptions) -> Callable[[], Iterable[Document]]:
 
 
 def _figures(engine: Engine, questions: Sequence[str], method: Method, progress: Progress | None) -> dict[str, Any]:
-    answers = list(ask(engine, questions, method, owner_of, progress))
+    answers = list(ask(engine, questions, method, owner_of, progress, limit=LIMIT))
     return {**latency([answer.ms for answer in answers]), "stages": _stages(answers)}
 
 

@@ -23,20 +23,31 @@ def describe() -> dict[str, Any]:
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that this process ever had resident, or any child it waited for, whichever is more."""
-    # Linux counts in kibibytes, macOS in bytes.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    """Return the most memory that this process ever had resident."""
+    return _from_proc("VmHWM") or _highest()
 
 
 def resident_memory_bytes() -> int:
     """Return what this process has resident now; where the system does not tell (no /proc), the most it ever had."""
+    return _from_proc("VmRSS") or _highest()
+
+
+def _from_proc(name: str) -> int:
+    """Return a line of /proc/self/status, 0 where there is none."""
     try:
-        pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     except OSError:
-        unit = 1 if sys.platform == "darwin" else 1024
-        return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return pages * resource.getpagesize()
+        return 0
+    # Written as "VmRSS:     1234 kB".
+    fields = dict(line.split(":", 1) for line in status.splitlines())
+    return int(fields[name].split()[0]) * 1024 if name in fields else 0
+
+
+def _highest() -> int:
+    # Linux counts in kibibytes, macOS in bytes. On Linux a started process inherits its parent's figure, which is why
+    # /proc is asked first.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def size_bytes(*paths: Path) -> int:

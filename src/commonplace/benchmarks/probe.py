@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> None:
     questions = json.loads(Path(path).read_bytes())
     with commonplace.open(store, namespace, embedder or None) as book:
         for number, question in enumerate(questions):
-            book.search(question, limit=10)
+            book.search(question)
             if number == 0:
                 sys.stdout.write("answered\n")
                 sys.stdout.flush()

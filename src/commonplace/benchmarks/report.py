@@ -54,14 +54,20 @@ def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
         name: {key: value for key, value in row.items() if key.startswith(("session", "all_s"))}
         for name, row in flat.items()
     }
-    shown = ("questions", "recall@5", "recall@10", "session_recall@5", "all_evidence@5")
+    shown = {
+        "questions": "questions",
+        "recall@5": "recall@5",
+        "recall@10": "recall@10",
+        "session_recall@5": "session@5",
+        "all_evidence@5": "all@5",
+    }
     return [
         _by_method("Evidence found, by turn", turns),
         _by_method("Evidence found, by session", sessions),
         *(
             Sheet(
                 f"By type of question, {method}",
-                ("type", *map(_heading, shown)),
+                ("type", *shown.values()),
                 tuple((name, *(_cell(key, kind[key]) for key in shown)) for name, kind in row["by_type"].items()),
             )
             for method, row in methods.items()
@@ -99,9 +105,10 @@ def _build(result: Mapping[str, Any]) -> list[Sheet]:
 
 
 def _by_method(title: str, methods: Mapping[str, Mapping[str, Any]]) -> Sheet:
-    names = list(dict.fromkeys(name for row in methods.values() for name in row))
-    rows = tuple((method, *(_cell(name, row[name]) for name in names)) for method, row in methods.items())
-    return Sheet(title, ("method", *map(_heading, names)), rows)
+    """Lay out one measure a row: there are more measures than methods, and a terminal is narrow."""
+    names = dict.fromkeys(name for row in methods.values() for name in row)
+    rows = tuple((_heading(name), *(_cell(name, row[name]) for row in methods.values())) for name in names)
+    return Sheet(title, ("measure", *methods), rows)
 
 
 def _pairs(title: str, values: Mapping[str, Any]) -> Sheet:
