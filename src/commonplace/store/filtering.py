@@ -14,21 +14,12 @@ from commonplace.types import Filter
 
 def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
-    is_wanted_path = path_matcher(wanted.paths) if wanted.paths else None
     name = pack_text(namespace)
-    found = db.execute(
-        queries.MATCHING,
-        {
-            "namespace": name,
-            "kinds": _hex_json(wanted.kinds),
-            "types": _hex_json(wanted.types),
-            "phases": _hex_json(wanted.phases),
-        },
-    )
-    if is_wanted_path:
-        numbers = {number for number, path in found if is_wanted_path(unpack(path))}
-    else:
-        numbers = {number for number, _ in found}
+    values = {"kinds": _hex_json(wanted.kinds), "types": _hex_json(wanted.types), "phases": _hex_json(wanted.phases)}
+    numbers = {number for (number,) in db.execute(queries.MATCHING, {"namespace": name, **values})}
+    if wanted.paths:
+        is_wanted = path_matcher(wanted.paths)
+        numbers &= {n for n, path in db.execute(queries.PATHS, {"namespace": name}) if is_wanted(unpack(path))}
     if wanted.tags:
         tagged: set[int] = set()
         for tag in wanted.tags:

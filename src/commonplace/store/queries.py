@@ -12,7 +12,7 @@ OWNERS = """
 ARTIFACTS = """
     SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
         o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns
-    FROM owners o
+    FROM owners o INDEXED BY owners_by_filter
         LEFT JOIN file_stamps s ON s.owner = o.number
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
         AND o.kind = 'artifact' AND o.path != ''
@@ -104,14 +104,20 @@ NEIGHBOURS = """
 """
 
 MATCHING = """
-    SELECT o.number, o.path
-    FROM owners o
+    SELECT o.number
+    FROM owners o INDEXED BY owners_by_filter
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
         AND (:kinds IS NULL OR hex(CAST(o.kind AS BLOB)) IN (SELECT value FROM json_each(:kinds)))
         AND (:types IS NULL OR hex(CAST(o.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
         AND (:phases IS NULL OR o.phase = '' OR hex(CAST(o.phase AS BLOB)) IN (SELECT value FROM json_each(:phases)))
 """
 """The wanted values come as JSON lists of hexadecimal digits: JSON in SQLite ends a string at a NUL."""
+
+PATHS = """
+    SELECT number, path
+    FROM owners INDEXED BY owners_by_path
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = 'artifact' AND path != ''
+"""
 
 TAGGED = """
     SELECT owner FROM owner_tags

@@ -135,9 +135,10 @@ class Change:
         db.executemany("INSERT INTO deletions VALUES (?, ?)", [(self.number, number) for number in self._deleted])
         db.executemany(
             """
-            INSERT INTO counts VALUES (?1, ?2, ?3, ?4, ?5)
+            INSERT INTO counts VALUES (?, ?, ?, ?, ?)
             ON CONFLICT (namespace, kind) DO UPDATE
-            SET owners = owners + ?3, passages = passages + ?4, text_bytes = text_bytes + ?5
+            SET owners = owners + excluded.owners, passages = passages + excluded.passages,
+                text_bytes = text_bytes + excluded.text_bytes
             """,
             [(self.space, kind, t.owners, t.passages, t.text_bytes) for kind, t in self._tallies.items()],
         )

@@ -56,6 +56,7 @@ CREATE TABLE owners (
 CREATE UNIQUE INDEX owners_by_id ON owners (namespace, kind, id);
 CREATE UNIQUE INDEX owners_by_path ON owners (namespace, kind, path) WHERE path != '';
 CREATE INDEX owners_by_session ON owners (namespace, session, position) WHERE session != '';
+CREATE INDEX owners_by_filter ON owners (namespace, kind, type, phase);
 
 CREATE TABLE file_stamps (
     owner INTEGER PRIMARY KEY REFERENCES owners (number),
