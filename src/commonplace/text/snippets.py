@@ -18,6 +18,7 @@ _WORDS = re.compile(r"\w+(?:[_.\-]\w+)*")
 _RULES = re.compile(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
 """Lines drawn under headings and between paragraphs, in Markdown and reStructuredText."""
 
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
 
@@ -48,7 +49,7 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, keep_line
         limit: at least 2; an ellipsis at either end counts.
         keep_lines: keep line breaks and indentation, as code needs; otherwise each run of space becomes one.
     """
-    clean = _without_blank_lines(text) if keep_lines else _SPACE.sub(" ", _RULES.sub(" ", text)).strip()
+    clean = _without_blank_lines(text) if keep_lines else _as_prose(text)
     matches = list(_matches(clean, frozenset(analyse(query))))
     start, end = _window(clean, matches, limit)
     return _cut(clean, matches, start, end)
@@ -131,6 +132,11 @@ def _cut(text: str, matches: list[_Match], start: int, end: int) -> Snippet:
     offset = len(before) - start
     inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
     return Snippet(before + text[start:end] + after, inside)
+
+
+def _as_prose(text: str) -> str:
+    """Return one line, in which a dot after a heading keeps it apart from what follows."""
+    return _SPACE.sub(" ", _RULES.sub(" ", _HEADING.sub(r"\1 ·", text))).strip()
 
 
 def _without_blank_lines(text: str) -> str:

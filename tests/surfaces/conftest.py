@@ -1,0 +1,70 @@
+"""A small project, and the program run on it with nothing of the machine's own settings in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from commonplace.cli.main import cli
+
+FILES = {
+    "docs/auth.md": "---\ntags: [security]\nphase: construction\n---\n# Authentication\n\n## Sessions\n\n"
+    "A session expires after thirty minutes and is refreshed by the session manager.\n",
+    "docs/storage.md": "# Storage\n\nBilling keeps its invoices in a Postgres database.\n",
+    "src/login.py": '"""Log people in."""\n\n\nclass LoginService:\n    def check_password(self, name, password):\n'
+    "        return self.hasher.verify(name, password)\n",
+    "test/test_login.py": "def test_wrong_password_is_refused():\n"
+    "    assert not LoginService().check_password('a', 'b')\n",
+}
+
+
+@dataclass
+class Program:
+    """Runs the command line inside a project."""
+
+    project: Path
+
+    def run(self, *arguments: str, code: int = 0) -> Result:
+        done = CliRunner().invoke(cli, list(arguments))
+        assert done.exit_code == code, (done.output, done.stderr, done.exception)
+        return done
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self.run(*arguments, "--json", code=code).stdout)
+
+    def error(self, *arguments: str, code: int) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self.run(*arguments, "--json", code=code).stderr)
+        assert told["exit_code"] == code
+        error: dict[str, Any] = told["error"]
+        return error
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The files, without a store."""
+    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+        monkeypatch.delenv(name)
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home" / name))
+    monkeypatch.setenv("COLUMNS", "100")
+    project = tmp_path / "project"
+    for name, text in FILES.items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(project)
+    return Program(project)
+
+
+@pytest.fixture
+def program(bare: Program) -> Program:
+    """The files in a built index."""
+    bare.run("init")
+    bare.run("index", "build")
+    return bare
