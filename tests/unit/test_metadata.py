@@ -134,6 +134,7 @@ def test_tags_are_read_as_people_write_them(tags: str, expected: tuple[str, ...]
         ),
         ("a.go", "// Package auth logs people\n// in and out.\npackage auth\n", "Package auth logs people in and out."),
         ("a.md", "# Only a heading\n", ""),
+        ("a.ts", "/**/\n", ""),
     ],
 )
 def test_summary_is_given_or_the_first_paragraph(path: str, text: str, expected: str) -> None:

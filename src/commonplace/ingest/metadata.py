@@ -204,7 +204,7 @@ def _first_paragraph(head: str, language: Language) -> str:
     for comment in _COMMENT.finditer(head):
         if head.count("\n", 0, comment.start()) > 60:
             break
-        body = _COMMENT_MARK.sub("", comment[1] or comment[2]).strip()
+        body = _COMMENT_MARK.sub("", comment[1] or comment[2] or "").strip()
         for paragraph in re.split(r"\n[ \t]*\n", body):
             if len(paragraph) > 20 and not _LEGAL.search(paragraph):
                 return " ".join(paragraph.split())

@@ -23,8 +23,7 @@ _ROLE: Final = re.compile(r":(?:doc|download|file):`(?:[^`<]{0,200}<)?([^`<>\s]{
 _DIRECTIVE: Final = re.compile(r"^\.\. (?:literal)?include:: *(\S{1,300})", re.MULTILINE)
 _PYTHON: Final = re.compile(r"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import\b|import[ \t]+([\w.]+))", re.MULTILINE)
 _SCRIPT: Final = re.compile(
-    r"(?:^|[;}\s])(?:import|export)\s*(?:[\w$*{}\s,]{0,500}?\s*from\s*)?['\"]([^'\"\n]{1,300})['\"]"
-    r"|\b(?:require|import)\(\s*['\"]([^'\"\n]{1,300})['\"]"
+    r"\b(?:from|import)\s{0,100}['\"]([^'\"\n]{1,300})['\"]|\b(?:require|import)\(\s{0,100}['\"]([^'\"\n]{1,300})['\"]"
 )
 _OTHER: Final = re.compile(
     r"^[ \t]*(?:#[ \t]*include[ \t]*\"([^\"\n]{1,300})\""
