@@ -18,7 +18,7 @@ from pathlib import Path
 from commonplace.errors import StoreBusyError, StoreError
 
 _FIRST_WAIT_S = 0.0005
-_LONGEST_WAIT_S = 0.01
+_LONGEST_WAIT_S = 0.001
 
 _locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
 _hook = threading.Lock()
