@@ -18,7 +18,7 @@ from commonplace.types import IndexEntry
 
 _ALL_TOKENS = 65_536
 _DEAD_SHARE = 1 / 3  # a chunk with more dead rows is written anew
-_MERGE_RATIO = 2  # a chunk is merged with its successors unless it is more than this many times as large
+_MERGE_RATIO = 2  # a chunk is merged with what comes after it unless it is more than this many times as large
 
 
 class DenseWriter:
@@ -65,9 +65,7 @@ class DenseWriter:
 
     def finish(self) -> tuple[tuple[ChunkRecord, ...], int]:
         """Write what is left and return the chunks in order and the number of passages that the frequencies count."""
-        if self._pending:
-            self._append(self._flush())
-        self._compact()
+        self._write_pending()
         records = [
             ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)))
             for file, chunk, live in zip(self._files, self._open, self._live, strict=True)
@@ -87,37 +85,33 @@ class DenseWriter:
         table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions)
         return Rows(numbers, np.array(owners, np.int64), np.array(codes, np.int32), table)
 
-    def _compact(self) -> None:
-        """Drop what is mostly dead, then merge from the end, so that sizes fall by half from chunk to chunk."""
+    def _write_pending(self) -> None:
+        """Write the new rows together with those of chunks that are mostly dead or small beside them."""
+        parts = [self._flush()] if self._pending else []
         for place in reversed(range(len(self._open))):
             live = self._live[place]
             if np.count_nonzero(~live) > _DEAD_SHARE * len(live):
-                self._rewrite([place])
-        while self._ends_small():
-            self._rewrite([len(self._open) - 2, len(self._open) - 1])
+                parts.append(self._take_out(place))
+        gathered = sum(len(part.numbers) for part in parts)
+        while self._open and gathered:
+            last = int(np.count_nonzero(self._live[-1]))
+            if last > _MERGE_RATIO * gathered or last + gathered > LARGEST_CHUNK:
+                break
+            parts.append(self._take_out(-1))
+            gathered += last
+        if gathered:
+            rows = concatenate(parts)
+            for start in range(0, gathered, LARGEST_CHUNK):
+                self._append(rows.take(np.arange(start, min(gathered, start + LARGEST_CHUNK))))
 
-    def _ends_small(self) -> bool:
-        if len(self._open) < 2:
-            return False
-        before, last = (len(live) for live in self._live[-2:])
-        return before <= _MERGE_RATIO * last and before + last <= LARGEST_CHUNK
-
-    def _rewrite(self, places: Sequence[int]) -> None:
-        """Replace neighbouring chunks by one with their live rows."""
-        parts = [self._open[place].read(self._live[place]) for place in places]
-        first, last = places[0], places[-1] + 1
-        tail = self._files[last:], self._open[last:], self._live[last:]
-        for file in self._files[first:last]:
-            (self._directory / file).unlink()
-        del self._files[first:], self._open[first:], self._live[first:]
-        self._append(concatenate(parts))
-        self._files += tail[0]
-        self._open += tail[1]
-        self._live += tail[2]
+    def _take_out(self, place: int) -> Rows:
+        """Remove a chunk and return its live rows."""
+        rows = self._open[place].read(self._live[place])
+        (self._directory / self._files[place]).unlink()
+        del self._files[place], self._open[place], self._live[place]
+        return rows
 
     def _append(self, rows: Rows) -> None:
-        if not len(rows.numbers):
-            return
         taken = {path.name for path in (self._directory / "dense").iterdir()}
         place = 0
         while (name := f"{self._generation:08d}-{place}.chunk") in taken:

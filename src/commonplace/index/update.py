@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from commonplace.index.dense import DEAD, FREQUENCIES
 from commonplace.index.dense_writer import DenseWriter
 from commonplace.index.lexical import LEXICAL
 from commonplace.index.lexical_writer import COPIED, LexicalWriter
@@ -27,7 +28,8 @@ from commonplace.index.manifest import (
 from commonplace.types import IndexEntry
 
 _PROGRESS_STEP = 500
-_REPLACED = tuple(f"{LEXICAL}/{name}" for name in COPIED)
+_COPIED = tuple(f"{LEXICAL}/{name}" for name in COPIED)
+_REWRITTEN = {*_COPIED, DEAD, FREQUENCIES}
 
 
 class Update:
@@ -117,7 +119,7 @@ class Update:
             (self._draft / part).mkdir(parents=True)
         for name in self._base.files:
             source, target = before / name, self._draft / name
-            if name in _REPLACED:
+            if name in _COPIED:
                 shutil.copyfile(source, target)
                 continue
             try:
@@ -130,13 +132,13 @@ class Update:
         files: dict[str, FileRecord] = {}
         for path in sorted(self._draft.glob("*/*")):
             name = path.relative_to(self._draft).as_posix()
-            known = self._base.files.get(name)
+            known = None if name in _REWRITTEN else self._base.files.get(name)
             stat = path.stat()
             if known is None or (known.size, known.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
-                sync(path)
                 known = record(path)
             files[name] = known
-        for directory in (*self._draft.iterdir(), self._draft, self._directory):
+        # The files themselves are on disk already: both writers wait for that. Their names may not be.
+        for directory in (*self._draft.iterdir(), self._draft):
             sync(directory)
         self._manifest = replace(self._manifest, files=files)
         self._checkpoint("publish")

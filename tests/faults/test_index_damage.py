@@ -1,0 +1,290 @@
+"""A damaged, foreign or half-written index is never an error: it is empty, says why, and is rebuilt."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commonplace.errors import IndexFaultError
+from commonplace.index.contract import Scope
+from commonplace.index.directory import Index
+from commonplace.index.lexical import faults
+from commonplace.ingest.projection import bring_up_to_date
+from commonplace.store.memory import MemoryStore
+from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
+
+EMBEDDING = Embedding("test", "1", 8)
+CHECKPOINTS = ["link", "open", "add", "commit", "dense", "record", "publish", "sweep"]
+SCOPE = Scope("default", Filter())
+
+
+def filled() -> MemoryStore:
+    store = MemoryStore()
+    for owner in range(5):
+        passages = tuple(
+            NewPassage(f"{owner}-{n}", Chunk(f"apple {owner} {n}", 1, 1), b"\x07\x00", bytes([n + 1] * 8))
+            for n in range(10)
+        )
+        store.put_owners("default", [OwnerWrite(Owner(f"owner {owner}", "memory"), passages)])
+    return store
+
+
+def projected(directory: Path) -> tuple[MemoryStore, Path]:
+    """Return a store and its index directory, the index made in several generations."""
+    store = filled()
+    index = Index(directory / "index", store_id=store.id, embedding=EMBEDDING)
+    bring_up_to_date(store, index)
+    store.delete_owners("default", [1])
+    store.put_owners(
+        "default", [OwnerWrite(Owner("late", "memory"), (NewPassage("l", Chunk("apple", 1, 1), b"", b"\x01" * 8),))]
+    )
+    bring_up_to_date(store, index)
+    return store, directory / "index"
+
+
+def found(index: Index) -> int:
+    return len(index.reader().lexical.search(["appl"], SCOPE, 1000).numbers)
+
+
+def is_rebuilt(store: MemoryStore, directory: Path) -> str:
+    """Open the index, check that it holds nothing, rebuild it, check that all is back; return the fault it had."""
+    index = Index(directory, store_id=store.id, embedding=EMBEDDING)
+    generation = index.reader()
+    assert (generation.change, found(index)) == (0, 0)
+    assert generation.dense.search(np.full(8, 8**-0.5, np.float32), SCOPE, 10).numbers.tolist() == []
+    report = bring_up_to_date(store, index)
+    assert report is not None
+    assert report.rebuilt
+    assert report.fault == generation.fault
+    assert (found(index), index.reader().fault, index.verify()) == (41, "", [])
+    return generation.fault
+
+
+def current_files(directory: Path) -> list[Path]:
+    newest = max(directory.glob("g*"))
+    return sorted(path for path in newest.glob("*/*") if not path.name.endswith(".lock"))
+
+
+def test_every_single_file_that_is_cut_short_is_noticed(tmp_path: Path) -> None:
+    """Tantivy often does not notice, and answers nonsense."""
+    store, original = projected(tmp_path)
+    for number, path in enumerate(current_files(original)):
+        if not path.stat().st_size:
+            continue
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(original, copy)
+        damaged = copy / path.relative_to(original)
+        damaged.write_bytes(damaged.read_bytes()[:-1])
+        assert is_rebuilt(store, copy) == f"was damaged: {path.parent.name}/{path.name} is 1 bytes too short"
+
+
+def test_every_single_file_that_is_missing_or_altered_is_noticed(tmp_path: Path) -> None:
+    """A changed bit keeps the size; the time or the checksum tells."""
+    store, original = projected(tmp_path)
+    for number, path in enumerate(current_files(original)):
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(original, copy)
+        damaged = copy / path.relative_to(original)
+        data = bytearray(damaged.read_bytes())
+        if data and number % 2:
+            data[len(data) // 2] ^= 0x10
+            damaged.write_bytes(data)
+            assert is_rebuilt(store, copy) == f"was damaged: {path.parent.name}/{path.name} was altered"
+        else:
+            damaged.unlink()
+            assert is_rebuilt(store, copy) == f"was damaged: {path.parent.name}/{path.name} is missing"
+
+
+def test_a_copied_index_is_trusted_after_its_checksums_were_compared(tmp_path: Path) -> None:
+    """A restored backup has new times and the same bytes: it must not cost a rebuild."""
+    store, original = projected(tmp_path)
+    shutil.copytree(original, tmp_path / "copy", copy_function=shutil.copyfile)
+    index = Index(tmp_path / "copy", store_id=store.id, embedding=EMBEDDING)
+    assert (index.reader().fault, found(index)) == ("", 41)
+
+
+def cut_manifest(directory: Path) -> None:
+    path = directory / "current.json"
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def change_manifest(old: bytes, new: bytes) -> Callable[[Path], None]:
+    def change(directory: Path) -> None:
+        path = directory / "current.json"
+        assert old in path.read_bytes()
+        path.write_bytes(path.read_bytes().replace(old, new))
+
+    return change
+
+
+def fill_with_noise(directory: Path) -> None:
+    noise = random.Random(1)
+    for path in directory.rglob("*"):
+        if path.is_file():
+            path.write_bytes(noise.randbytes(path.stat().st_size))
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (shutil.rmtree, "is missing"),
+        (lambda directory: (directory / "current.json").unlink(), "is missing"),
+        (lambda directory: shutil.rmtree(max(directory.glob("g*"))), "was damaged: dense/"),
+        (cut_manifest, "was damaged: current.json cannot be read"),
+        (
+            lambda directory: (directory / "current.json").write_bytes(b"[" * 100_000),
+            "was damaged: current.json cannot",
+        ),
+        (lambda directory: (directory / "current.json").write_text("{}"), "was damaged: current.json cannot be read"),
+        (change_manifest(b'"documents": 41', b'"documents": 42'), "was damaged: current.json was altered"),
+        (change_manifest(b'"schema": 1', b'"schema": 0'), "was made by another version"),
+        (fill_with_noise, "was damaged: current.json cannot be read"),
+    ],
+)
+def test_damage_at_large_is_told_and_mended(tmp_path: Path, damage: Callable[[Path], None], fault: str) -> None:
+    """Whatever stands in the directory, the store is the truth."""
+    store, directory = projected(tmp_path)
+    damage(directory)
+    assert is_rebuilt(store, directory).startswith(fault)
+
+
+def test_an_altered_file_of_the_same_size_and_time_is_found_by_verify(tmp_path: Path) -> None:
+    """`doctor` reads everything; opening does not."""
+    import os
+
+    store, directory = projected(tmp_path)
+    path = next(path for path in current_files(directory) if path.suffix == ".chunk")
+    stat = path.stat()
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    index = Index(directory, store_id=store.id, embedding=EMBEDDING)
+    assert index.reader().fault == ""
+    assert index.verify() == [f"was damaged: dense/{path.name} was altered"]
+    report = bring_up_to_date(store, index, rebuild=True)
+    assert report is not None
+    assert (report.rebuilt, index.verify()) == (True, [])
+
+
+def test_damage_under_an_update_turns_it_into_a_rebuild(tmp_path: Path) -> None:
+    """A process may hold a good generation open while its files are destroyed."""
+    store, directory = projected(tmp_path)
+    index = Index(directory, store_id=store.id, embedding=EMBEDDING)
+    assert found(index) == 41
+    next(path for path in current_files(directory) if path.suffix == ".term").unlink()
+    store.put_owners(
+        "default", [OwnerWrite(Owner("x", "memory"), (NewPassage("x", Chunk("apple", 1, 1), b"", b"\x01" * 8),))]
+    )
+    report = bring_up_to_date(store, index)
+    assert report is not None
+    assert (report.rebuilt, report.added) == (True, 42)
+    assert "is missing" in report.fault
+    assert found(index) == 42
+
+
+def test_a_condemned_generation_is_not_used_again_and_is_rebuilt(tmp_path: Path) -> None:
+    """What fails only while it is searched passed every check at opening."""
+    store, directory = projected(tmp_path)
+    index = Index(directory, store_id=store.id, embedding=EMBEDDING)
+    assert found(index) == 41
+    index.condemn("was damaged: a posting list ends early")
+    assert (found(index), index.reader().fault) == (0, "was damaged: a posting list ends early")
+    report = bring_up_to_date(store, index)
+    assert report is not None
+    assert (report.rebuilt, found(index), index.reader().fault) == (True, 41, "")
+
+
+class PanicException(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), OSError("x"), PanicException("x")])
+def test_driver_errors_and_panics_become_a_fault(error: BaseException) -> None:
+    """Tantivy's panics derive from BaseException and would end the process."""
+    with pytest.raises(IndexFaultError, match="was damaged: x"), faults():
+        raise error
+
+
+def test_an_interrupt_is_not_taken_for_damage() -> None:
+    """Ctrl-C must reach the user's terminal."""
+    with pytest.raises(KeyboardInterrupt), faults():
+        raise KeyboardInterrupt
+
+
+def entry(number: int) -> IndexEntry:
+    return IndexEntry(
+        number, number, "default", "memory", "", "", (), "", "", "", "", "apple", b"\x07\x00", b"\x01" * 8
+    )
+
+
+def empty(directory: Path) -> Index:
+    index = Index(directory, store_id="store", embedding=EMBEDDING)
+    assert index.claim(0)
+    index.update([entry(n) for n in range(1, 31)], [], upto=1, rebuild=True)
+    index.release()
+    return index
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from commonplace.index.directory import Index
+from commonplace.types import Embedding, IndexEntry
+
+def stop(step):
+    if step == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+index = Index(Path(sys.argv[1]), store_id="store", embedding=Embedding("test", "1", 8))
+assert index.claim(5)
+entries = [
+    IndexEntry(n, n, "default", "memory", "", "", (), "", "", "", "", "apple", b"\\x07\\x00", b"\\x01" * 8)
+    for n in range(31, 41)
+]
+index.update(entries, [1, 2], upto=2, checkpoint=stop)
+"""
+
+
+@pytest.mark.parametrize("step", CHECKPOINTS)
+def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_generation(tmp_path: Path, step: str) -> None:
+    """Nothing half-written is ever named, and nothing that was left behind stays."""
+    directory = tmp_path / "index"
+    empty(directory)
+    source = str(Path(__file__).parents[2] / "src")
+    run = subprocess.run([sys.executable, "-c", KILLED, str(directory), step, source], check=False, timeout=60)
+    assert run.returncode == -signal.SIGKILL
+    index = Index(directory, store_id="store", embedding=EMBEDDING)
+    change = index.reader().change
+    assert change == (2 if step == "sweep" else 1)
+    assert (index.reader().fault, found(index)) == ("", 38 if change == 2 else 30)
+    assert index.claim(0)
+    index.update([entry(n) for n in range(31, 41)], [1, 2], upto=3)
+    index.release()
+    assert (found(index), index.reader().documents, index.verify()) == (38, 38, [])
+    assert len(list(directory.glob("g*"))) == 2
+
+
+@pytest.mark.parametrize("step", CHECKPOINTS)
+def test_a_writer_that_fails_at_any_step_leaves_nothing_behind(tmp_path: Path, step: str) -> None:
+    """An interrupted update in a long-lived process must not pile up directories."""
+    directory = tmp_path / "index"
+    index = empty(directory)
+
+    def fail(reached: str) -> None:
+        if reached == step:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index.update([entry(31)], [1], upto=2, checkpoint=fail)
+    assert len(list(directory.glob("g*"))) == (2 if step == "sweep" else 1)
+    assert (index.reader().fault, found(index)) == ("", 30)
