@@ -45,7 +45,8 @@ def main() -> int:
 
 def build(place: Path) -> Path:
     """Build the wheel from the working tree."""
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", str(place / "dist"), str(ROOT))
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place / "dist"), str(ROOT))
     (wheel,) = (place / "dist").glob("*.whl")
     return wheel
 

@@ -40,7 +40,7 @@ def benchmark() -> None:
 @_embedder_option
 @click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
 @click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, drawn with --seed.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
@@ -78,7 +78,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) 
 @_embedder_option
 @click.option("--baselines/--no-baselines", "has_baselines", default=True, help="Also measure Tantivy, FTS5 and NumPy.")
 @click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:

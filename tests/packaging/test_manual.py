@@ -1,0 +1,65 @@
+"""The manual says what the code says, and its examples run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from commonplace.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+
+
+def commands(command: click.Command, name: str) -> list[tuple[str, click.Command]]:
+    found = [(name, command)]
+    if isinstance(command, click.Group):
+        for member in command.commands.values():
+            found += commands(member, f"{name} {member.name}")
+    return found
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    """A page that lags behind the code misleads; `make docs` writes it anew."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "generate_docs.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_command_is_documented_and_explains_itself() -> None:
+    """Each command and each option says what it is for."""
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    for name, command in commands(cli, "commonplace"):
+        assert f"## {name}\n" in page
+        assert command.help, name
+        silent = [option.name for option in command.params if isinstance(option, click.Option) and not option.help]
+        assert silent == [], name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    """A manual is read by following its links."""
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_and_options_in_examples_exist(page: Path) -> None:
+    """An example that no longer runs is worse than none."""
+    known = dict(commands(cli, "commonplace"))
+    for line in re.findall(r"^(?:\$ )?(commonplace .*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        words = line.split("#")[0].split()
+        name = next(" ".join(words[:n]) for n in (3, 2, 1) if " ".join(words[:n]) in known)
+        options = {text for option in known[name].params for text in (*option.opts, *option.secondary_opts)}
+        used = {word.partition("=")[0] for word in words if re.fullmatch(r"--[a-z0-9-]+(=.*)?", word)}
+        assert used - options - {"--help", "--version"} == set(), line
