@@ -156,6 +156,15 @@ class TestLexical:
         everywhere = index.lexical.score(["word"], [1, 2, 3, 4], scope())
         assert hits.scores.tolist() == pytest.approx([everywhere[number] for number in expected], rel=1e-5)
 
+    def test_a_path_filter_of_thousands_of_owners_finds_what_a_small_one_finds(self, build: Build) -> None:
+        """Large projects have directories with more files than a query can name one by one."""
+        index = build([entry(n, "word " * (1 + n % 7) + "other " * 5) for n in range(1, 4_001)])
+        few, many = [10 * n for n in range(5, 2_000, 100)], [10 * n for n in range(4_000, 6_500)]
+        small = index.lexical.search(["word"], scope(paths=("src/**",), owners=few), 50)
+        large = index.lexical.search(["word"], scope(paths=("src/**",), owners=few + many[1:]), 50)
+        assert small.numbers.tolist() == large.numbers.tolist()
+        assert sorted(small.numbers.tolist()) == [owner // 10 for owner in few]
+
     def test_score_speaks_of_matching_passages_only_and_agrees_with_search(self, build: Build) -> None:
         """Stage two scores the dense candidates with it: they must stand on the same scale."""
         index = build([entry(1, "red apple"), entry(2, "green apple pie"), entry(3, "blue sky")])

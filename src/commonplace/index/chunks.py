@@ -27,7 +27,7 @@ LARGEST_CHUNK = 65_536
 _MAGIC = b"CPCHUNK1"
 _HEADER = struct.Struct("<8sII")
 _ALIGNMENT = 64
-_NEAR_ROWS = 16  # rows this close together are read in one go: a read costs as much as copying some kilobytes
+_NEAR_ROWS = 64  # rows this close together are read in one go: a read costs as much as copying some kilobytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +120,26 @@ class ChunkFile:
         return np.where(held, places, -1)
 
     def vectors(self, rows: NDArray[np.intp]) -> NDArray[np.int8]:
-        """Read the vectors of ascending rows: int8, shape (len(rows), d)."""
+        """Read the vectors of ascending rows, at least one: int8, shape (len(rows), d)."""
         found = np.empty((len(rows), self.dimensions), dtype=np.int8)
-        breaks = np.flatnonzero(np.diff(rows) > _NEAR_ROWS) + 1
-        starts = [0, *breaks.tolist()]
-        stops = [*breaks.tolist(), len(rows)]
-        for start, stop in zip(starts, stops, strict=True):
-            first, last = int(rows[start]), int(rows[stop - 1]) + 1
-            size, offset = (last - first) * self.dimensions, self._vectors_at + first * self.dimensions
-            data = os.pread(self._descriptor, size, offset)
-            if len(data) != size:
-                raise IndexFaultError("was damaged: a chunk was cut short while it was open")
-            block = np.frombuffer(data, np.int8).reshape(-1, self.dimensions)
-            found[start:stop] = block if last - first == stop - start else block[rows[start:stop] - first]
+        target, width = found.data.cast("B"), self.dimensions
+        breaks = (np.flatnonzero(np.diff(rows) > _NEAR_ROWS) + 1).tolist()
+        firsts, lasts = rows[[0, *breaks]].tolist(), rows[[*(at - 1 for at in breaks), -1]].tolist()
+        for start, stop, first, last in zip([0, *breaks], [*breaks, len(rows)], firsts, lasts, strict=True):
+            offset = self._vectors_at + first * width
+            if last - first == stop - start - 1:
+                self._fill(target[start * width : stop * width], offset)
+            else:
+                block = np.empty((last - first + 1, width), dtype=np.int8)
+                self._fill(block.data.cast("B"), offset)
+                found[start:stop] = block[rows[start:stop] - first]
         return found
+
+    def _fill(self, target: memoryview, offset: int) -> None:
+        data = os.pread(self._descriptor, len(target), offset)
+        if len(data) != len(target):
+            raise IndexFaultError("was damaged: a chunk was cut short while it was open")
+        target[:] = data
 
     def read(self, keep: NDArray[np.bool_]) -> Rows:
         """Read the rows marked in `keep`, bool, shape (rows,)."""

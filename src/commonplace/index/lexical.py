@@ -30,6 +30,9 @@ NO_PHASE = "*"
 _TOKENIZER = "analysed"
 _SPARE_HITS = 64
 """Hits fetched beyond the limit, so that ties at its edge are broken by number and not by place."""
+_MOST_OWNERS = 2_000
+"""A set of more owners costs Tantivy milliseconds; hits are then fetched in growing numbers and looked up in it."""
+_GROWTH = 8
 _SCORE_DIGITS = 5
 """Sums of the same scores in another order differ beyond these decimals: equal texts must tie."""
 
@@ -43,7 +46,7 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
     # Signed, because deleting by a term of an unsigned field silently deletes nothing.
     for field in ("number", "owner", "namespace"):
-        builder.add_integer_field(field, indexed=True, fast=field == "number")
+        builder.add_integer_field(field, indexed=True, fast=field != "namespace")
     return builder.build()
 
 
@@ -100,14 +103,14 @@ class TantivyLexicalIndex:
         """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
         with faults():
             query = self._query(terms, scope, ())
-            return self._run(query, limit) if query is not None and limit > 0 else _nothing()
+            return self._run(query, scope, limit) if query is not None and limit > 0 else _nothing()
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
         """Return the scores of the given passages that match; see `LexicalIndex.score`."""
         with faults():
             wanted = Query.term_set_query(self._schema, "number", [int(number) for number in numbers])
             query = self._query(terms, scope, (wanted,)) if len(numbers) else None
-            found = self._run(query, len(numbers)) if query is not None else _nothing()
+            found = self._run(query, scope, len(numbers)) if query is not None else _nothing()
         return dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
 
     def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
@@ -117,11 +120,20 @@ class TantivyLexicalIndex:
             frequencies = {field: {term: self._searcher.doc_freq(field, term) for term in distinct} for field in FIELDS}
         return LexicalStatistics(self._counted, self._mean_lengths, frequencies)
 
-    def _run(self, query: Query, limit: int) -> Scored:
-        hits = self._searcher.search(query, limit + _SPARE_HITS, count=False).hits
-        numbers = self._searcher.fast_field_values("number", [address for _, address in hits])
-        scores = np.array([score for score, _ in hits], dtype=np.float32)
-        return best(np.array(numbers, dtype=np.int64), np.round(scores, _SCORE_DIGITS), limit)
+    def _run(self, query: Query, scope: Scope, limit: int) -> Scored:
+        owners = scope.owners if _has_many_owners(scope) else None
+        fetched = limit + _SPARE_HITS
+        while True:
+            hits = self._searcher.search(query, fetched, count=False).hits
+            addresses = [address for _, address in hits]
+            numbers = np.array(self._searcher.fast_field_values("number", addresses), dtype=np.int64)
+            scores = np.array([score for score, _ in hits], dtype=np.float32).round(_SCORE_DIGITS)
+            if owners is not None:
+                passed = np.isin(np.array(self._searcher.fast_field_values("owner", addresses), np.int64), owners)
+                numbers, scores = numbers[passed], scores[passed]
+            if owners is None or len(hits) < fetched or len(numbers) >= limit:
+                return best(numbers, scores, limit)
+            fetched *= _GROWTH
 
     def _query(self, terms: Sequence[str], scope: Scope, filters: Sequence[Query]) -> Query | None:
         """Return the whole query, None where nothing can match."""
@@ -161,9 +173,13 @@ class TantivyLexicalIndex:
         for field, values in (("kind", wanted.kinds), ("type", wanted.types), ("phase", phases), ("tag", wanted.tags)):
             if values:
                 restrictions.append(Query.term_set_query(self._schema, field, [raw_term(value) for value in values]))
-        if wanted.paths and scope.owners is not None:
+        if wanted.paths and scope.owners is not None and not _has_many_owners(scope):
             restrictions.append(Query.term_set_query(self._schema, "owner", scope.owners.tolist()))
         return restrictions
+
+
+def _has_many_owners(scope: Scope) -> bool:
+    return bool(scope.filter.paths) and scope.owners is not None and len(scope.owners) > _MOST_OWNERS
 
 
 def _nothing() -> Scored:
