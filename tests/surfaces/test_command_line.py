@@ -170,6 +170,25 @@ def test_unexpected_error_is_one_sentence_with_the_traceback_in_the_log(
     assert "Traceback" in program.run("search", "x", "--verbose", code=1).stderr
 
 
+def test_closed_pipe_is_silent(program: Program) -> None:
+    """`commonplace index export | head` is ordinary use."""
+    import os
+    import subprocess
+    import sys
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", "from commonplace.cli.main import main; main()", "index", "export"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert done.stderr == b""
+    assert done.returncode == 1
+
+
 def test_interruption_exits_with_130(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C leaves no traceback behind."""
     from commonplace.engine import Engine

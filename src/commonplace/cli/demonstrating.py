@@ -113,9 +113,11 @@ def _show_next(store: str, target: Console) -> None:
     import shutil
     import sys
 
-    program = "commonplace" if shutil.which("commonplace") else shlex.quote(str(Path(sys.argv[0]).absolute()))
-    target.print(f'Try next:  {program} search --store {shlex.quote(store)} "your own question"')
-    target.print(f"In your own project:  {program} init && {program} index build")
+    on_path = shutil.which("commonplace")
+    here = "commonplace" if on_path else shlex.quote(sys.argv[0])
+    anywhere = "commonplace" if on_path else shlex.quote(str(Path(sys.argv[0]).absolute()))
+    target.print(f'Try next:  {here} search --store {shlex.quote(store)} "your own question"')
+    target.print(f"In your own project:  {anywhere} init && {anywhere} index build")
 
 
 def _show_answer(result: SearchResult, roots: Sequence[Path], target: Console) -> None:

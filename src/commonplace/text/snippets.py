@@ -129,6 +129,7 @@ def _end_before(text: str, position: int) -> int:
 def _cut(text: str, matches: list[_Match], start: int, end: int) -> Snippet:
     before = ELLIPSIS if start > 0 else ""
     after = ELLIPSIS if end < len(text) else ""
+    end = start + len(text[start:end].rstrip())
     offset = len(before) - start
     inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
     return Snippet(before + text[start:end] + after, inside)
