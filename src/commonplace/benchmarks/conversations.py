@@ -97,9 +97,13 @@ def _take(tally: _Tally, dialogue: Dialogue, embedder: str | None) -> None:
     tally.unknown += dialogue.unknown
     if not questions:
         return
-    session_of = {turn.id: turn.session for turn in dialogue.turns}
-    with workspace(None) as directory, open_engine(directory, embedder=embedder) as engine:
-        tally.builds.append(build(engine, directory, Metered(dialogue.turns)))
+    with workspace(None) as directory:
+        tally.builds.append(build(directory, Metered(dialogue.turns), embedder=embedder))
+        _ask_all(tally, directory, questions, {turn.id: turn.session for turn in dialogue.turns})
+
+
+def _ask_all(tally: _Tally, directory: Path, questions: Sequence[Question], session_of: dict[str, str]) -> None:
+    with open_engine(directory) as engine:
         tally.embedder = engine.index_status().embedder
         for method, outcomes in tally.outcomes.items():
             answers = ask(engine, [question.text for question in questions], method, owner_of)

@@ -69,8 +69,8 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
     if not questions:
         raise UsageError(f"{options.corpus} holds no text to ask about", remedy="give passages of three words or more")
     with workspace(options.keep) as directory:
-        with open_engine(directory, embedder=options.embedder, progress=progress) as engine:
-            corpus = build(engine, directory, Metered(documents())).to_dict()
+        corpus = build(directory, Metered(documents()), embedder=options.embedder, progress=progress).to_dict()
+        with open_engine(directory) as engine:
             embedder = engine.index_status().embedder
             peak = peak_memory_bytes()
             figures = {method: _figures(engine, questions, method, progress) for method in methods}

@@ -65,8 +65,9 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
         if options.corpus is not None and options.qrels is not None:
             queries, skipped = read_judged_queries(options.queries, options.qrels)
             directory = stack.enter_context(workspace(options.keep))
-            engine = stack.enter_context(open_engine(directory, embedder=options.embedder, progress=progress))
-            corpus = build(engine, directory, Metered(read_corpus(options.corpus))).to_dict()
+            documents = Metered(read_corpus(options.corpus))
+            corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
+            engine = stack.enter_context(open_engine(directory))
             identity = owner_of
         else:
             queries, skipped = read_labelled_queries(options.queries), 0

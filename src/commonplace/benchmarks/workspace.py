@@ -89,11 +89,14 @@ class Build:
         }
 
 
-def build(engine: Engine, directory: Path, documents: Metered) -> Build:
-    """Index the documents and measure it."""
-    start = time.perf_counter()
-    report = engine.index_documents(documents)
-    seconds = time.perf_counter() - start - documents.seconds
+def build(
+    directory: Path, documents: Metered, *, embedder: str | None = None, progress: Progress | None = None
+) -> Build:
+    """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database."""
+    with open_engine(directory, embedder=embedder, progress=progress) as engine:
+        start = time.perf_counter()
+        report = engine.index_documents(documents)
+        seconds = time.perf_counter() - start - documents.seconds
     index = size_bytes(directory / "index")
     return Build(
         documents=documents.documents,
