@@ -36,7 +36,7 @@ THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The first hits of one query: signals (coverage, exact, dense), shape (n, 3), and which of them are relevant."""
+    """The first hits of one query: signals (coverage, literal, dense), shape (n, 3), and which of them are relevant."""
 
     signals: NDArray[np.float64]
     relevant: NDArray[np.bool_]
@@ -54,7 +54,7 @@ class Corpus:
 def ask(book: commonplace.engine.Engine, query: str, wanted: set[str]) -> Judged:
     """Return the first hits of a query, in rank order."""
     hits = book.search(query, limit=DEPTH, min_score=0.0).hits
-    rows = [[hit.signals["late"], hit.signals["exact"], hit.signals["dense"]] for hit in hits]
+    rows = [[hit.signals["late"], hit.signals["literal"], hit.signals["dense"]] for hit in hits]
     return Judged(
         np.array(rows, dtype=np.float64).reshape(-1, 3), np.array([hit.owner_id in wanted for hit in hits], dtype=bool)
     )
@@ -80,7 +80,7 @@ def read_set(
 
 
 def fit(corpora: Sequence[Corpus]) -> NDArray[np.float64]:
-    """Return intercept, coverage, exact and dense weights by ridge-penalised logistic regression; sets weigh alike."""
+    """Return intercept and weights (coverage, literal, dense) by ridge-penalised logistic regression."""
     features, labels, weights = [], [], []
     for corpus in corpora:
         rows = [*corpus.answerable, *corpus.unanswerable]
@@ -158,8 +158,8 @@ def main() -> None:
     fitted = [corpora[name] for name in FITTED]
     beta = fit(fitted)
     anchor = min(float(np.quantile(first_relevant(beta, corpus), 1 - KEPT)) for corpus in fitted)
-    intercept, coverage, exact, dense = (round(float(value), 3) for value in beta)
-    calibration = Calibration(intercept, coverage, exact, dense, round(anchor, 3))
+    intercept, coverage, literal, dense = (round(float(value), 3) for value in beta)
+    calibration = Calibration(intercept, coverage, literal, dense, round(anchor, 3))
     print(calibration)
     example = log_odds(calibration, *(np.array([value], np.float32) for value in (0.5, 0.5, 0.5)))
     print(f"a passage with every signal at 0.5 scores {scale(calibration, example)[0]:.3f}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from commonplace.ranking.calibration import ANCHOR, Calibration, log_odds, scale
+from commonplace.ranking.calibration import ANCHOR, Calibration, literal_share, log_odds, scale
 from commonplace.ranking.fusion import fuse, lend, never_below_what_follows, standardise
 
 
@@ -49,13 +49,17 @@ def test_scores_in_rank_order_never_rise_again() -> None:
 
 
 def test_the_anchor_of_a_calibration_falls_on_its_score() -> None:
-    """0.70 is what the thresholds of agent strategies mean."""
-    calibration = Calibration(intercept=-1.0, coverage=2.0, exact=1.0, dense=4.0, anchor=0.5)
-    odds = log_odds(
-        calibration, np.array([0.25], np.float32), np.array([0.0], np.float32), np.array([0.25], np.float32)
-    )
+    """0.70 is what the thresholds of agent strategies mean; −1 + 2·½ + 3·0 + 4·⅛ = 0.5."""
+    calibration = Calibration(intercept=-1.0, coverage=2.0, literal=3.0, dense=4.0, anchor=0.5)
+    odds = log_odds(calibration, *(np.array([value], np.float32) for value in (0.5, 0.0, 0.125)))
     assert odds == pytest.approx([0.5])
     assert scale(calibration, odds) == pytest.approx([ANCHOR])
+
+
+def test_a_passage_that_scores_the_querys_rarity_holds_half_of_it() -> None:
+    """BM25 grows with the length of the query; relevance does not."""
+    assert literal_share(np.array([0.0, 6.0, 18.0], np.float32), 6.0) == pytest.approx([0.0, 0.5, 1.0])
+    assert literal_share(np.array([0.0], np.float32), 0.0).tolist() == [0.0]
 
 
 def test_the_scale_is_monotone_and_stays_within_0_and_1() -> None:

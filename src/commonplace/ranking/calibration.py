@@ -19,26 +19,41 @@ class Calibration:
 
     intercept: float
     coverage: float
-    exact: float
+    literal: float
     dense: float
     anchor: float
+
+
+def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.float32]:
+    """Return min(1, s / 2·rarity), the part of a query that BM25 found, whatever the query's length.
+
+    Args:
+        scores: BM25, float32, shape (n,), not negative.
+        rarity: the sum of the IDF of all terms of the query; twice that is reached by saying all in title and text.
+    """
+    if rarity <= 0.0:
+        return np.zeros_like(scores)
+    return np.asarray(np.minimum(scores / (2 * rarity), 1.0), dtype=np.float32)
 
 
 def log_odds(
     calibration: Calibration,
     coverage: NDArray[np.float32],
-    exact: NDArray[np.float32],
+    literal: NDArray[np.float32],
     dense: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """Return the log-odds of relevance, float32, shape (n,).
 
     Args:
         coverage: late-interaction coverage of the query, 0–1.
-        exact: IDF-weighted share of the query's tokens that the passage holds literally, 0–1.
+        literal: share of the query that the passage holds literally, by IDF, 0–1.
         dense: cosine of query and passage, −1–1.
     """
     value = (
-        calibration.intercept + calibration.coverage * coverage + calibration.exact * exact + calibration.dense * dense
+        calibration.intercept
+        + calibration.coverage * coverage
+        + calibration.literal * literal
+        + calibration.dense * dense
     )
     return np.asarray(value, dtype=np.float32)
 

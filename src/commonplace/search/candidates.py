@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from commonplace.types import TokenEntry
 
-LEXICAL, DENSE, LATE, EXACT, NEIGHBOURS = "lexical", "dense", "late", "exact", "neighbours"
+LEXICAL, DENSE, LATE, LITERAL, NEIGHBOURS = "lexical", "dense", "late", "literal", "neighbours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Candidates:
         lexical: BM25, 0 where no term matches; float32, shape (n,), like all that follow.
         dense: cosine of query and passage, −1–1.
         late: late-interaction coverage of the query, 0–1.
-        exact: the share of the query that the passage holds literally, by IDF, 0–1.
+        literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
         lengths: tokens in the passage; int64.
     """
 
@@ -30,7 +30,7 @@ class Candidates:
     lexical: NDArray[np.float32]
     dense: NDArray[np.float32]
     late: NDArray[np.float32]
-    exact: NDArray[np.float32]
+    literal: NDArray[np.float32]
     lengths: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Candidates:
             self.lexical[keep],
             self.dense[keep],
             self.late[keep],
-            self.exact[keep],
+            self.literal[keep],
             self.lengths[keep],
         )
 

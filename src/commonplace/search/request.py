@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from commonplace.models.contract import Embedder
+
+_PUNCTUATION = re.compile(r"[^\w\s]")
 
 MAX_LIMIT = 1000
 MAX_STAGE1_LIMIT = 10_000
@@ -66,7 +69,7 @@ class PreparedQuery:
 
     Attributes:
         terms: analysed terms for BM25, each once, in order.
-        token_ids: uint16, shape (q,), each once.
+        token_ids: those of the query's words, without punctuation; uint16, shape (q,), each once.
         vector: float32, shape (d,), unit length or zero.
     """
 
@@ -82,9 +85,9 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
     from commonplace.models.contract import TokenizedText
     from commonplace.text.analysis import analyse
 
-    token_ids = tokenize(query)
-    vector = embedder.embed([TokenizedText(query, token_ids)])[0]
-    return PreparedQuery(tuple(dict.fromkeys(analyse(query))), np.unique(token_ids), vector)
+    vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
+    words = _PUNCTUATION.sub(" ", query)
+    return PreparedQuery(tuple(dict.fromkeys(analyse(query))), np.unique(tokenize(words)), vector)
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

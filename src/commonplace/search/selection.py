@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.calibration import log_odds, scale
 from commonplace.ranking.fusion import never_below_what_follows, standardise
-from commonplace.search.candidates import DENSE, EXACT, LATE, LEXICAL, Candidates
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL, Candidates
 from commonplace.search.constants import CALIBRATION
 from commonplace.search.trace import Candidate, Reason, Trace
 from commonplace.types import Hit
@@ -82,7 +82,8 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
 
 
 def _scores(candidates: Candidates, order: NDArray[np.intp]) -> NDArray[np.float32]:
-    odds = log_odds(CALIBRATION, candidates.late[order], candidates.exact[order], candidates.dense[order])
+    signals = (candidates.late, candidates.literal, candidates.dense)
+    odds = log_odds(CALIBRATION, *(values[order] for values in signals))
     return never_below_what_follows(scale(CALIBRATION, odds)) if len(order) else odds
 
 
@@ -119,7 +120,7 @@ def _raw(ranking: Ranking, place: int) -> dict[str, float]:
         LEXICAL: float(candidates.lexical[place]),
         DENSE: float(candidates.dense[place]),
         LATE: float(candidates.late[place]),
-        EXACT: float(candidates.exact[place]),
+        LITERAL: float(candidates.literal[place]),
     }
     raw.update({name: float(values[place]) for name, values in ranking.signals.items() if name not in raw})
     return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw

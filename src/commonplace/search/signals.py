@@ -1,4 +1,4 @@
-"""Raw signals of candidates: lexical, dense, late, exact. It reads one generation and the tail, and ranks nothing."""
+"""Raw signals of candidates: lexical, dense, late, literal. It reads one generation and the tail, and ranks nothing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
+from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, TokenRows, concatenate, cosines, token_rows
 
 if TYPE_CHECKING:
-    from commonplace.index.contract import Scope, Scored
+    from collections.abc import Sequence
+
+    from commonplace.index.contract import LexicalStatistics, Scope, Scored
     from commonplace.index.directory import Generation
     from commonplace.search.request import PreparedQuery
     from commonplace.search.tail import Tail, TailReader
@@ -103,14 +107,16 @@ class Reader:
         held = token_rows([entries[number] for number in recalled.tolist() if number in entries], self.dimensions)
         held = held.select(np.isin(held.numbers, tail.numbers, invert=True))
         rows = concatenate(held, tail)
-        late, exact = self.tokens.shares(rows)
+        late, by_token = self.tokens.shares(rows)
+        statistics = self._statistics(tail)
+        bm25 = np.concatenate((self._lexical(held, lexical), self._lexical_of_tail(tail, statistics)))
         return Candidates(
             numbers=rows.numbers,
             owners=rows.owners,
-            lexical=np.concatenate((self._lexical(held, lexical), self._lexical_of_tail(tail))),
+            lexical=bm25,
             dense=cosines(rows.vectors, self.query.vector),
             late=late,
-            exact=exact,
+            literal=np.maximum(by_token, literal_share(bm25, _rarity(self.query.terms, statistics))),
             lengths=rows.lengths,
         )
 
@@ -121,11 +127,21 @@ class Reader:
             known.update(self.generation.lexical.score(self.query.terms, missing, self.scope))
         return np.array([known.get(number, 0.0) for number in rows.numbers.tolist()], dtype=np.float32)
 
-    def _lexical_of_tail(self, rows: TokenRows) -> NDArray[np.float32]:
-        if not len(rows) or not self.query.terms:
-            return np.zeros(len(rows), dtype=np.float32)
-        statistics = self.generation.lexical.statistics(self.query.terms)
-        return self.tails.lexical(self.scope.namespace, rows.numbers.tolist(), self.query.terms, statistics)
+    def _statistics(self, tail: TokenRows) -> LexicalStatistics:
+        indexed = self.generation.lexical.statistics(self.query.terms)
+        numbers = tail.numbers.tolist()
+        return self.tails.statistics(self.scope.namespace, numbers, self.query.terms, indexed) if numbers else indexed
+
+    def _lexical_of_tail(self, tail: TokenRows, statistics: LexicalStatistics) -> NDArray[np.float32]:
+        return self.tails.lexical(self.scope.namespace, tail.numbers.tolist(), self.query.terms, statistics)
+
+
+def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
+    """Return the sum of the terms' IDF, each by the field that holds it most often."""
+    found = statistics.frequencies.values()
+    return sum(
+        term_rarity(statistics.documents, max((by_term.get(term, 0) for by_term in found), default=0)) for term in terms
+    )
 
 
 def _holding(rows: TokenRows, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:

@@ -68,17 +68,19 @@ class TailReader:
             self._tails[namespace] = tail
         return tail
 
-    def lexical(
+    def statistics(
         self, namespace: str, numbers: Sequence[int], terms: Sequence[str], index: LexicalStatistics
-    ) -> NDArray[np.float32]:
-        """Return BM25 scores of passages of the tail, float32, shape (n,), 0 where no term matches.
-
-        Document frequencies and lengths are those of the index and of the given passages together.
-        """
+    ) -> LexicalStatistics:
+        """Return document frequencies and lengths of the index and of the given passages of the tail together."""
         analysed = self._fields(namespace, numbers)
-        statistics = _together(index, [fields for fields in analysed.values() if fields], terms)
-        scores = [_score(analysed[number], terms, statistics) for number in numbers]
-        return np.array(scores, dtype=np.float32)
+        return _together(index, [fields for fields in analysed.values() if fields], terms)
+
+    def lexical(
+        self, namespace: str, numbers: Sequence[int], terms: Sequence[str], statistics: LexicalStatistics
+    ) -> NDArray[np.float32]:
+        """Return BM25 scores of passages of the tail, float32, shape (n,), 0 where no term matches."""
+        analysed = self._fields(namespace, numbers)
+        return np.array([_score(analysed[number], terms, statistics) for number in numbers], dtype=np.float32)
 
     def _fields(self, namespace: str, numbers: Sequence[int]) -> dict[int, Fields]:
         with self._lock:

@@ -1,0 +1,277 @@
+"""What a person expects to find in a project, through the engine, with the default embedder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.errors import EmbedderMismatchError, NotFoundError, StoreError, UsageError
+from commonplace.types import Document
+
+FILES = {
+    "src/auth/login-service.ts": """export class loginService {
+  constructor(private readonly users: UserStore, private readonly hasher: PasswordHasher) {}
+
+  async authenticate(name: string, password: string): Promise<User> {
+    const user = await this.users.byName(name);
+    if (!user || !(await this.hasher.matches(password, user.hash))) throw new Error("wrong name or password");
+    return user;
+  }
+}
+""",
+    "src/net/retry.py": '''"""Repeat a request."""
+
+
+def fetch(url, attempts):
+    """Fetch a page; a peer that hangs up raises ConnectionResetError and is asked again."""
+    for attempt in range(attempts):
+        try:
+            return download(url)
+        except ConnectionResetError:
+            wait(2**attempt)
+    raise TimeoutError(url)
+''',
+    "docs/billing.md": """---
+type: requirement
+phase: elaboration
+tags: [billing, money]
+---
+# Billing
+
+Invoices are written on the first day of a month and sent by mail.
+
+## Refunds
+
+A customer who cancels within fourteen days gets the whole price back.
+""",
+    "docs/travel.md": "# 旅行\n\n京都の紅葉は十一月が一番きれいです。\n\n新幹線の切符は駅で買えます。\n",
+    "tests/test_billing.py": "def test_refund_is_whole_within_fourteen_days():\n    assert refund(day=13) == price()\n",
+    "docs/garden.md": "# Garden\n\nTomatoes want sun, water in the morning and a stake to climb.\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def book(project: Path) -> Iterator[Engine]:
+    with commonplace.open(project / ".commonplace") as engine:
+        engine.index(project)
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("login service", "src/auth/login-service.ts"),
+        ("connection reset", "src/net/retry.py"),
+        ("紅葉", "docs/travel.md"),
+        ("新幹線", "docs/travel.md"),
+        ("money back after cancelling", "docs/billing.md"),
+        ("how is a password checked", "src/auth/login-service.ts"),
+    ],
+)
+def test_the_right_passage_comes_first(book: Engine, query: str, path: str) -> None:
+    """Split identifiers, scripts without spaces and paraphrases are how people ask."""
+    result = book.search(query)
+    assert [hit.path for hit in result.hits][:1] == [path]
+    assert result.degraded is False
+    assert result.notices == ()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "thermodynamic entropy of black holes",
+        "chocolate cake recipe with hazelnuts",
+        "zxqv wplk jjrt",
+        "量子力学の講義",
+        "!!! ??? ...",
+    ],
+)
+def test_a_query_about_nothing_in_the_index_finds_nothing(book: Engine, query: str) -> None:
+    """An agent must be told that it has no memory of something, instead of the least bad passage."""
+    assert book.search(query).hits == ()
+
+
+def test_the_cut_can_be_moved_and_zero_keeps_all_that_was_ranked(book: Engine) -> None:
+    """Whoever judges rankings needs the whole of them."""
+    everything = book.search("chocolate cake recipe", min_score=0.0).hits
+    assert everything
+    assert all(0.0 <= hit.score <= 1.0 for hit in everything)
+    assert book.search("chocolate cake recipe", min_score=1.0).hits == ()
+
+
+@pytest.mark.parametrize("method", ["bm25", "semantic", "two-stage"])
+def test_every_method_ranks_by_score_and_keeps_one_passage_of_each_owner(book: Engine, method: str) -> None:
+    """Results have a total order, and ten hits are ten artifacts."""
+    hits = book.search("refund within fourteen days", method=method, min_score=0.0).hits  # type: ignore[arg-type]
+    assert hits[0].path in ("docs/billing.md", "tests/test_billing.py")
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert len({hit.owner_id for hit in hits}) == len(hits)
+
+
+def test_filters_apply_before_the_limit(book: Engine) -> None:
+    """A search for one test file gives it even when a hundred other passages rank above it."""
+
+    def paths(**filters: list[str]) -> list[str]:
+        found = book.search("refund within fourteen days", limit=1, min_score=0.0, **filters)  # type: ignore[arg-type]
+        return [hit.path for hit in found.hits]
+
+    assert paths(types=["test"]) == ["tests/test_billing.py"]
+    assert paths(types=["requirement"]) == ["docs/billing.md"]
+    assert paths(tags=["money"]) == ["docs/billing.md"]
+    assert paths(paths=["src/**/*.py"]) == ["src/net/retry.py"]
+    assert paths(kinds=["memory"]) == []
+
+
+def test_a_phase_filter_keeps_what_has_no_phase(book: Engine) -> None:
+    """Most files name no phase; a filter that hid them would hide the project."""
+    found = {hit.path for hit in book.search("refund", phases=["construction"], min_score=0.0).hits}
+    assert "docs/billing.md" not in found
+    assert "tests/test_billing.py" in found
+
+
+def test_changed_new_and_removed_files_are_followed(book: Engine, project: Path) -> None:
+    """The index speaks of the files as they are."""
+    (project / "docs/garden.md").unlink()
+    (project / "docs/bees.md").write_text("# Bees\n\nThe hive stands behind the quince tree.\n")
+    (project / "docs/billing.md").write_text("# Billing\n\nSubscriptions renew every spring equinox.\n")
+    report = book.index(project)
+    assert (report.added, report.changed, report.removed) == (1, 1, 1)
+    assert book.search("where does the hive stand").hits[0].path == "docs/bees.md"
+    assert "docs/garden.md" not in {hit.path for hit in book.search("tomatoes", min_score=0.0).hits}
+    assert book.search("when do subscriptions renew").hits[0].path == "docs/billing.md"
+    assert book.index(project).unchanged == len(FILES)
+
+
+def test_namespaces_do_not_see_each_other(book: Engine, project: Path) -> None:
+    """Whoever shares a store shares nothing else."""
+    with commonplace.open(project / ".commonplace", namespace="other") as other:
+        assert other.search("login service", min_score=0.0).hits == ()
+        other.index_documents([Document("note", "The login service of the other tenant.")])
+        assert {hit.owner_id for hit in other.search("login service", min_score=0.0).hits} == {"note"}
+    assert "note" not in {hit.owner_id for hit in book.search("login service", min_score=0.0).hits}
+
+
+def test_turns_of_a_conversation_lend_each_other_score(tmp_path: Path) -> None:
+    """The answer to a question often shares no word with what is asked for later."""
+    turns = ["Anna: Where did you put the ladder?", "Ben: Behind the shed, under the tarp.", "Anna: Thank you!"]
+    noise = [f"Ben: The weather on day {day} was grey and wet." for day in range(30)]
+    with commonplace.open(tmp_path / "talk") as book:
+        said = [
+            *(Document(f"n{i}", text, kind="memory", session="b") for i, text in enumerate(noise)),
+            *(Document(f"t{i}", text, kind="memory", session="a") for i, text in enumerate(turns)),
+        ]
+        book.index_documents(said)
+        found = [hit.owner_id for hit in book.search("ladder", min_score=0.0).hits]
+        assert found[:2] == ["t0", "t1"]
+        assert "neighbours" in book.search("ladder", min_score=0.0).hits[1].signals
+
+
+def test_a_hit_can_be_explained(book: Engine) -> None:
+    """Results that nobody can explain are not trusted."""
+    result = book.search("refund within fourteen days", min_score=0.0)
+    receipt = book.why(result, result.hits[0].id)
+    assert receipt.rank == 1
+    assert receipt.score == result.hits[0].score
+    assert {"lexical", "dense", "late"} <= {share.name for share in receipt.signals}
+    assert "fourteen" in receipt.matched_terms
+    assert {item.reason for item in receipt.rejected} <= {
+        "below the score cut",
+        "same owner as a better hit",
+        "beyond the limit",
+    }
+    with pytest.raises(NotFoundError, match="no hit 'nothing'"):
+        book.why(result, "nothing")
+
+
+def test_the_same_store_gives_the_same_answer_every_time(book: Engine, project: Path) -> None:
+    """The order of results is total, and ids do not depend on when a file was indexed."""
+    first = book.search("price", min_score=0.0).to_dict()
+    with commonplace.open(project / ".commonplace") as again:
+        second = again.search("price", min_score=0.0).to_dict()
+    for answer in (first, second):
+        del answer["latency_ms"], answer["stages"]
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "message"),
+    [
+        ("  ", {}, "the query is empty"),
+        ("x", {"limit": 0}, "limit is 0, it must be between 1 and 1000"),
+        ("x", {"limit": 1001}, "limit is 1001, it must be between 1 and 1000"),
+        ("x", {"min_score": 1.5}, "min_score is 1.5, it must be between 0.0 and 1.0"),
+        ("x", {"method": "magic"}, "method 'magic' is unknown; use one of bm25, semantic, two-stage"),
+        ("x", {"types": ["poem"]}, "type 'poem' is unknown"),
+        ("x", {"stage1_limit": 0}, "stage1_limit is 0"),
+        ("x" * 100_001, {}, "the query has 100001 characters, the limit is 100000"),
+    ],
+)
+def test_a_wrong_request_names_the_value_and_the_limit(
+    book: Engine, query: str, options: dict[str, object], message: str
+) -> None:
+    """An error must say what to change."""
+    with pytest.raises(UsageError, match=message):
+        book.search(query, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("query", ["\ud800", "a\x00b", "(x OR", 'foo: "bar', "🦊" * 50, "אבג دهو", "word " * 15_000])
+def test_no_text_is_a_bad_query(book: Engine, query: str) -> None:
+    """Queries come from people and models; none of them knows a query language."""
+    assert len(book.search(query, min_score=0.0).hits) <= 10
+
+
+def test_a_store_built_with_another_embedder_is_not_mixed_up(project: Path, book: Engine) -> None:
+    """Vectors of two embedders must never be compared."""
+    assert book.index_status().embedder.startswith("static@")
+    with pytest.raises(EmbedderMismatchError, match="built with embedder static"):
+        commonplace.open(project / ".commonplace", embedder="hashing")
+    with commonplace.open(project / "hashed", embedder="hashing") as hashed:
+        hashed.index(project)
+        assert hashed.search("login service", min_score=0.0).hits
+    with commonplace.open(project / "hashed") as reopened:
+        assert reopened.search("login service", min_score=0.0).hits
+
+
+def test_a_store_cannot_be_a_file_and_a_root_must_exist(project: Path, book: Engine) -> None:
+    """Both are slips of the hand, and both must leave everything as it was."""
+    with pytest.raises(StoreError, match="is a file"):
+        commonplace.open(project / "docs/garden.md")
+    with pytest.raises(NotFoundError):
+        book.index(project / "nowhere")
+
+
+def test_an_index_that_was_lost_is_rebuilt_and_said_so_in_one_line(project: Path, book: Engine) -> None:
+    """Everything in the index can be made again; a person only needs to know that it was."""
+    book.close()
+    for damage in (
+        shutil.rmtree,
+        lambda index: [path.write_bytes(b"\x00\xff" * 400) for path in index.rglob("*") if path.is_file()],
+        lambda index: [
+            path.write_bytes(path.read_bytes()[:10])
+            for path in index.rglob("*")
+            if path.name != "lock" and path.is_file()
+        ],
+        lambda index: (index / "current.json").write_text('{"schema": 999}'),
+    ):
+        damage(project / ".commonplace" / "index")
+        with commonplace.open(project / ".commonplace") as again:
+            result = again.search("login service")
+            assert result.hits[0].path == "src/auth/login-service.ts"
+            assert len(result.notices) == 1
+            assert "it was rebuilt from the store" in result.notices[0]
+            assert again.search("connection reset").notices == ()
+            assert again.doctor(mend=False).is_healthy
