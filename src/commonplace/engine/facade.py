@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from commonplace.engine.explaining import explain
 from commonplace.engine.upkeep import DoctorReport, Freshness, IndexStatus, Upkeep
 from commonplace.errors import IndexFaultError
-from commonplace.ingest.artifacts import index_root
-from commonplace.ingest.discovery import Selection
-from commonplace.ingest.documents import index_documents
-from commonplace.ingest.passages import Destination, Limits
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
 from commonplace.search.pipeline import Searcher
 from commonplace.search.request import Request
@@ -23,6 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from commonplace.index.directory import Index
+    from commonplace.ingest.passages import Destination
     from commonplace.models.contract import Embedder
     from commonplace.models.static import StaticEmbedder
     from commonplace.search.result import SearchResult
@@ -148,6 +144,8 @@ class Engine:
         Raises:
             NotFoundError: the result has no such hit.
         """
+        from commonplace.engine.explaining import explain
+
         return explain(self._store, result, hit_id)
 
     # -- indexing -----------------------------------------------------------------------------------------------
@@ -166,6 +164,9 @@ class Engine:
             NotFoundError: there is no such directory or file.
             UsageError: a glob is not valid.
         """
+        from commonplace.ingest.artifacts import index_root
+        from commonplace.ingest.discovery import Selection
+
         globs = tuple(include) if include else self.settings.index.include
         selection = Selection(
             project=self.project or self.directory,
@@ -182,6 +183,8 @@ class Engine:
 
         Documents of one session are given in their order, all in one call.
         """
+        from commonplace.ingest.documents import index_documents
+
         report = index_documents(self._destination(), documents, progress=self._progress)
         self._upkeep.project()
         return report
@@ -203,6 +206,8 @@ class Engine:
         return self._upkeep.freshen(lambda: self._searcher.tail_length(self.namespace))
 
     def _destination(self) -> Destination:
+        from commonplace.ingest.passages import Destination, Limits
+
         self._store.set_embedding(self._embedder.stamp)
         limits = Limits(chunk_tokens=self.settings.index.chunk_tokens, chunk_overlap=self.settings.index.chunk_overlap)
         return Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace, limits)

@@ -15,6 +15,7 @@ from commonplace.errors import IndexFaultError
 from commonplace.index.chunks import ChunkFile, sign_columns
 from commonplace.index.contract import Scope, Scored
 from commonplace.index.manifest import Manifest
+from commonplace.ranking.arrays import within
 
 DEAD = "dense/dead"
 """Rows that no longer count, int32, chunk after chunk."""
@@ -69,7 +70,7 @@ class ChunkedDenseIndex:
             rows = chunk.find(numbers)
             places = np.flatnonzero(rows >= 0)
             if len(dead):
-                places = places[~np.isin(rows[places], dead)]
+                places = places[~within(rows[places], dead)]
             if len(places):
                 distinct, inverse = np.unique(rows[places], return_inverse=True)
                 scores[places] = _cosines(chunk, distinct, vector)[inverse]
@@ -109,7 +110,7 @@ class ChunkedDenseIndex:
         mask: NDArray[np.bool_] = (chunk.codes == code) & (chunk.norms > 0)
         mask[self.dead[place]] = False
         if scope.owners is not None:
-            mask &= np.isin(chunk.owners, scope.owners)
+            mask &= within(chunk.owners, scope.owners)
         return mask
 
 

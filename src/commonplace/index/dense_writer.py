@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from commonplace.index.chunks import LARGEST_CHUNK, ChunkFile, Rows, concatenate, write_chunk
 from commonplace.index.dense import DEAD, FREQUENCIES, read_dead, read_frequencies
 from commonplace.index.manifest import ChunkRecord, Manifest, write_file
+from commonplace.ranking.arrays import distinct
 from commonplace.types import IndexEntry
 
 _ALL_TOKENS = 65_536
@@ -42,7 +43,7 @@ class DenseWriter:
 
     def delete(self, numbers: Sequence[int]) -> int:
         """Mark passages as dead; return how many were held. Unknown numbers are passed over."""
-        wanted = np.unique(np.array(numbers, dtype=np.int64))
+        wanted = distinct(np.array(numbers, dtype=np.int64))
         dropped = sum(self._pending.pop(number, None) is not None for number in wanted.tolist())
         for chunk, live in zip(self._open, self._live, strict=True):
             rows = chunk.find(wanted)

@@ -18,6 +18,7 @@ from commonplace.errors import IndexFaultError
 from commonplace.index.contract import LexicalStatistics, Scope, Scored
 from commonplace.index.dense import best
 from commonplace.index.manifest import Manifest
+from commonplace.ranking.arrays import within
 from commonplace.text.analysis import FIELDS
 
 LEXICAL = "lexical"
@@ -129,7 +130,7 @@ class TantivyLexicalIndex:
             numbers = np.array(self._searcher.fast_field_values("number", addresses), dtype=np.int64)
             scores = np.array([score for score, _ in hits], dtype=np.float32).round(_SCORE_DIGITS)
             if owners is not None:
-                passed = np.isin(np.array(self._searcher.fast_field_values("owner", addresses), np.int64), owners)
+                passed = within(np.array(self._searcher.fast_field_values("owner", addresses), np.int64), owners)
                 numbers, scores = numbers[passed], scores[passed]
             if owners is None or len(hits) < fetched or len(numbers) >= limit:
                 return best(numbers, scores, limit)

@@ -15,6 +15,7 @@ from commonplace.index.contract import LexicalStatistics, Scope, Scored
 from commonplace.index.dense import best
 from commonplace.index.lexical import MOST_TERMS
 from commonplace.ranking import bm25
+from commonplace.ranking.arrays import within
 from commonplace.text.analysis import FIELDS, fields_of
 from commonplace.types import IndexEntry
 
@@ -118,4 +119,4 @@ def _is_in_scope(entry: IndexEntry, scope: Scope) -> bool:
 
 
 def _is_owner_in(entry: IndexEntry, scope: Scope) -> bool:
-    return scope.owners is None or bool(np.isin(entry.owner_number, scope.owners))
+    return scope.owners is None or bool(within(np.array([entry.owner_number]), scope.owners)[0])

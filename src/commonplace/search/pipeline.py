@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.index.contract import Scope
+from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.cache import AgingCache
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates
@@ -142,23 +143,23 @@ class Searcher:
         namespace = reader.scope.namespace
         beside = next_to(self._store, namespace, candidates.numbers.tolist())
         numbers = np.array(sorted(beside), dtype=np.int64)
-        others = np.setdiff1d(numbers, candidates.numbers, assume_unique=True)
+        others = without(numbers, candidates.numbers)
         if not len(others):
             return beside, candidates
         for number, found in next_to(self._store, namespace, others.tolist()).items():
             beside.setdefault(number, set()).update(found)
-        wanted = np.union1d(candidates.numbers, others)
-        in_tail = tail.rows.select(np.isin(tail.rows.numbers, wanted))
-        indexed = np.setdiff1d(np.union1d(recalled, others), tail.rows.numbers)
+        wanted = union(candidates.numbers, others)
+        in_tail = tail.rows.select(within(tail.rows.numbers, wanted))
+        indexed = without(union(recalled, others), tail.rows.numbers)
         wider = reader.candidates(indexed, lexical, in_tail)
         if reader.scope.owners is not None:
-            wider = wider.select(np.isin(wider.owners, reader.scope.owners))
+            wider = wider.select(within(wider.owners, reader.scope.owners))
         return beside, wider
 
 
 def _union(lexical: Scored | None, dense: Scored | None) -> NDArray[np.int64]:
     found = [part.numbers for part in (lexical, dense) if part is not None]
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 def _order(request: Request, query: PreparedQuery, candidates: Candidates, beside: dict[int, set[int]]) -> Ranking:

@@ -80,14 +80,13 @@ class PreparedQuery:
 
 def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder) -> PreparedQuery:
     """Analyse, tokenize and embed a query."""
-    import numpy as np
-
     from commonplace.models.contract import TokenizedText
+    from commonplace.ranking.arrays import distinct
     from commonplace.text.analysis import analyse
 
     vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
     words = _PUNCTUATION.sub(" ", query)
-    return PreparedQuery(tuple(dict.fromkeys(analyse(query))), np.unique(tokenize(words)), vector)
+    return PreparedQuery(tuple(dict.fromkeys(analyse(query))), distinct(tokenize(words)), vector)
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import log_odds, scale
 from commonplace.ranking.fusion import never_below_what_follows, standardise
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL, Candidates
@@ -54,7 +55,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     chosen, rejected = _choose(ranking, order, scores, request)
     places = [int(order[rank]) for rank in chosen]
     passages = store.passages(request.namespace, ranking.candidates.numbers[places].tolist())
-    owners = store.owners(request.namespace, np.unique(ranking.candidates.owners[places]).tolist())
+    owners = store.owners(request.namespace, distinct(ranking.candidates.owners[places]).tolist())
     found: list[tuple[float, str, int, Hit]] = []
     for rank in chosen:
         place = int(order[rank])

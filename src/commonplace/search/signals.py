@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
 from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
@@ -75,7 +76,7 @@ def shorten_tail(
     """Return the rows of the tail that are in scope and worth scoring."""
     rows = tail.rows
     if allowed is not None:
-        rows = rows.select(np.isin(rows.owners, allowed))
+        rows = rows.select(within(rows.owners, allowed))
     if len(rows) <= MAX_TAIL_CANDIDATES:
         return rows
     value = tokens.shares(rows)[0] + cosines(rows.vectors, query.vector)
@@ -105,7 +106,7 @@ class Reader:
         """
         entries = self.store.tokens(self.scope.namespace, recalled.tolist())
         held = token_rows([entries[number] for number in recalled.tolist() if number in entries], self.dimensions)
-        held = held.select(np.isin(held.numbers, tail.numbers, invert=True))
+        held = held.select(~within(held.numbers, tail.numbers))
         rows = concatenate(held, tail)
         late, by_token = self.tokens.shares(rows)
         statistics = self._statistics(tail)
@@ -147,4 +148,4 @@ def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
 def _holding(rows: TokenRows, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:
     """Return for each token how many rows hold it, int64, shape (q,)."""
     passage = np.repeat(np.arange(len(rows)), rows.lengths)
-    return np.array([len(np.unique(passage[rows.token_ids == token])) for token in token_ids], dtype=np.int64)
+    return np.array([len(distinct(passage[rows.token_ids == token])) for token in token_ids], dtype=np.int64)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.index.contract import LexicalStatistics
+from commonplace.ranking.arrays import within
 from commonplace.ranking.bm25 import inverse_document_frequency, saturation
 from commonplace.search.candidates import TokenRows, concatenate, token_rows
 from commonplace.store.contract import Store
@@ -63,7 +64,7 @@ class TailReader:
         newer = fresh.numbers > (known.rows.numbers[-1] if len(known.rows) else 0)
         rows = concatenate(known.rows, fresh.select(newer))
         gone = np.array(self._store.deleted_since(known.upto, upto), dtype=np.int64)
-        tail = Tail(base, upto, rows.select(np.isin(rows.numbers, gone, invert=True)))
+        tail = Tail(base, upto, rows.select(~within(rows.numbers, gone)))
         with self._lock:
             self._tails[namespace] = tail
         return tail
