@@ -50,7 +50,7 @@ docs: $(READY) ## write the generated pages of the manual
 	$(BIN)/python scripts/generate_docs.py
 
 verify-model: $(READY) ## rebuild the token table from its source and compare it with the shipped one
-	$(BIN)/python scripts/model/verify.py
+	PYTHONPATH=scripts $(BIN)/python -m model.verify --work build/model
 
 smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
 	$(BIN)/python scripts/smoke.py
