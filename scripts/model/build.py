@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from model.pack import write_model
 from model.source import PACKAGE, VERSION, Source, fetch
-from model.table import Floats, Neighbours, inverse_document_frequencies, neighbours, principal_axes, unit
+from model.table import Floats, Neighbours, blended, neighbours, principal_axes, rarity_weights, text_frequencies, unit
 from model.teach import taught_vectors, token_vectors
 from model.teacher import MAX_TOKENS
 from model.texts import TEXTS, training_texts
@@ -52,8 +52,11 @@ def trained_table(work: Path, source: Source, tokens: Floats, data: Path) -> Flo
     texts = [text for text in texts if len(text)]
     taught = taught_vectors(work, source, texts)
     axes = principal_axes(taught, DIMENSIONS)
-    start = tokens @ axes * inverse_document_frequencies(texts, len(tokens))[:, None]
-    return train(np.ascontiguousarray(start), Bags.of(texts), unit(taught @ axes), RECIPE)
+    frequencies = text_frequencies(texts, len(tokens))
+    start = np.ascontiguousarray(tokens @ axes * rarity_weights(frequencies, len(texts))[:, None])
+    trained = train(start, Bags.of(texts), unit(taught @ axes), RECIPE)
+    np.savez(work / "trained.npz", trained=trained, start=start, frequencies=frequencies)
+    return blended(trained, start, frequencies)
 
 
 def build(work: Path, data: Path, out: Path) -> None:

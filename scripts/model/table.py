@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 MOST_NEIGHBOURS = 64
+SMOOTHING = 50
+TRUSTED_TEXTS = 5
 
 
 def principal_axes(vectors: Floats, dimensions: int) -> Floats:
@@ -27,12 +29,35 @@ def unit(rows: Floats) -> Floats:
     return np.asarray(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0), np.float32)
 
 
-def inverse_document_frequencies(texts: list[NDArray[np.uint16]], vocabulary_size: int) -> Floats:
-    """Return log(1 + (n - f + 1/2) / (f + 1/2)) for each token, f of n texts holding it (Robertson & Zaragoza 2009)."""
-    frequencies = np.zeros(vocabulary_size)
+def text_frequencies(texts: list[NDArray[np.uint16]], vocabulary_size: int) -> Floats:
+    """Return how many of the texts hold each token, float32, shape (vocabulary,)."""
+    frequencies = np.zeros(vocabulary_size, np.float32)
     for text in texts:
         frequencies[np.unique(text)] += 1
-    return np.log1p((len(texts) - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
+    return frequencies
+
+
+def rarity_weights(frequencies: Floats, texts: int) -> Floats:
+    """Return log(1 + n / (f + 50)) for each token: inverse document frequency, flat where the texts tell little.
+
+    Without the 50 a name that the texts happen not to hold would outweigh everything else a passage says.
+    """
+    return np.asarray(np.log1p(texts / (frequencies + SMOOTHING)), np.float32)
+
+
+def blended(trained: Floats, start: Floats, frequencies: Floats) -> Floats:
+    """Return the trained rows, drawn towards where they started the fewer texts taught them.
+
+    A token of f texts keeps f / (f + 5) of what it learned; one that no text holds keeps its plain direction. The
+    start is first scaled as training scaled the rows of tokens with 20 to 200 texts. Rows that started at zero, those
+    of marks, are zero again.
+    """
+    lengths, before = np.linalg.norm(trained, axis=1), np.linalg.norm(start, axis=1)
+    some = (frequencies >= 20) & (frequencies <= 200) & (before > 0)
+    scale = np.float32(np.median(lengths[some] / before[some]))
+    share = (frequencies / (frequencies + np.float32(TRUSTED_TEXTS)))[:, None]
+    rows = trained * share + start * (scale * (1 - share))
+    return np.asarray(np.where(before[:, None] > 0, rows, 0), np.float32)
 
 
 @dataclass(frozen=True)

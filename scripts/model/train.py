@@ -27,7 +27,7 @@ class Recipe:
     epochs: int = 12
     batch: int = 1024
     rate: float = 3e-3
-    similarity: float = 10.0
+    similarity: float = 30.0
     seed: int = 7
     decays: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8

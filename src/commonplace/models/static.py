@@ -84,7 +84,8 @@ class StaticEmbedder:
             table = self._data.rows(known)
             places = [np.searchsorted(known, tokens).astype(np.uint16) for tokens in ids]
         for vector, tokens, rows in zip(vectors, ids, places, strict=True):
-            np.dot(self._scales[tokens], table[rows].astype(np.float32), out=vector)
+            # Not np.dot: on so little work the threads of the linear-algebra library cost more than they give.
+            vector[:] = np.einsum("n,nd->d", self._scales[tokens], table.take(rows, axis=0).astype(np.float32))
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths > 0, lengths, 1)
         return vectors

@@ -59,11 +59,15 @@ class WordPiece:
 
     def encode_run(self, run: str) -> bytes:
         """Return the ids of a text without white space, past the cache."""
+        if run.isascii() and run.isalnum():
+            return self._encode_word(run.lower())
         return b"".join(map(self._encode_word, run.translate(_CHARACTERS).split()))
 
     def _encode_word(self, word: str) -> bytes:
         if len(word) > MAX_WORD_LENGTH:
             return self._unknown
+        if (whole := self._vocabulary.get(word)) is not None:
+            return whole.to_bytes(2, "little")
         ids: list[int] = []
         start, mark = 0, ""
         while start < len(word):
