@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from commonplace.errors import ModelError
 from commonplace.models import modeldata
 from commonplace.models.modeldata import ModelData, verify_data
 from model.build import build, centred_tokens, token_neighbours
@@ -71,7 +72,8 @@ def _vectors(data: ModelData) -> Floats:
 def problems_found(work: Path, data: Path | None) -> list[str]:
     """Return everything in which the shipped model is not what the scripts build, one sentence each."""
     source: Source = fetch(work)
-    problems = verify_data()
+    verify_data()
+    problems = []
     shipped = ModelData()
     if (modeldata.SHIPPED / modeldata.VOCABULARY).read_bytes() != source.vocabulary.read_bytes():
         problems.append("the shipped vocabulary is not the transformer's")
@@ -89,7 +91,10 @@ def main() -> int:
     parser.add_argument("--work", type=Path, required=True, help="directory for downloads and slow results")
     parser.add_argument("--data", type=Path, default=os.environ.get("COMMONPLACE_DATA"), help="development data")
     arguments = parser.parse_args()
-    problems = problems_found(arguments.work, arguments.data)
+    try:
+        problems = problems_found(arguments.work, arguments.data)
+    except (ModelError, ValueError) as error:
+        problems = [str(error)]
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
