@@ -104,7 +104,7 @@ class Engine:
             kinds: only hits of these kinds; None is all.
             method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
             min_score: drop hits below it, 0–1; 0 keeps all that was ranked. None is the setting, and where that is
-                "auto": no hits at all unless the best one reaches 0.70, then all from 0.40 up.
+                "auto": no hits at all unless the best one reaches 0.65, then all from 0.40 up.
             types: only artifacts of these types.
             phases: only owners of these phases, and those that have none.
             tags: only owners with one of these tags.
