@@ -1,5 +1,7 @@
 """Commonplace: a memory engine for AI agents, in one local directory.
 
+In five lines:
+
     import commonplace
 
     with commonplace.open() as book:

@@ -477,6 +477,11 @@ class TestFiltering:
         """Alternatives within a field, all fields together, phases as the contract says, globs as in .gitignore."""
         assert store.matching_owners("n", wanted) == numbers
 
+    def test_only_artifacts_pass_a_path_filter(self, store: Store) -> None:
+        """Whoever asks for files asks for files, whatever else carries a path."""
+        store.put_owners("n", [OwnerWrite(Owner("8", "memory", path="src/note.py"), ())])
+        assert store.matching_owners("n", Filter(paths=("src/*.py",))) == [2]
+
     def test_a_malformed_glob_is_named(self, store: Store) -> None:
         """The user wrote it and can correct it."""
         with pytest.raises(UsageError, match=r"malformed path pattern in \['!'\]"):

@@ -13,8 +13,25 @@ LANGUAGES: list[Language] = ["markdown", "restructuredtext", "asciidoc", "text",
 
 line = st.one_of(
     st.sampled_from(
-        ["", "", "# Title", "## Part", "```", "~~~", "---", "====", "def f():", "    return 1", "class A:", "}", "{"]
-        + ["    def m(self):", "@wraps", "# note", "func main() {", "[table]", "key: 1", '"""', "== Head", "+++", "  "]
+        ["    def m(self):", "@wraps", "# note", "func main() {", "[table]", "key: 1", '"""', "== Head", "+++"]
+    ),
+    st.sampled_from(
+        [
+            "",
+            "",
+            "# Title",
+            "## Part",
+            "```",
+            "~~~",
+            "---",
+            "====",
+            "def f():",
+            "    return 1",
+            "class A:",
+            "}",
+            "{",
+            "  ",
+        ]
     ),
     st.text(alphabet=st.sampled_from("ab .\t「é:(=#\x0c\u2028"), max_size=60),
     st.text(alphabet=st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=30),

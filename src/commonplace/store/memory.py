@@ -192,12 +192,12 @@ class MemoryStore:
         is_wanted_path = path_matcher(wanted.paths) if wanted.paths else None
 
         def passes(owner: Owner) -> bool:
-            return (
+            return bool(
                 (not wanted.kinds or owner.kind in wanted.kinds)
                 and (not wanted.types or owner.type in wanted.types)
                 and (not wanted.phases or not owner.phase or owner.phase in wanted.phases)
                 and (not wanted.tags or not set(owner.tags).isdisjoint(wanted.tags))
-                and (is_wanted_path is None or is_wanted_path(owner.path))
+                and (is_wanted_path is None or (owner.kind == "artifact" and owner.path and is_wanted_path(owner.path)))
             )
 
         with self._open():
