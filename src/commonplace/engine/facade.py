@@ -175,6 +175,7 @@ class Engine:
             max_file_bytes=self.settings.index.max_file_bytes,
         )
         report = index_root(self._destination(), selection, force=force, progress=self._progress)
+        self._tokens.release()
         self._upkeep.project()
         return report
 
@@ -186,6 +187,7 @@ class Engine:
         from commonplace.ingest.documents import index_documents
 
         report = index_documents(self._destination(), documents, progress=self._progress)
+        self._tokens.release()
         self._upkeep.project()
         return report
 

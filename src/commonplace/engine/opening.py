@@ -86,8 +86,9 @@ def _embedder(
     if isinstance(asked, str):
         asked = tokens if asked == "static" else open_embedder(asked)
     if stored is not None and asked.stamp != stored:
-        raise EmbedderMismatchError(
-            f"the store was built with embedder {stored}, not {asked.stamp}",
-            remedy=f"open it with embedder {stored.name!r}, or index into a new store",
-        )
+        if asked.stamp.name == stored.name:
+            remedy = "this release ships another table: index into a new store, or remove this one and index again"
+        else:
+            remedy = f"open it with embedder {stored.name!r}, or index into a new store"
+        raise EmbedderMismatchError(f"the store was built with embedder {stored}, not {asked.stamp}", remedy=remedy)
     return asked

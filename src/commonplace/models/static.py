@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from commonplace.models.contract import TokenizedText
 from commonplace.models.modeldata import SHIPPED, ModelData
+from commonplace.ranking.arrays import distinct
 from commonplace.text.wordpiece import WordPiece
 from commonplace.types import Embedding
 
@@ -80,7 +81,7 @@ class StaticEmbedder:
         if len(texts) >= TEXTS_WORTH_THE_TABLE:
             table, places = self._whole_table(), ids
         else:
-            known = np.unique(np.concatenate(ids)) if ids else np.empty(0, np.uint16)
+            known = distinct(np.concatenate(ids)) if ids else np.empty(0, np.uint16)
             table = self._data.rows(known)
             places = [np.searchsorted(known, tokens).astype(np.uint16) for tokens in ids]
         for vector, tokens, rows in zip(vectors, ids, places, strict=True):

@@ -74,6 +74,13 @@ NUMBERS_OF_CHANGES = """
 
 DELETED = "SELECT number FROM deletions WHERE change > :change AND change <= :upto ORDER BY number"
 
+HAS_SESSIONS = """
+    SELECT EXISTS (
+        SELECT 1 FROM owners
+        WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session != ''
+    )
+"""
+
 NEIGHBOURS = """
     WITH asked AS (
         SELECT p.number, o.namespace, o.session, o.position

@@ -166,7 +166,10 @@ class SqliteStore:
 
     def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
         """Return (number, neighbour's number) for passages whose owners stand next to each other in a session."""
-        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers)
+        with self._connections.reading() as db:
+            # Most namespaces hold no conversation, and asking so costs a hundredth of looking at every passage.
+            (has_sessions,) = db.execute(queries.HAS_SESSIONS, {"namespace": pack_text(namespace)}).fetchone()
+        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers) if has_sessions else []
 
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
         """Return the numbers of the owners that pass the filter, ascending."""
