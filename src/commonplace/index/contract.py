@@ -26,11 +26,15 @@ class Scope:
         filter: the request's filter; the lexical part applies all of it but `paths` by its own fields.
         owners: ascending owner numbers that pass the whole filter, or None when the filter is empty; the dense part
             applies these, the lexical part uses them for `paths`.
+        dead: ascending passage numbers that the store deleted since this generation; they take no place in a result.
+        passed_over: ascending owner numbers of which nothing more is wanted; likewise.
     """
 
     namespace: str
     filter: Filter
     owners: NDArray[np.int64] | None = None
+    dead: NDArray[np.int64] | None = None
+    passed_over: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)

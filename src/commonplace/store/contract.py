@@ -7,6 +7,7 @@ leave it: they arrive as `StoreError` and its kin. Every method may be called fr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -37,6 +38,21 @@ class Store(Protocol):
 
     def change(self) -> int:
         """Return the last number of the change sequence, 0 for a fresh store."""
+        ...
+
+    def token(self, change: int) -> str:
+        """Return the random token that the given change got when it was written, "" for 0 or a change that is not.
+
+        Two histories that share a number (one of them a restored backup) differ in its token.
+        """
+        ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let every read of this thread inside the `with` block see one state of the store. Writing in it is refused.
+
+        Raises:
+            StoreError: the block writes.
+        """
         ...
 
     def close(self) -> None:
@@ -109,6 +125,10 @@ class Store(Protocol):
         """
         ...
 
+    def last_position(self, namespace: str, session: str) -> int:
+        """Return the highest position in a session, -1 when the namespace has no such session."""
+        ...
+
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
         """Return the numbers of the owners that pass the filter, ascending."""
         ...
@@ -125,6 +145,13 @@ class Store(Protocol):
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""
+        ...
+
+    def pending(self, namespace: str, change: int) -> tuple[int, int]:
+        """Return how many passages were written to a namespace, and how many were deleted in all, after `change`.
+
+        Counts without reading them; passages that are gone again may be counted.
+        """
         ...
 
     def deleted_since(self, change: int, upto: int) -> list[int]:
