@@ -32,11 +32,16 @@ METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What is known of a file without reading its text, to tell whether it changed."""
+    """What is known of a file without reading its text, to tell whether its passages are still right.
+
+    Attributes:
+        recipe: how its text was cut and embedded; another recipe would make other passages of the same bytes.
+    """
 
     sha256: str
     size: int
     mtime_ns: int
+    recipe: str = ""
 
 
 @dataclass(frozen=True, slots=True)

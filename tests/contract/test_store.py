@@ -31,7 +31,7 @@ BACKENDS: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda directory: SqliteStore.create(directory / "store.db"),
 }
 
-STAMP = FileStamp("ab" * 32, 10, 1_700_000_000_123_456_789)
+STAMP = FileStamp("ab" * 32, 10, 1_700_000_000_123_456_789, "1/512/50")
 UUID = "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"
 NOTHING = {"owners": 0, "passages": 0, "text_bytes": 0, "artifacts": 0, "memories": 0, "knowledge": 0}
 
@@ -193,7 +193,7 @@ class TestRoundTrip:
             path=text,
             root=text,
             session=text,
-            stamp=FileStamp(text, 0, 0),
+            stamp=FileStamp(text, 0, 0, text),
         )
         new = NewPassage(text, Chunk(text, 1, 1, text), b"", b"")
         store.put_owners(text, [OwnerWrite(owner, (new,))])
@@ -498,7 +498,7 @@ class TestArtifacts:
     def test_a_new_stamp_takes_no_number(self, store: Store) -> None:
         """A touched file with the same text must not disturb any index."""
         store.put_owners("n", [file("a", "x.py", "one"), OwnerWrite(replace(FULL_OWNER, stamp=None), ())])
-        stamp = FileStamp("cd" * 32, 11, 12)
+        stamp = FileStamp("cd" * 32, 11, 12, "2/256/0")
         store.restamp_artifacts("n", [("x.py", "src", stamp), ("src/a.py", "src", stamp), ("none.py", ".", stamp)])
         store.restamp_artifacts("unknown", [("x.py", ".", STAMP)])
         assert store.change() == 1

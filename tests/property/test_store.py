@@ -21,7 +21,7 @@ paths = st.sampled_from(["", "", "src/a.py", "src/deep/b.py", "docs/a.md", "a.py
 globs = st.sampled_from(["*.py", "src/*.py", "src/**", "docs/", "!a.py", "**/a.*"])
 types = st.sampled_from(["", "code", "test"])
 phases = st.sampled_from(["", "construction", "inception"])
-stamps = st.builds(FileStamp, st.sampled_from(["ab" * 32, "x"]), st.integers(0, 9), st.integers(0, 9))
+stamps = st.builds(FileStamp, st.sampled_from(["ab" * 32, "x"]), st.integers(0, 9), st.integers(0, 9), texts)
 
 owners = st.builds(
     Owner,

@@ -2,7 +2,7 @@
 
 OWNERS = """
     SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
-        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns
+        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, s.recipe
     FROM json_each(:numbers) j
         CROSS JOIN owners o ON o.number = j.value
         LEFT JOIN file_stamps s ON s.owner = o.number
@@ -11,7 +11,7 @@ OWNERS = """
 
 ARTIFACTS = """
     SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
-        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns
+        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, s.recipe
     FROM owners o INDEXED BY owners_by_filter
         LEFT JOIN file_stamps s ON s.owner = o.number
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)

@@ -94,9 +94,15 @@ def pack_owner(owner: Owner) -> Row:
     )
 
 
+def pack_stamp(stamp: FileStamp) -> Row:
+    """Return the columns of a file stamp in the order of `file_stamps`, but for the owner."""
+    return pack_hash(stamp.sha256), stamp.size, stamp.mtime_ns, pack_text(stamp.recipe)
+
+
 def unpack_owner(row: Row) -> Owner:
     """Build an owner from the columns of `queries.OWNERS`, but for the number."""
-    id_, kind, title, summary, tags, type_, phase, references, path, root, session, position, at, sha256, size, ns = row
+    id_, kind, title, summary, tags, type_, phase, references, path, root, session, position, at, *stamp = row
+    sha256, size, mtime_ns, recipe = stamp
     return Owner(
         unpack(id_),
         kind,
@@ -111,7 +117,7 @@ def unpack_owner(row: Row) -> Owner:
         unpack(session),
         position,
         at,
-        None if sha256 is None else FileStamp(unpack(sha256), size, ns),
+        None if sha256 is None else FileStamp(unpack(sha256), size, mtime_ns, unpack(recipe)),
     )
 
 

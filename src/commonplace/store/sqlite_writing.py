@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from commonplace.store.rows import (
     Row,
-    pack_hash,
     pack_id,
     pack_owner,
+    pack_stamp,
     pack_text,
     text_bytes,
     unpack,
@@ -108,7 +108,7 @@ class Change:
         self._tallies[owner.kind].owners += 1
         self._tags += [(self.space, pack_text(tag), number) for tag in set(owner.tags)]
         if owner.stamp:
-            self._stamps.append((number, pack_hash(owner.stamp.sha256), owner.stamp.size, owner.stamp.mtime_ns))
+            self._stamps.append((number, *pack_stamp(owner.stamp)))
         for ordinal, passage in enumerate(write.passages):
             self._add_passage(number, owner.kind, ordinal, passage)
 
@@ -131,7 +131,7 @@ class Change:
         db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._passages)
         db.executemany("INSERT INTO passage_vectors VALUES (?, ?, ?, ?, ?)", self._vectors)
         db.executemany("INSERT INTO owner_tags VALUES (?, ?, ?)", self._tags)
-        db.executemany("INSERT INTO file_stamps VALUES (?, ?, ?, ?)", self._stamps)
+        db.executemany("INSERT INTO file_stamps VALUES (?, ?, ?, ?, ?)", self._stamps)
         db.executemany("INSERT INTO deletions VALUES (?, ?)", [(self.number, number) for number in self._deleted])
         db.executemany(
             """
@@ -234,10 +234,7 @@ def restamp(db: sqlite3.Connection, space: int, stamps: Sequence[tuple[str, str,
         ).fetchone()
         if found:
             db.execute("UPDATE owners SET root = ? WHERE number = ?", (pack_text(root), found[0]))
-            db.execute(
-                "INSERT OR REPLACE INTO file_stamps VALUES (?, ?, ?, ?)",
-                (found[0], pack_hash(stamp.sha256), stamp.size, stamp.mtime_ns),
-            )
+            db.execute("INSERT OR REPLACE INTO file_stamps VALUES (?, ?, ?, ?, ?)", (found[0], *pack_stamp(stamp)))
 
 
 def numbers_json(numbers: Iterable[int]) -> str:

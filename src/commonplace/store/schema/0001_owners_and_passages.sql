@@ -62,7 +62,8 @@ CREATE TABLE file_stamps (
     owner INTEGER PRIMARY KEY REFERENCES owners (number),
     sha256 TEXT NOT NULL,
     size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL
+    mtime_ns INTEGER NOT NULL,
+    recipe TEXT NOT NULL
 );
 
 CREATE TABLE owner_tags (
