@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.ingest.discovery import CONTRACT_INCLUDE, Selection, default_include, discover, is_secret
-from commonplace.ingest.ignore import globs
+from commonplace.ingest.discovery import Selection, discover, is_secret
 
 
 def write(directory: Path, *names: str, text: str = "x\n") -> None:
@@ -32,12 +31,19 @@ def test_the_usual_kinds_of_text_are_found_by_name(tmp_path: Path) -> None:
     assert discover(Selection(tmp_path, tmp_path)).skipped == {"other kind": 6}
 
 
-def test_the_default_list_holds_all_that_the_contract_lists() -> None:
-    """A document of the contract's shape must find nothing that the default misses."""
-    assert set(CONTRACT_INCLUDE) <= set(default_include())
-    every = globs(default_include())
-    assert every.verdict("any/where/x.tsx") is True
-    assert every.verdict("x.png") is None
+def test_the_default_list_holds_all_that_the_contract_lists(tmp_path: Path) -> None:
+    """A project laid out as the contract expects must find nothing that the default misses."""
+    listed = (
+        ".aiwg/requirements/**/*.md",
+        ".aiwg/architecture/**/*.md",
+        "src/**/*.ts",
+        "test/**/*.ts",
+        "docs/**/*.md",
+        ".aiwg/research/**/*.md",
+    )
+    names = [glob.replace("**/*", name) for glob in listed for name in ("a", "deep/er/b")]
+    write(tmp_path, *names)
+    assert found(tmp_path) == found(tmp_path, listed) == sorted(names)
 
 
 def test_generated_and_locked_files_are_passed_over(tmp_path: Path) -> None:
@@ -78,6 +84,71 @@ def test_a_root_named_outright_is_walked_though_a_parent_ignores_it(tmp_path: Pa
     write(tmp_path, ".gitignore", text="build/\n")
     assert found(tmp_path) == []
     assert found(tmp_path, root="build") == ["build/a.md"]
+
+
+def test_ignore_rules_above_the_root_hold_below_it(tmp_path: Path) -> None:
+    """A directory of a repository holds the same files whether it or the whole repository is indexed."""
+    project = tmp_path / "project"
+    write(tmp_path, ".git/HEAD", "project/docs/a.md", "project/docs/draft.md", "project/docs/out/b.md")
+    write(project, "docs/secret/c.md", "docs/deep/note.md", "docs/deep/kept.md", "docs/mine.md")
+    write(tmp_path, ".git/info/exclude", text="mine.md\n")
+    write(tmp_path, ".gitignore", text="out/\n/project/docs/secret\n/docs\n")
+    write(project, ".commonplaceignore", text="draft.md\n/docs/deep/*\n!kept.md\n")
+    wanted = ["docs/a.md", "docs/deep/kept.md"]
+    assert found(project) == found(project, root="docs") == wanted
+    assert found(project, root="docs/deep") == ["docs/deep/kept.md"]
+
+
+def test_ignore_rules_hold_from_the_project_down_where_there_is_no_repository(tmp_path: Path) -> None:
+    """What lies above the project is somebody else's."""
+    project = tmp_path / "project"
+    write(project, "docs/a.md", "docs/b.md", "docs/c.md")
+    write(tmp_path, ".gitignore", text="a.md\n")
+    write(project, ".gitignore", text="b.md\n")
+    assert found(project, root="docs") == ["docs/a.md", "docs/c.md"]
+    assert [file.path for file in discover(Selection(None, project / "docs")).files] == [
+        os.path.realpath(project / "docs" / name) for name in ("a.md", "b.md", "c.md")
+    ]
+
+
+@pytest.mark.parametrize(
+    "rule", [".demo", ".demo/", ".demo/*", ".demo/**", "/.demo/tree/", "tree", "*", "/*", "**/.demo/**"]
+)
+def test_a_rule_that_ignores_the_root_itself_is_overruled_and_the_others_hold(tmp_path: Path, rule: str) -> None:
+    """Who names an ignored directory means it, and still does not mean the drafts in it."""
+    write(tmp_path, ".git/HEAD", ".demo/tree/a.md", ".demo/tree/deep/b.md", ".demo/tree/deep/draft.md")
+    write(tmp_path, ".gitignore", text=f"{rule}\ndraft.md\n")
+    assert found(tmp_path, root=".demo/tree") == [".demo/tree/a.md", ".demo/tree/deep/b.md"]
+    assert found(tmp_path) == []
+
+
+def test_a_rule_for_what_is_in_the_root_is_not_overruled(tmp_path: Path) -> None:
+    """It says something of the files, not of the root, and may have its exceptions."""
+    write(tmp_path, "data/a.md", "data/kept.md")
+    write(tmp_path, ".gitignore", text="/data/*\n!kept.md\n")
+    assert found(tmp_path, root="data") == found(tmp_path) == ["data/kept.md"]
+
+
+def test_a_list_of_what_is_not_ignored_holds_below_the_root(tmp_path: Path) -> None:
+    """Where the root itself is taken back, nothing has to be overruled."""
+    write(tmp_path, "src/a.py", "src/b.md", "src/deep/c.py", "d.py")
+    write(tmp_path, ".gitignore", text="*\n!*/\n!*.py\n")
+    assert found(tmp_path, root="src") == ["src/a.py", "src/deep/c.py"]
+
+
+def test_a_rule_names_what_it_matches_itself(tmp_path: Path) -> None:
+    """A directory that is taken back does not take back what another line ignores in it; so it is in git."""
+    write(tmp_path, "logs/a.md", "logs/b.txt", "all/c.md", "all/d.md")
+    write(tmp_path, ".gitignore", text="*.md\n!logs/\nall/**\n!all/c.md\n")
+    assert found(tmp_path) == ["all/c.md", "logs/b.txt"]
+
+
+def test_excluded_directories_are_never_entered_whatever_the_globs(tmp_path: Path) -> None:
+    """A store that finds its own files would index itself for ever; it may have any name, and a link may lead to it."""
+    write(tmp_path, "a.md", "memory/store/notes.md")
+    (tmp_path / "link").symlink_to(tmp_path / "memory" / "store", target_is_directory=True)
+    selection = Selection(tmp_path, tmp_path, ("**",), excluded=(tmp_path / "link", tmp_path / "nowhere"))
+    assert [file.path for file in discover(selection).files] == ["a.md"]
 
 
 def test_dependencies_caches_and_environments_are_never_entered(tmp_path: Path) -> None:

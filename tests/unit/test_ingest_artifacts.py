@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
+import json
 import os
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 
 from commonplace.errors import StoreBusyError, UsageError
 from commonplace.ingest import artifacts
-from commonplace.ingest.artifacts import artifact_id, index_root
+from commonplace.ingest.artifacts import artifact_id, index_root, recipe
 from commonplace.ingest.discovery import Selection
 from commonplace.ingest.passages import Destination, Limits
 from commonplace.ingest.reading import Refusal, read_bytes
+from commonplace.logs import attach, detach
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.store.memory import MemoryStore
 from commonplace.types import FileStamp, IndexEntry, IndexReport, Owner, OwnerWrite
@@ -207,6 +209,108 @@ def test_files_that_are_ignored_or_became_binary_leave_the_store(project: Projec
     assert (report.removed, report.skipped["binary"], project.owners()) == (2, 1, {})
 
 
+@pytest.mark.parametrize("limits", [Limits(chunk_tokens=64), Limits(chunk_overlap=10)])
+def test_other_chunk_settings_cut_unchanged_files_again(project: Project, reads: list[str], limits: Limits) -> None:
+    """Who changes a setting and builds wants every passage to follow it, not only those of edited files."""
+    path = project.write("a.md", "word " * 900)
+    before = project.index().passages
+    project.limits = limits
+    report = project.index()
+    assert (report.changed, report.unchanged, report.passages != before) == (1, 0, limits.chunk_tokens == 64)
+    project.limits = Limits()
+    os.utime(path, ns=(LONG_AGO + 5, LONG_AGO + 5))
+    assert project.index().changed == 1
+    reads.clear()
+    assert (project.index().unchanged, reads) == (1, [])
+
+
+@pytest.mark.parametrize("name", ["CHUNKER", "RULES"])
+def test_a_new_way_of_reading_reads_unchanged_files_again(
+    project: Project, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that cuts better is of no use to a store that keeps the old passages."""
+    project.write("a.md")
+    project.index()
+    monkeypatch.setattr(artifacts, name, 99)
+    assert [(report.changed, report.unchanged) for report in (project.index(), project.index())] == [(1, 0), (0, 1)]
+
+
+def test_another_embedder_reads_unchanged_files_again(project: Project) -> None:
+    """Vectors of two embedders cannot be compared, even where they have the same length."""
+    destination = Destination(project.store, HashingEmbedder(), tokenize, "n")
+    other = replace(destination, embedder=HashingEmbedder(32))
+    assert recipe(destination) == "1.1/512/50/hashing@1/64"
+    assert recipe(other) == "1.1/512/50/hashing@1/32"
+
+
+def test_what_is_ignored_leaves_whichever_run_brought_it(project: Project) -> None:
+    """After a build of the whole project nothing is found that the project ignores."""
+    for name in ("docs/a.md", "docs/b.md", "docs/deep/c.md"):
+        project.write(name)
+    assert [project.index(root).added for root in (".", "docs", ".")] == [3, 0, 0]
+    project.write("docs/new/d.md")
+    project.write("docs/e.md")
+    assert project.index("docs").added == 2
+    project.write(".gitignore", "new/\nb.md\ne.md\n")
+    assert (project.index().removed, list(project.owners())) == (3, ["docs/a.md", "docs/deep/c.md"])
+
+
+def test_an_ignored_directory_that_was_named_stays_when_what_is_around_it_is_indexed(project: Project) -> None:
+    """Someone wanted it, although the project ignores it."""
+    project.write(".gitignore", "/.demo/\nnode_modules\n")
+    for name in ("a.md", ".demo/tree/b.md", ".demo/tree/node_modules/c.md", "node_modules/pkg/d.js"):
+        project.write(name)
+    assert [project.index(root).added for root in (".", ".demo/tree", "node_modules/pkg")] == [1, 1, 1]
+    report = project.index()
+    assert (report.added, report.removed, report.unchanged) == (0, 0, 1)
+    project.write(".demo/tree/.gitignore", "b.md\n")
+    assert project.index().removed == 0
+    assert project.index(".demo").removed == 1
+    assert list(project.owners()) == ["a.md", "node_modules/pkg/d.js"]
+
+
+def test_a_file_that_was_named_stays_while_it_exists(project: Project) -> None:
+    """It was indexed against the globs and ignore rules of its directory; building that does not take it back."""
+    project.write(".gitignore", "b.md\n")
+    for name in ("a.md", "b.md", "page.html"):
+        project.write(name)
+    assert [project.index(root).added for root in (".", "b.md", "page.html", "a.md")] == [1, 1, 1, 0]
+    assert project.index().removed == 0
+    project.write(".gitignore", "*.md\n")
+    (project.directory / "page.html").unlink()
+    assert (project.index().removed, list(project.owners())) == (2, ["b.md"])
+
+
+def test_an_artifact_belongs_to_the_last_directory_run_that_chose_it(project: Project) -> None:
+    """Narrower globs take effect for all that the same directory's build chose before, whoever was first."""
+    project.write("docs/a.md")
+    project.write("docs/b.txt")
+    project.index("docs")
+    before = project.index().change
+    assert {owner.root for owner in project.owners().values()} == {"."}
+    assert project.store.change() == before
+    assert (project.index(".", ("*.md",)).removed, list(project.owners())) == (1, ["docs/a.md"])
+
+
+def test_text_that_grew_too_large_leaves_whichever_run_brought_it(project: Project) -> None:
+    """What the store has of it is not what the file says."""
+    project.write("docs/a.md")
+    project.index("docs")
+    project.write("docs/a.md", "x" * 2_000_000)
+    assert (project.index().removed, project.owners()) == (1, {})
+
+
+def test_without_a_project_all_paths_are_absolute(project: Project) -> None:
+    """A store that belongs to no project can be used from anywhere."""
+    path = os.path.realpath(project.write("docs/a.md"))
+    destination = Destination(project.store, HashingEmbedder(), tokenize, "n")
+    selection = Selection(None, project.directory / "docs")
+    assert [index_root(destination, selection).added for _ in range(2)] == [1, 0]
+    assert [(path_, owner.root) for path_, owner in project.owners().items()] == [(path, str(Path(path).parent))]
+    Path(path).unlink()
+    assert index_root(destination, selection).removed == 1
+
+
 def test_artifacts_of_another_root_stay_unless_their_file_is_gone(project: Project) -> None:
     """Two people may index two parts of a project with different globs."""
     project.write("docs/a.html")
@@ -254,9 +358,9 @@ def test_an_unreadable_file_is_reported_and_its_old_text_stays(
 
 
 def test_a_file_that_breaks_our_own_code_is_reported_with_a_traceback(
-    project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """One text in ten thousand must not cost the other 9,999."""
+    """One text in ten thousand must not cost the other 9,999, and the log says which it was."""
     project.write("a.md", "poison\n")
     project.write("b.md")
     real = artifacts.describe
@@ -267,11 +371,14 @@ def test_a_file_that_breaks_our_own_code_is_reported_with_a_traceback(
         return real(text, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(artifacts, "describe", describe)
-    with caplog.at_level(logging.ERROR):
-        report = project.index()
+    handler = attach(tmp_path / "logs", level="error")
+    report = project.index()
+    detach(handler)
     assert (report.added, report.skipped) == (1, {"failed": 1})
     assert report.problems[0].reason == "cannot be indexed: ZeroDivisionError: division by zero; please report this"
-    assert caplog.records[0].exc_info is not None
+    (line,) = (tmp_path / "logs" / "commonplace.jsonl").read_text().splitlines()
+    assert json.loads(line)["fields"] == {"path": "a.md"}
+    assert "ZeroDivisionError: division by zero" in json.loads(line)["traceback"]
 
 
 def test_a_store_that_fails_stops_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """Bring a store up to date with the files of a directory, reading only what changed; it knows no index and no search.
 
-A file whose size and time are those of its stamp costs one `stat`. One whose time moved is hashed; only other bytes are
-cut, embedded and written again. Each batch is a transaction, so an interruption leaves whole files, old or new.
+A file whose size and time are those of its stamp costs one `stat`. One whose time moved is hashed; only other bytes, or
+the same ones by another recipe, are cut, embedded and written again. Each batch is a transaction, so an interruption
+leaves whole files, old or new.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import CommonplaceError
 from commonplace.ingest.discovery import Discovery, FoundFile, Selection, discover
-from commonplace.ingest.metadata import describe
+from commonplace.ingest.metadata import RULES, describe
 from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner
 from commonplace.ingest.reading import Refusal, looks_generated, read_bytes, to_text
+from commonplace.text.chunking import CHUNKER
 from commonplace.text.languages import Language, language_of
 from commonplace.types import FileProblem, FileStamp, IndexReport, Owner
 
@@ -42,6 +44,12 @@ def artifact_id(namespace: str, path: str) -> str:
     return str(uuid.uuid5(ARTIFACT_IDS, f"{namespace}\n{path}"))
 
 
+def recipe(destination: Destination) -> str:
+    """Return what besides a file's bytes its artifact depends on: the same for two runs that would write the same."""
+    limits = destination.limits
+    return f"{CHUNKER}.{RULES}/{limits.chunk_tokens}/{limits.chunk_overlap}/{destination.embedder.stamp}"
+
+
 def index_root(
     destination: Destination,
     selection: Selection,
@@ -52,8 +60,11 @@ def index_root(
 ) -> IndexReport:
     """Index the files of a selection and drop the artifacts that are gone.
 
-    Gone are those that an earlier run with the same root brought and this one did not find, and those inside the root
-    whose file does not exist any more, whoever brought them. What could not be looked at stays as it was.
+    An artifact belongs to the root of the last run that chose its file; a file that was indexed by its own name belongs
+    to itself. Gone are those of this root that this run did not choose, and those of others inside this root whose file
+    does not exist any more, or is passed over (ignored, secret, too large) on the way from their own root to them.
+    What merely is not named by this run's globs stays if it belongs to another root; so does what could not be looked
+    at.
 
     Args:
         destination: where the passages go.
@@ -102,6 +113,8 @@ class _Run:
         self._selection = selection
         self._force = force
         self._clock = clock
+        self._recipe = recipe(destination)
+        self._project = "" if selection.project is None else os.path.realpath(selection.project)
         self._stored = {
             owner.path: (number, owner) for number, owner in destination.store.artifacts(destination.namespace)
         }
@@ -116,9 +129,9 @@ class _Run:
     def take(self, file: FoundFile) -> None:
         """Bring one found file up to date; what goes wrong with it is reported."""
         stored = self._stored.get(file.path)
-        stamp = stored[1].stamp if stored else None
-        if stamp and not self._force and stamp.mtime_ns == file.mtime_ns and stamp.size == file.size:
-            self.counts["unchanged"] += 1
+        stamp = self._valid_stamp(stored)
+        if stored and stamp and stamp.mtime_ns == file.mtime_ns and stamp.size == file.size:
+            self._keep(stored[1], stamp)
             return
         try:
             self._read(file, stored)
@@ -144,10 +157,9 @@ class _Run:
             return
         data, read_stamp = content
         stamp = self._settled(read_stamp)
-        if stored and not self._force and stored[1].stamp and stored[1].stamp.sha256 == stamp.sha256:
-            self.counts["unchanged"] += 1
-            if stored[1].stamp != stamp:
-                self._restamped.append((file.path, stored[1].root or self.found.root, stamp))
+        known = self._valid_stamp(stored)
+        if stored and known and known.sha256 == stamp.sha256:
+            self._keep(stored[1], stamp)
             return
         decoded = to_text(data)
         if isinstance(decoded, Refusal):
@@ -160,7 +172,7 @@ class _Run:
             return
         if note:
             self._report(file, note)
-        root = stored[1].root if stored else self.found.root
+        root = self._root_of(file.path, stored[1].root if stored else "")
         owner = Owner(id="", kind="artifact", path=file.path, root=root, at=read_stamp.mtime_ns / 1e9, stamp=stamp)
         prepared = self._prepare(file, text, language, owner)
         if prepared:
@@ -185,7 +197,7 @@ class _Run:
         except CommonplaceError:
             raise
         except Exception as error:
-            _log.exception("indexing of one file failed", extra={"path": file.path})
+            _log.exception("indexing of one file failed", extra={"fields": {"path": file.path}})
             self.found.skipped["failed"] += 1
             self._report(file, f"cannot be indexed: {type(error).__name__}: {error}; please report this")
             return None
@@ -194,9 +206,24 @@ class _Run:
         return prepared
 
     def _settled(self, stamp: FileStamp) -> FileStamp:
-        """Return the stamp, without a time if the file is so young that the time says nothing, as git does."""
+        """Return the stamp to store, without a time if the file is so young that the time says nothing, as in git."""
         is_young = stamp.mtime_ns > self._clock() - RACY_NS
-        return replace(stamp, mtime_ns=0) if is_young else stamp
+        return replace(stamp, mtime_ns=0 if is_young else stamp.mtime_ns, recipe=self._recipe)
+
+    def _valid_stamp(self, stored: tuple[int, Owner] | None) -> FileStamp | None:
+        """Return the stored stamp of passages that this run would make in the same way."""
+        stamp = stored[1].stamp if stored and not self._force else None
+        return stamp if stamp and stamp.recipe == self._recipe else None
+
+    def _keep(self, owner: Owner, stamp: FileStamp) -> None:
+        self.counts["unchanged"] += 1
+        root = self._root_of(owner.path, owner.root)
+        if (owner.root, owner.stamp) != (root, stamp):
+            self._restamped.append((owner.path, root, stamp))
+
+    def _root_of(self, path: str, before: str) -> str:
+        """Return whose a chosen file is: this run's, unless it was named by itself, before or now."""
+        return before if before and path in {before, self.found.root} else self.found.root
 
     def _refuse(self, file: FoundFile, refusal: Refusal, stored: tuple[int, Owner] | None) -> None:
         self.found.skipped[refusal.reason] += 1
@@ -213,9 +240,20 @@ class _Run:
             return False
         if owner.root == self.found.root:
             return True
-        location = os.path.join(os.path.realpath(self._selection.project), path)  # noqa: PTH118 -- keeps absolute paths
-        root = os.path.realpath(self._selection.root)
-        return _holds(root, location) and not os.path.lexists(location)
+        if not _holds(os.path.realpath(self._selection.root), self._location(path)):
+            return False
+        return not os.path.lexists(self._location(path)) or self._is_refused(path, owner.root)
+
+    def _is_refused(self, path: str, root: str) -> bool:
+        """Return whether the file, or a directory on the way to it from its own root, is not for indexing."""
+        while path not in {root, self.found.root, ""}:
+            if path in self.found.refused:
+                return True
+            path = path.rpartition("/")[0]
+        return False
+
+    def _location(self, path: str) -> str:
+        return os.path.join(self._project, path)  # noqa: PTH118 -- keeps absolute paths
 
 
 def _holds(directory: str, path: str) -> bool:

@@ -9,27 +9,19 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from commonplace.errors import NotFoundError
-from commonplace.ingest.ignore import IGNORE_FILES, Rules, globs, is_ignored, rules
-from commonplace.text.languages import default_globs, language_of
+from commonplace.ingest.ignore import IGNORE_FILES, Rules, globs, is_ignored
+from commonplace.ingest.ignore_files import outset, rules_of
+from commonplace.text.languages import language_of
 from commonplace.types import FileProblem
 
 MAX_FILE_BYTES: Final = 1_048_576
-
-CONTRACT_INCLUDE: Final = (
-    ".aiwg/requirements/**/*.md",
-    ".aiwg/architecture/**/*.md",
-    "src/**/*.ts",
-    "test/**/*.ts",
-    "docs/**/*.md",
-    ".aiwg/research/**/*.md",
-)
-"""The globs that the auto-retrieval contract lists; the default list holds all that they name."""
 
 _SKIPPED_DIRECTORIES: Final = frozenset(
     {".git", ".hg", ".svn", ".jj", ".commonplace", "node_modules", "bower_components", "__pycache__", "site-packages"}
@@ -57,16 +49,19 @@ class Selection:
     """What to look at.
 
     Attributes:
-        project: the directory that paths are relative to; what is outside it has absolute paths.
+        project: the directory that paths are relative to; what is outside it has absolute paths, and everything where
+            it is None.
         root: the directory to walk, or one file.
         include: globs relative to `root`, as in .gitignore; None means the usual kinds of text in a project.
         max_file_bytes: larger files are passed over.
+        excluded: directories that are never entered, such as the store's own; they need not exist.
     """
 
-    project: Path
+    project: Path | None
     root: Path
     include: tuple[str, ...] | None = None
     max_file_bytes: int = MAX_FILE_BYTES
+    excluded: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +82,7 @@ class Discovery:
         root: the selection's root in the form of an artifact path; "." is the project itself.
         files: sorted by path.
         skipped: how many files were passed over, by reason.
+        refused: artifact paths of files and directories that no indexing from above takes, whatever its globs.
         unseen: artifact paths of files and directories that could not be looked at: unknown, not gone.
     """
 
@@ -94,16 +90,14 @@ class Discovery:
     files: list[FoundFile] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     problems: list[FileProblem] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
     unseen: list[str] = field(default_factory=list)
 
 
-def default_include() -> tuple[str, ...]:
-    """Return the globs that stand for `include=None`; to match by name and suffix, as the walk does, is the same."""
-    return tuple(dict.fromkeys((*CONTRACT_INCLUDE, *default_globs())))
-
-
-def artifact_path(location: str, project: str) -> str:
+def artifact_path(location: str, project: str | None) -> str:
     """Return a posix path relative to the project for what is inside it, else the absolute one; both are real paths."""
+    if project is None:
+        return location.replace(os.sep, "/")
     if location == project:
         return "."
     prefix = project if project.endswith(os.sep) else project + os.sep
@@ -124,7 +118,7 @@ def discover(selection: Selection) -> Discovery:
         UsageError: a glob is not valid.
     """
     root = os.path.realpath(selection.root)
-    project = os.path.realpath(selection.project)
+    project = None if selection.project is None else os.path.realpath(selection.project)
     walk = _Walk(selection, root, project)
     try:
         mode = os.stat(root).st_mode  # noqa: PTH116 -- the walk speaks in strings
@@ -143,8 +137,12 @@ def discover(selection: Selection) -> Discovery:
 class _Walk:
     """One walk; `found` is its result."""
 
-    def __init__(self, selection: Selection, root: str, project: str) -> None:
-        self._include = globs(selection.include) if selection.include is not None else None
+    def __init__(self, selection: Selection, root: str, project: str | None) -> None:
+        self._outset = outset(root, project)
+        self._include: Rules | None = None
+        if selection.include is not None:
+            self._include = globs(selection.include, skip=len(self._outset.prefix))
+        self._excluded = list(_statuses(selection.excluded))
         self._limit = selection.max_file_bytes
         self._root = root
         self._project = project
@@ -152,7 +150,7 @@ class _Walk:
         self.found = Discovery(artifact_path(root, project))
 
     def run(self) -> None:
-        pending: list[tuple[str, str, tuple[Rules, ...]]] = [(self._root, "", self._repository_rules())]
+        pending: list[tuple[str, str, tuple[Rules, ...]]] = [(self._root, self._outset.prefix, self._outset.chain)]
         while pending:
             location, inside, chain = pending.pop()
             try:
@@ -161,13 +159,17 @@ class _Walk:
             except OSError as error:
                 self._report(artifact_path(location, self._project), error)
                 continue
-            if inside and not _SKIPPING_MARKS.isdisjoint(entry.name for entry in entries):
+            if location != self._root and not _SKIPPING_MARKS.isdisjoint(entry.name for entry in entries):
+                self._refuse(location)
                 continue
-            chain = self._with_rules_here(entries, inside, chain)
+            own = (entry.path for entry in entries if entry.name in IGNORE_FILES and entry.is_file())
+            chain = (*chain, *rules_of(own, inside))
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     deeper = f"{inside}{entry.name}/"
-                    if entry.name not in _SKIPPED_DIRECTORIES and not is_ignored(deeper, chain):
+                    if entry.name in _SKIPPED_DIRECTORIES or is_ignored(deeper, chain) or self._is_excluded(entry):
+                        self._refuse(entry.path)
+                    else:
                         pending.append((entry.path, deeper, chain))
                 else:
                     self._take(entry, inside + entry.name, chain)
@@ -181,36 +183,30 @@ class _Walk:
                 if entry.name == name:
                     self._check(entry)
 
-    def _repository_rules(self) -> tuple[Rules, ...]:
-        exclude = Path(self._root, ".git", "info", "exclude")
-        return (rules(_lines(str(exclude))),) if exclude.is_file() else ()
-
-    def _with_rules_here(
-        self, entries: Sequence[os.DirEntry[str]], inside: str, chain: tuple[Rules, ...]
-    ) -> tuple[Rules, ...]:
-        for entry in entries:
-            if entry.name in IGNORE_FILES and entry.is_file():
-                compiled = rules(_lines(entry.path), skip=len(inside))
-                chain = (*chain, compiled) if compiled.patterns else chain
-        return chain
+    def _is_excluded(self, entry: os.DirEntry[str]) -> bool:
+        return any(
+            entry.inode() == status.st_ino and os.path.samestat(entry.stat(follow_symlinks=False), status)
+            for status in self._excluded
+        )
 
     def _take(self, entry: os.DirEntry[str], inside: str, chain: tuple[Rules, ...]) -> None:
         name = entry.name
         is_wanted = self._include.verdict(inside) is True if self._include else language_of(name) is not None
         if is_secret(name):
-            self.found.skipped["secret"] += 1
+            self._refuse(entry.path, "secret")
+        elif is_ignored(inside, chain):
+            self._refuse(entry.path, "" if is_wanted else "other kind")
         elif not is_wanted:
             self.found.skipped["other kind"] += 1
-        elif not chain or not is_ignored(inside, chain):
-            if self._include is None and _GENERATED.match(name.lower()):
-                self.found.skipped["generated"] += 1
-            else:
-                self._check(entry)
+        elif self._include is None and _GENERATED.match(name.lower()):
+            self.found.skipped["generated"] += 1
+        else:
+            self._check(entry)
 
     def _check(self, entry: os.DirEntry[str]) -> None:
         path = artifact_path(entry.path, self._project)
         if is_secret(entry.name):
-            self.found.skipped["secret"] += 1
+            self._refuse(entry.path, "secret")
             return
         if not _is_storable(path):
             self.found.skipped["unprintable name"] += 1
@@ -221,15 +217,14 @@ class _Walk:
             status = entry.stat()
         except OSError as error:
             if entry.is_symlink():
-                self.found.skipped["symbolic link"] += 1
+                self._refuse(entry.path, "symbolic link")
             else:
                 self._report(path, error)
             return
         if not stat.S_ISREG(status.st_mode):
-            kind = "symbolic link" if entry.is_symlink() else "not a regular file"
-            self.found.skipped[kind] += 1
+            self._refuse(entry.path, "symbolic link" if entry.is_symlink() else "not a regular file")
         elif status.st_size > self._limit:
-            self.found.skipped["too large"] += 1
+            self._refuse(entry.path, "too large")
         else:
             file = FoundFile(path, entry.path, status.st_size, status.st_mtime_ns)
             (self._links if entry.is_symlink() else self.found.files).append(file)
@@ -244,7 +239,13 @@ class _Walk:
                 seen.add(target)
                 self.found.files.append(link)
             else:
-                self.found.skipped["symbolic link"] += 1
+                self._refuse(link.location, "symbolic link")
+
+    def _refuse(self, location: str, reason: str = "") -> None:
+        """Note what is not for indexing, and count it if there is a reason to give."""
+        self.found.refused.add(artifact_path(location, self._project))
+        if reason:
+            self.found.skipped[reason] += 1
 
     def _report(self, path: str, error: OSError) -> None:
         self.found.unseen.append(path)
@@ -263,10 +264,7 @@ def _is_storable(path: str) -> bool:
     return not any(sign < " " or "\x7f" <= sign <= "\x9f" for sign in path)
 
 
-def _lines(location: str) -> list[str]:
-    try:
-        with open(location, "rb") as stream:  # noqa: PTH123 -- the walk speaks in strings
-            data = stream.read(MAX_FILE_BYTES)
-    except OSError:
-        return []
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
+def _statuses(directories: Sequence[Path]) -> Iterator[os.stat_result]:
+    for directory in directories:
+        with suppress(OSError):
+            yield directory.stat()

@@ -16,6 +16,9 @@ from commonplace.text.languages import PROSE, Language
 from commonplace.text.sections import plain_heading
 from commonplace.types import ARTIFACT_TYPES, PHASES
 
+RULES: Final = 1
+"""Which rules these are; it grows with every change that describes an old file anew."""
+
 LONGEST_SUMMARY: Final = 500
 LONGEST_TITLE: Final = 200
 MOST_TAGS: Final = 50

@@ -26,19 +26,6 @@ _LONG_LINE: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
-    r"""A file's text, with "\n" as its only line end and lines as an editor counts them.
-
-    Attributes:
-        note: what was doubtful about its encoding, or "".
-    """
-
-    text: str
-    stamp: FileStamp
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a file has no text: the reason is a key of the report's `skipped`, the detail a sentence or ""."""
 

@@ -29,6 +29,9 @@ from commonplace.types import Chunk
 
 CountTokens = Callable[[str], int]
 
+CHUNKER: Final = 1
+"""Which way of cutting this is; it grows with every change that cuts an old text anew."""
+
 SMALL_TOKENS: Final = 40
 """A section with fewer tokens is joined to a neighbour: alone it says too little to be found or understood."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -73,6 +74,7 @@ _NOT_METHODS: Final = frozenset(
 _COMMENT: Final = ("//", "/*", "*", "#", "--", ";", "@", "[", "%")
 _CLOSER: Final = re.compile(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
 _LONGEST_SIGNATURE: Final = 300
+_FILTERING: Final = threading.Lock()
 
 
 def code_sections(text: str, lines: Sequence[str], *, is_python: bool) -> list[Section]:
@@ -94,7 +96,8 @@ def _ascending(starts: Iterator[Start]) -> Iterator[Start]:
 
 
 def _parse(text: str) -> ast.Module | None:
-    with warnings.catch_warnings():
+    # The warnings' filters belong to the process: two threads that set and restore them at once would mix them up.
+    with _FILTERING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return ast.parse(text)

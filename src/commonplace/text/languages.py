@@ -61,8 +61,3 @@ def language_of(name: str) -> Language | None:
         return by_name
     stem, dot, suffix = lowered.rpartition(".")
     return BY_SUFFIX.get(suffix) if dot and stem else None
-
-
-def default_globs() -> tuple[str, ...]:
-    """Return the names that `language_of` knows, as .gitignore-style globs, sorted."""
-    return tuple(sorted([f"**/*.{suffix}" for suffix in BY_SUFFIX] + [f"**/{name}" for name in _NAMES]))
