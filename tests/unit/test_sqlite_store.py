@@ -20,7 +20,7 @@ from commonplace.errors import (
     StoreMissingError,
     StoreVersionError,
 )
-from commonplace.store.connections import connect, driver_errors, lock_path
+from commonplace.store.driver import connect, driver_errors, lock_path
 from commonplace.store.migrations import NEWEST
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
@@ -211,7 +211,8 @@ class TestDamage:
             ("INSERT INTO deletions VALUES (1, 2)", "There are passages that are recorded as deleted: 1."),
             ("UPDATE changes SET next_passage = 3", "There are passage numbers above the last one given: 1."),
             ("UPDATE changes SET next_owner = 2", "There are owner numbers above the last one given: 1."),
-            ("INSERT INTO changes VALUES (3, 9, 9)", "There are changes out of order: 1."),
+            ("INSERT INTO changes VALUES (3, 9, 9, x'0011223344556677')", "There are changes out of order: 1."),
+            ("UPDATE changes SET token = x'00'", "There are changes without a token of eight bytes: 1."),
             ("UPDATE counts SET text_bytes = 1", "There are counts that do not fit the rows: 1."),
             ("INSERT INTO owner_tags VALUES (1, 't', 1)", "There are tags that do not fit their owners: 1."),
             ("DELETE FROM owners WHERE number = 2", "Table passages names a row of owners that is not there."),
@@ -286,7 +287,7 @@ class TestProcessesAndThreads:
         """Ctrl-C in the middle must leave nothing, and the store usable."""
         store = SqliteStore.create(tmp_path / "store.db")
         with pytest.raises(KeyboardInterrupt), store._connections.writing() as db:
-            db.execute("INSERT INTO changes VALUES (1, 9, 9)")
+            db.execute("INSERT INTO changes VALUES (1, 9, 9, x'0011223344556677')")
             raise KeyboardInterrupt
         assert store.change() == 0
         assert store.put_owners("n", [memory("a", "x")]) == 1
@@ -297,7 +298,7 @@ class TestProcessesAndThreads:
         store = SqliteStore.create(tmp_path / "store.db")
         with store._connections.writing() as db:
             store.close()
-            db.execute("INSERT INTO changes VALUES (1, 1, 1)")
+            db.execute("INSERT INTO changes VALUES (1, 1, 1, x'0011223344556677')")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
         store = SqliteStore.open(tmp_path / "store.db", create=False)
         assert store.change() == 1

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
 from commonplace.ingest.passages import Destination, PassageWriter
 from commonplace.ingest.reading import normalise
-from commonplace.types import IndexReport, Owner
+from commonplace.types import KINDS, IndexReport, Owner
 
 if TYPE_CHECKING:
+    from commonplace.store.contract import Store
     from commonplace.types import Document, Progress
+
+_TEXTS = ("id", "text", "title", "session")
 
 
 def index_documents(
@@ -21,27 +23,26 @@ def index_documents(
 ) -> IndexReport:
     """Write documents; one whose kind and id exist is replaced.
 
-    A session is given whole, in one call: documents take their places in it in the order they arrive, from 0.
+    A session may be given in parts: documents that it does not hold yet take the places after its last one, in the
+    order they arrive; one that it holds keeps its place.
 
     Returns:
         A report; `added` and `changed` are told apart by how many owners the namespace holds before and after.
 
     Raises:
-        UsageError: a document has no id. Batches before it are written.
+        UsageError: a document has no id, an unknown kind, or something other than a text where a text belongs.
+            Batches before it are written.
     """
     begun = time.perf_counter()
     store, namespace = destination.store, destination.namespace
     before = store.counts(namespace)["owners"]
     writer = PassageWriter(destination)
-    positions: Counter[str] = Counter()
+    places = _Places(store, namespace)
     done = 0
     for document in documents:
-        if not document.id:
-            raise UsageError(f"document {done + 1} has no id", remedy="give each document an id of its own")
-        owner = _owner(document, positions[document.session] if document.session else 0)
+        _refuse_unfit(document, done + 1)
+        owner = _owner(document, places.of(document) if document.session else 0)
         writer.add(writer.prepare(owner, normalise(document.text), "markdown"))
-        if document.session:
-            positions[document.session] += 1
         done += 1
         if progress and done % 256 == 0:
             progress("Indexing documents", done, 0)
@@ -58,12 +59,53 @@ def index_documents(
     )
 
 
+class _Places:
+    """Positions of documents in their sessions, those of the store and those given since."""
+
+    def __init__(self, store: Store, namespace: str) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._next: dict[str, int] = {}
+        # What was given is not in the store before its batch is full.
+        self._given: dict[tuple[str, str], tuple[str, int]] = {}
+
+    def of(self, document: Document) -> int:
+        """Return the position of a document that has a session."""
+        id_, kind, session = document.id, document.kind, document.session
+        place = self._given.get((kind, id_)) or self._store.places(self._namespace, kind, [id_]).get(id_)
+        if place is None or place[0] != session:
+            if session not in self._next:
+                self._next[session] = self._store.last_position(self._namespace, session) + 1
+            place = session, self._next[session]
+            self._next[session] += 1
+        self._given[kind, id_] = place
+        return place[1]
+
+
+def _refuse_unfit(document: Document, count: int) -> None:
+    for name in _TEXTS:
+        value = getattr(document, name)
+        if not isinstance(value, str):
+            raise UsageError(
+                f"the {name} of document {count} is {type(value).__name__}, not str", remedy="give texts, decoded"
+            )
+    if not document.id:
+        raise UsageError(f"document {count} has no id", remedy="give each document an id of its own")
+    if document.kind not in KINDS:
+        raise UsageError(
+            f"document {document.id!r} has the unknown kind {document.kind!r}", remedy=f"give one of {', '.join(KINDS)}"
+        )
+    tags: object = document.tags
+    if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) for tag in tags):
+        raise UsageError(f"the tags of document {document.id!r} are {tags!r}", remedy="give a tuple of texts")
+
+
 def _owner(document: Document, position: int) -> Owner:
     return Owner(
         id=document.id,
         kind=document.kind,
         title=" ".join(document.title.split()),
-        tags=document.tags,
+        tags=tuple(document.tags),
         session=document.session,
         position=position,
         at=document.at,

@@ -6,6 +6,7 @@ It knows no backend.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 
 from commonplace.errors import StoreError, UsageError
@@ -52,6 +53,16 @@ def refuse_reembedding(held: Embedding | None, wanted: Embedding, passages: int)
             f"the store holds {passages} passages {maker}, not by {wanted}",
             remedy="open it with the embedder it was built with, or index into a new store",
         )
+
+
+def new_token() -> bytes:
+    """Return eight random bytes that tell a change from any other one with its number."""
+    return os.urandom(8)
+
+
+def snapshot_is_written() -> StoreError:
+    """Return the error for a write inside a snapshot of the same thread: nobody could say which state it would see."""
+    return StoreError("a thread that reads from a snapshot cannot write", remedy="write after the snapshot's block")
 
 
 def _refuse_unfit_numbers(write: OwnerWrite) -> None:

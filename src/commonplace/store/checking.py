@@ -65,6 +65,10 @@ _CLAIMS = (
         """,
     ),
     (
+        "changes without a token of eight bytes",
+        "SELECT count(*) FROM changes WHERE number > 0 AND (typeof(token) != 'blob' OR length(token) != 8)",
+    ),
+    (
         "counts that do not fit the rows",
         """
         WITH owned AS (

@@ -1,11 +1,7 @@
-"""Connections to one SQLite file: who may read, who may write, and what the driver's errors mean.
-
-It knows no table but the one that records the schema version.
-"""
+"""Connections to one SQLite file: who may read, who may write, and which state a thread sees. It knows no table."""
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import threading
@@ -14,12 +10,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
+from commonplace.errors import StoreError
 from commonplace.locks import FileLock
+from commonplace.store.batches import snapshot_is_written
+from commonplace.store.driver import (
+    can_be_written,
+    connect,
+    connect_read_only,
+    driver_errors,
+    fix_state,
+    lock_path,
+    prepare_writer,
+)
 from commonplace.store.migrations import refuse_newer
 
 _IDLE_READERS = 8
-_WAL_LIMIT_BYTES = 32 * 2**20
 
 _open: weakref.WeakSet[Connections] = weakref.WeakSet()
 _hook = threading.Lock()
@@ -27,21 +32,15 @@ _hooked = False
 _left_to_parent: list[sqlite3.Connection] = []
 
 
-def lock_path(database: Path) -> Path:
-    """Return the file whose lock a writer of the database holds."""
-    return database.with_name(database.name + ".lock")
-
-
-def connect(path: Path, timeout_s: float, *, create: bool = False) -> sqlite3.Connection:
-    """Open a connection that begins no transaction by itself and may be closed by any thread."""
-    uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-    return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
-
-
 class Connections:
     """A pool of reading connections, each used by one thread at a time, and one writing connection.
 
-    A forked child starts with an empty pool: SQLite forbids to use, or close, a connection across a fork.
+    A thread inside `snapshot` reads through one connection, in one transaction. Where the database cannot be written,
+    nothing is pooled. A forked child starts with an empty pool: SQLite forbids to use, or close, a connection across a
+    fork.
+
+    Attributes:
+        is_read_only: writing is refused.
     """
 
     def __init__(self, path: Path, timeout_s: float) -> None:
@@ -53,6 +52,9 @@ class Connections:
         self._writer: sqlite3.Connection | None = None
         self._is_writing = False
         self._is_closed = False
+        self.is_read_only = not can_be_written(path)
+        # By thread, not thread-local: a fork must find those of all threads. None: the process was forked meanwhile.
+        self._snapshots: dict[int, sqlite3.Connection | None] = {}
         _watch_forks()
         _open.add(self)
 
@@ -62,8 +64,11 @@ class Connections:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection inside a read transaction: all its statements see one state."""
+        """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it."""
         with driver_errors(self.path):
+            if threading.get_ident() in self._snapshots:
+                yield self._snapshot_reader()
+                return
             db = self._take_reader()
             try:
                 db.execute("BEGIN")
@@ -72,8 +77,38 @@ class Connections:
                 self._give_back(db)
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every `reading` of this thread inside the block see one state; refuse `writing`."""
+        thread = threading.get_ident()
+        if thread in self._snapshots:
+            yield
+            return
+        with driver_errors(self.path):
+            db = self._take_reader()
+            try:
+                db.execute("BEGIN")
+                fix_state(db)
+            except BaseException:
+                self._give_back(db)
+                raise
+        self._snapshots[thread] = db
+        try:
+            yield
+        finally:
+            mine = self._snapshots.pop(thread)
+            if mine is not None:
+                self._give_back(mine)
+
+    @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Give the writing connection inside a transaction that is committed at the end, or rolled back on error."""
+        if threading.get_ident() in self._snapshots:
+            raise snapshot_is_written()
+        if self.is_read_only:
+            raise StoreError(
+                f"the store {self.path} is read-only",
+                remedy="make the file and its directory writable, or copy the store to a place that is",
+            )
         with self._lock.hold(self._timeout_s), driver_errors(self.path):
             db = self._take_writer()
             try:
@@ -106,8 +141,18 @@ class Connections:
             self._refuse_closed()
             if self._idle:
                 return self._idle.pop()
+        if self.is_read_only:
+            return connect_read_only(self.path, self._timeout_s)
         db = connect(self.path, self._timeout_s)
         db.execute("PRAGMA query_only = ON")
+        return db
+
+    def _snapshot_reader(self) -> sqlite3.Connection:
+        with self._guard:
+            self._refuse_closed()
+        db = self._snapshots[threading.get_ident()]
+        if db is None or not db.in_transaction:
+            raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
         return db
 
     def _give_back(self, db: sqlite3.Connection) -> None:
@@ -118,7 +163,7 @@ class Connections:
             db.close()
             return
         with self._guard:
-            is_wanted = not self._is_closed and len(self._idle) < _IDLE_READERS
+            is_wanted = not (self._is_closed or self.is_read_only) and len(self._idle) < _IDLE_READERS
             if is_wanted:
                 self._idle.append(db)
         if not is_wanted:
@@ -160,46 +205,13 @@ class Connections:
         _left_to_parent.extend(self._idle)
         if self._writer is not None:
             _left_to_parent.append(self._writer)
+        _left_to_parent.extend(db for db in self._snapshots.values() if db is not None)
+        thread = threading.get_ident()
+        self._snapshots = {thread: None} if thread in self._snapshots else {}
         self._guard = threading.Lock()
         self._idle = []
         self._writer = None
         self._is_writing = False
-
-
-def prepare_writer(db: sqlite3.Connection) -> None:
-    """Set what makes a commit durable and consistent on this connection."""
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
-
-
-@contextmanager
-def driver_errors(path: Path) -> Iterator[None]:
-    """Turn what the driver raises into the store's errors, with a remedy."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _meaning(error, path) from error
-
-
-def _meaning(error: sqlite3.Error, path: Path) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", None)
-    primary = None if code is None else code & 0xFF
-    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreBusyError(f"the store {path} stayed locked by another program", remedy="try again")
-    if primary == sqlite3.SQLITE_NOTADB:
-        return StoreDamagedError(f"{path} is not a Commonplace store", remedy="restore a backup, or name another store")
-    if primary == sqlite3.SQLITE_TOOBIG:
-        return StoreError(f"a value is too large for the store {path}: {error}", remedy="split it")
-    if primary == sqlite3.SQLITE_FULL:
-        return StoreError(f"the disk of {path} is full ({os.strerror(errno.ENOSPC)})", remedy="free some space")
-    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR):
-        return StoreError(
-            f"the store {path} cannot be read or written: {error}",
-            remedy="make the file and its directory readable and writable, or name another store",
-        )
-    return StoreDamagedError(f"the store {path} is damaged: {error}", remedy="run `commonplace doctor`")
 
 
 def _watch_forks() -> None:

@@ -33,6 +33,7 @@ class Contents:
 
     Attributes:
         next_numbers: by change number, from 0, the owner and the passage number that come next.
+        tokens: by change number, from 0, the change's token; that of 0 is "".
         deletions: (change, passage number).
     """
 
@@ -41,6 +42,7 @@ class Contents:
     namespaces: tuple[str, ...]
     owners: tuple[StoredOwner, ...]
     next_numbers: tuple[tuple[int, int], ...]
+    tokens: tuple[str, ...]
     deletions: tuple[tuple[int, int], ...]
 
 
@@ -66,6 +68,10 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
         change.flush()
     db.executemany("INSERT INTO deletions VALUES (?, ?)", contents.deletions)
     db.executemany(
-        "INSERT INTO changes VALUES (?, ?, ?)",
-        [(number, *following) for number, following in enumerate(contents.next_numbers) if number],
+        "INSERT INTO changes VALUES (?, ?, ?, ?)",
+        [
+            (number, *following, bytes.fromhex(token))
+            for number, (following, token) in enumerate(zip(contents.next_numbers, contents.tokens, strict=True))
+            if number
+        ],
     )

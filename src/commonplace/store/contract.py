@@ -16,6 +16,7 @@ from commonplace.types import (
     FileStamp,
     Filter,
     IndexEntry,
+    Kind,
     Owner,
     OwnerWrite,
     Passage,
@@ -36,6 +37,11 @@ class Store(Protocol):
         """UUID given at creation; a backup keeps it."""
         ...
 
+    @property
+    def is_read_only(self) -> bool:
+        """True where the store stands in a place that cannot be written: every write raises `StoreError`."""
+        ...
+
     def change(self) -> int:
         """Return the last number of the change sequence, 0 for a fresh store."""
         ...
@@ -48,10 +54,13 @@ class Store(Protocol):
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Let every read of this thread inside the `with` block see one state of the store. Writing in it is refused.
+        """Let every read of this thread inside the `with` block see the store as it was when the block began.
+
+        Blocks may stand inside one another: the outermost one's state counts. A process forked inside the block has
+        lost that state.
 
         Raises:
-            StoreError: the block writes.
+            StoreError: this thread writes inside the block, or reads in a process forked inside it.
         """
         ...
 
@@ -125,8 +134,12 @@ class Store(Protocol):
         """
         ...
 
+    def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Return session and position of the owners of one kind that exist in this namespace, by id."""
+        ...
+
     def last_position(self, namespace: str, session: str) -> int:
-        """Return the highest position in a session, -1 when the namespace has no such session."""
+        """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
         ...
 
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:

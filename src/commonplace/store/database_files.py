@@ -11,13 +11,34 @@ from uuid import uuid4
 
 from commonplace.errors import StoreError
 from commonplace.locks import FileLock
-from commonplace.store.connections import connect, driver_errors, lock_path, prepare_writer
+from commonplace.store.driver import (
+    can_be_written,
+    connect,
+    connect_read_only,
+    driver_errors,
+    lock_path,
+    prepare_writer,
+)
 from commonplace.store.migrations import NEWEST, migrate, refuse_newer, version_of
 
 _PAGE_BYTES = 8192
 
 Fill = Callable[[sqlite3.Connection], None]
 """Writes rows into a new database before it gets its name."""
+
+
+def stands_at(path: Path) -> bool:
+    """Tell whether there is a file.
+
+    Raises:
+        StoreError: its directory may not be looked into.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}", remedy="make its directory readable, or name another store"
+        ) from error
 
 
 def make(path: Path, timeout_s: float) -> None:
@@ -61,10 +82,17 @@ def upgrade(path: Path, timeout_s: float) -> None:
         StoreVersionError: it has a newer one already.
         StoreDamagedError: it is no store.
         StoreBusyError: another process held the lock for longer than `timeout_s`.
+        StoreError: it has an older one and cannot be written.
     """
-    with driver_errors(path), closing(connect(path, timeout_s)) as db:
+    is_writable = can_be_written(path)
+    with driver_errors(path), closing((connect if is_writable else connect_read_only)(path, timeout_s)) as db:
         refuse_newer(db, path)
         if version_of(db, path) < NEWEST:
+            if not is_writable:
+                raise StoreError(
+                    f"the store {path} is read-only and has schema version {version_of(db, path)}, not {NEWEST}",
+                    remedy="open it once as a user who may write there, so that it is brought up to date",
+                )
             with FileLock(lock_path(path)).hold(timeout_s):
                 prepare_writer(db)
                 refuse_newer(db, path)

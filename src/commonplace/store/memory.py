@@ -14,13 +14,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from commonplace.errors import StoreError
-from commonplace.store.batches import refuse_reembedding, settle
+from commonplace.store.batches import new_token, refuse_reembedding, settle, snapshot_is_written
 from commonplace.store.globs import path_matcher
 from commonplace.types import (
     Embedding,
     FileStamp,
     Filter,
     IndexEntry,
+    Kind,
     NewPassage,
     Owner,
     OwnerWrite,
@@ -59,10 +60,12 @@ class MemoryStore:
         self._id = str(uuid4())
         self._lock = threading.RLock()
         self._is_closed = False
+        self._snapshots = 0
         self._embedding: Embedding | None = None
         self._spaces: dict[str, _Space] = {}
         # After change c the next owner and passage numbers are _next[c]; the deleted ones stand with their change.
         self._next: list[tuple[int, int]] = [(1, 1)]
+        self._tokens = [""]
         self._deletions: list[tuple[int, int]] = []
 
     @property
@@ -70,10 +73,30 @@ class MemoryStore:
         """UUID given at creation; a backup keeps it."""
         return self._id
 
+    @property
+    def is_read_only(self) -> bool:
+        """False: memory can be written."""
+        return False
+
     def change(self) -> int:
         """Return the last number of the change sequence, 0 for a fresh store."""
         with self._open():
             return len(self._next) - 1
+
+    def token(self, change: int) -> str:
+        """Return the random token that the given change got when it was written, "" for 0 or a change that is not."""
+        with self._open():
+            return self._tokens[change] if 0 < change < len(self._tokens) else ""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every read of this thread inside the `with` block see one state: writers wait until it ends."""
+        with self._open():
+            self._snapshots += 1
+            try:
+                yield
+            finally:
+                self._snapshots -= 1
 
     def close(self) -> None:
         """Refuse every later call; calling twice is harmless."""
@@ -87,14 +110,14 @@ class MemoryStore:
 
     def set_embedding(self, embedding: Embedding) -> None:
         """Record which embedder makes this store's vectors; refuse another one than made the stored ones."""
-        with self._open():
+        with self._writing():
             passages = sum(len(space.passages) for space in self._spaces.values())
             refuse_reembedding(self._embedding, embedding, passages)
             self._embedding = embedding
 
     def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
         """Write owners with their passages as one change and return its number."""
-        with self._open():
+        with self._writing():
             settled = settle(writes, self._embedding)
             if not settled:
                 return self.change()
@@ -113,12 +136,11 @@ class MemoryStore:
                 for ordinal, passage in enumerate(write.passages):
                     space.passages[next_passage + ordinal] = _StoredPassage(number, ordinal, change, passage)
                 next_passage = end
-            self._next.append((next_owner, next_passage))
-            return change
+            return self._record(next_owner, next_passage)
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
         """Set root and file stamp of artifacts, by (path, root, stamp); no number is taken."""
-        with self._open():
+        with self._writing():
             space = self._space(namespace)
             for path, root, stamp in stamps:
                 number = space.by_path.get(("artifact", path))
@@ -128,15 +150,14 @@ class MemoryStore:
 
     def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
         """Delete owners and their passages as one change; unknown numbers are passed over."""
-        with self._open():
+        with self._writing():
             space = self._space(namespace)
             present = [number for number in dict.fromkeys(map(int, owner_numbers)) if number in space.owners]
             if not present:
                 return self.change()
             for number in present:
                 self._remove(space, number, len(self._next))
-            self._next.append(self._next[-1])
-            return self.change()
+            return self._record(*self._next[-1])
 
     def namespaces(self) -> list[str]:
         """Return the names, sorted."""
@@ -187,6 +208,19 @@ class MemoryStore:
             }
         return sorted(pairs)
 
+    def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Return session and position of the owners of one kind that exist in this namespace, by id."""
+        with self._open():
+            space = self._space(namespace)
+            owners = {id_: space.owners[space.by_id[kind, id_]].owner for id_ in ids if (kind, id_) in space.by_id}
+        return {id_: (owner.session, owner.position) for id_, owner in owners.items()}
+
+    def last_position(self, namespace: str, session: str) -> int:
+        """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
+        with self._open():
+            owners = [stored.owner for stored in self._space(namespace).owners.values()]
+        return max((owner.position for owner in owners if session and owner.session == session), default=-1)
+
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
         """Return the numbers of the owners that pass the filter, ascending."""
         is_wanted_path = path_matcher(wanted.paths) if wanted.paths else None
@@ -235,6 +269,12 @@ class MemoryStore:
             passages = self._space(namespace).passages
             return [_token_entry(n, passages[n]) for n in sorted(passages) if passages[n].change > change]
 
+    def pending(self, namespace: str, change: int) -> tuple[int, int]:
+        """Return how many passages of a namespace were written, and how many of all were deleted, after `change`."""
+        with self._open():
+            written = sum(stored.change > change for stored in self._space(namespace).passages.values())
+            return written, sum(deletion > change for deletion, _ in self._deletions)
+
     def deleted_since(self, change: int, upto: int) -> list[int]:
         """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
         with self._open():
@@ -267,6 +307,7 @@ class MemoryStore:
                 tuple(self._spaces),
                 tuple(owners),
                 tuple(self._next),
+                tuple(self._tokens),
                 tuple(self._deletions),
             )
         write_store(contents, target)
@@ -277,6 +318,18 @@ class MemoryStore:
             if self._is_closed:
                 raise StoreError(f"the store {self._id} in memory is closed", remedy="make a new one")
             yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._open():
+            if self._snapshots:
+                raise snapshot_is_written()
+            yield
+
+    def _record(self, next_owner: int, next_passage: int) -> int:
+        self._next.append((next_owner, next_passage))
+        self._tokens.append(new_token().hex())
+        return len(self._next) - 1
 
     def _space(self, namespace: str) -> _Space:
         return self._spaces.get(namespace) or _Space()

@@ -72,6 +72,18 @@ NUMBERS_OF_CHANGES = """
 """
 """First passage number of the changes (change, upto] and the one after their last: numbers ascend with changes."""
 
+PENDING = """
+    SELECT
+        (
+            SELECT count(*) FROM passage_vectors v
+            WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+                AND v.number >= coalesce(
+                    (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
+                )
+        ),
+        (SELECT count(*) FROM deletions WHERE change > :change)
+"""
+
 DELETED = "SELECT number FROM deletions WHERE change > :change AND change <= :upto ORDER BY number"
 
 HAS_SESSIONS = """
@@ -124,6 +136,16 @@ PATHS = """
     SELECT number, path
     FROM owners INDEXED BY owners_by_path
     WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = 'artifact' AND path != ''
+"""
+
+PLACE = """
+    SELECT session, position FROM owners
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = :kind AND id = :id
+"""
+
+LAST_POSITION = """
+    SELECT max(position) FROM owners
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session = :session AND session != ''
 """
 
 TAGGED = """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 from commonplace.types import Chunk, FileStamp, IndexEntry, Owner, Passage
@@ -68,7 +69,12 @@ def unpack(value: str | bytes) -> str:
 
 def unpack_texts(value: str | bytes) -> tuple[str, ...]:
     """Return the tuple that `pack_texts` was given."""
-    return tuple(json.loads(unpack(value))) if value else ()
+    return _listed(unpack(value))
+
+
+@lru_cache(maxsize=1024)
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text else ()
 
 
 def text_bytes(text: str) -> int:
@@ -101,23 +107,24 @@ def pack_stamp(stamp: FileStamp) -> Row:
 
 def unpack_owner(row: Row) -> Owner:
     """Build an owner from the columns of `queries.OWNERS`, but for the number."""
-    id_, kind, title, summary, tags, type_, phase, references, path, root, session, position, at, *stamp = row
-    sha256, size, mtime_ns, recipe = stamp
+    # Ten thousand owners are read to compare a directory with them, and most of their values are ready.
+    values: list[Any] = [unpack(value) if type(value) is bytes else value for value in row]
+    id_, kind, title, summary, tags, type_, phase, references, path, root, session, position, at, *stamp = values
     return Owner(
-        unpack(id_),
+        id_,
         kind,
-        unpack(title),
-        unpack(summary),
-        unpack_texts(tags),
-        unpack(type_),
-        unpack(phase),
-        unpack_texts(references),
-        unpack(path),
-        unpack(root),
-        unpack(session),
+        title,
+        summary,
+        _listed(tags),
+        type_,
+        phase,
+        _listed(references),
+        path,
+        root,
+        session,
         position,
         at,
-        None if sha256 is None else FileStamp(unpack(sha256), size, mtime_ns, unpack(recipe)),
+        None if stamp[0] is None else FileStamp(*stamp),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from commonplace.errors import StoreMissingError
@@ -10,9 +11,9 @@ from commonplace.store import queries, rows
 from commonplace.store.batches import refuse_reembedding, settle
 from commonplace.store.checking import problems
 from commonplace.store.connections import Connections
-from commonplace.store.database_files import copy, make, upgrade
+from commonplace.store.database_files import copy, make, stands_at, upgrade
 from commonplace.store.filtering import matching_owners
-from commonplace.store.rows import pack_text, unpack
+from commonplace.store.rows import pack_id, pack_text, unpack
 from commonplace.store.sqlite_writing import (
     Change,
     create_namespace,
@@ -28,6 +29,7 @@ from commonplace.types import (
     FileStamp,
     Filter,
     IndexEntry,
+    Kind,
     Owner,
     OwnerWrite,
     Passage,
@@ -66,7 +68,7 @@ class SqliteStore:
             StoreBusyError: another process held it for longer than `timeout_s`.
             StoreError: the file or its directory cannot be read or written.
         """
-        if not path.exists():
+        if not stands_at(path):
             if not create:
                 raise StoreMissingError(
                     f"there is no store at {path}",
@@ -86,10 +88,26 @@ class SqliteStore:
         """UUID given at creation; a backup keeps it."""
         return self._id
 
+    @property
+    def is_read_only(self) -> bool:
+        """True where the store stands in a place that cannot be written: every write raises `StoreError`."""
+        return self._connections.is_read_only
+
     def change(self) -> int:
         """Return the last number of the change sequence, 0 for a fresh store."""
         with self._connections.reading() as db:
             return current_change(db)
+
+    def token(self, change: int) -> str:
+        """Return the random token that the given change got when it was written, "" for 0 or a change that is not."""
+        with self._connections.reading() as db:
+            if not 0 < change <= current_change(db):
+                return ""
+            return str(db.execute("SELECT hex(token) FROM changes WHERE number = ?", (change,)).fetchone()[0]).lower()
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let every read of this thread inside the `with` block see the store as it was when the block began."""
+        return self._connections.snapshot()
 
     def close(self) -> None:
         """Release every connection; calling twice is harmless."""
@@ -171,6 +189,24 @@ class SqliteStore:
             (has_sessions,) = db.execute(queries.HAS_SESSIONS, {"namespace": pack_text(namespace)}).fetchone()
         return self._of_numbers(queries.NEIGHBOURS, namespace, numbers) if has_sessions else []
 
+    def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Return session and position of the owners of one kind that exist in this namespace, by id."""
+        found = {}
+        with self._connections.reading() as db:
+            for id_ in ids:
+                wanted = {"namespace": pack_text(namespace), "kind": kind, "id": pack_id(id_)}
+                row = db.execute(queries.PLACE, wanted).fetchone()
+                if row:
+                    found[id_] = (unpack(row[0]), int(row[1]))
+        return found
+
+    def last_position(self, namespace: str, session: str) -> int:
+        """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
+        with self._connections.reading() as db:
+            wanted = {"namespace": pack_text(namespace), "session": pack_id(session)}
+            (position,) = db.execute(queries.LAST_POSITION, wanted).fetchone()
+        return -1 if position is None else int(position)
+
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
         """Return the numbers of the owners that pass the filter, ascending."""
         with self._connections.reading() as db:
@@ -203,6 +239,14 @@ class SqliteStore:
         with self._connections.reading() as db:
             found = db.execute(queries.TAIL, {"namespace": pack_text(namespace), "change": change}).fetchall()
         return [TokenEntry(*row) for row in found]
+
+    def pending(self, namespace: str, change: int) -> tuple[int, int]:
+        """Return how many passages of a namespace were written, and how many of all were deleted, after `change`."""
+        with self._connections.reading() as db:
+            written, deleted = db.execute(
+                queries.PENDING, {"namespace": pack_text(namespace), "change": change}
+            ).fetchone()
+        return written, deleted
 
     def deleted_since(self, change: int, upto: int) -> list[int]:
         """Return the numbers of passages deleted in change numbers (change, upto], ascending."""

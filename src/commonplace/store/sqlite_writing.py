@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from commonplace.store.batches import new_token
 from commonplace.store.rows import (
     Row,
     pack_id,
@@ -122,7 +123,10 @@ class Change:
     def finish(self) -> int:
         """Write what was collected and the record of the change; return its number."""
         self.flush()
-        self.db.execute("INSERT INTO changes VALUES (?, ?, ?)", (self.number, self.next_owner, self.next_passage))
+        self.db.execute(
+            "INSERT INTO changes VALUES (?, ?, ?, ?)",
+            (self.number, self.next_owner, self.next_passage, new_token()),
+        )
         return self.number
 
     def flush(self) -> None:
@@ -238,5 +242,5 @@ def restamp(db: sqlite3.Connection, space: int, stamps: Sequence[tuple[str, str,
 
 
 def numbers_json(numbers: Iterable[int]) -> str:
-    """Return numbers as the JSON that `json_each` takes: one parameter, however many numbers."""
-    return json.dumps([int(number) for number in numbers])
+    """Return numbers as the JSON that `json_each` takes: one parameter, however many numbers, in the order of pages."""
+    return json.dumps(sorted(map(int, numbers)))

@@ -15,10 +15,11 @@ CREATE TABLE schema_versions (
 CREATE TABLE changes (
     number INTEGER PRIMARY KEY,
     next_owner INTEGER NOT NULL,
-    next_passage INTEGER NOT NULL
+    next_passage INTEGER NOT NULL,
+    token BLOB NOT NULL
 );
 
-INSERT INTO changes (number, next_owner, next_passage) VALUES (0, 1, 1);
+INSERT INTO changes (number, next_owner, next_passage, token) VALUES (0, 1, 1, x'');
 
 CREATE TABLE namespaces (
     number INTEGER PRIMARY KEY,
@@ -94,6 +95,8 @@ CREATE TABLE passage_vectors (
     token_ids BLOB NOT NULL,
     vector BLOB NOT NULL
 );
+
+CREATE INDEX passage_vectors_by_namespace ON passage_vectors (namespace);
 
 CREATE TABLE deletions (
     change INTEGER NOT NULL,
