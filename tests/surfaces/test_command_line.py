@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +26,7 @@ def test_init_creates_a_store_that_git_ignores_and_leaves_an_old_one_alone(bare:
     assert "Created" in bare.run("init").stdout
     assert (bare.project / ".commonplace" / ".gitignore").read_text() == "*\n"
     identity = bare.json("index", "status")["store_id"]
-    assert bare.json("init") == {"store": str(bare.project / ".commonplace"), "created": False}
+    assert bare.json("init") == {"store": str(bare.project / ".commonplace"), "created": False, "hides": None}
     assert bare.json("index", "status")["store_id"] == identity
 
 
@@ -172,10 +175,6 @@ def test_unexpected_error_is_one_sentence_with_the_traceback_in_the_log(
 
 def test_closed_pipe_is_silent(program: Program) -> None:
     """`commonplace index export | head` is ordinary use."""
-    import os
-    import subprocess
-    import sys
-
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -189,15 +188,32 @@ def test_closed_pipe_is_silent(program: Program) -> None:
     assert done.returncode == 1
 
 
-def test_interruption_exits_with_130(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C leaves no traceback behind."""
-    from commonplace.engine import Engine
+INTERRUPTED = """
+import os, signal
+from commonplace.engine import Engine
+Engine.search = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
+from commonplace.cli.main import main
+main()
+"""
 
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(Engine, "search", interrupted)
-    assert program.run("search", "x", code=130).stderr.strip() == "interrupted"
+def interrupt(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a search that gets Ctrl-C."""
+    command = [sys.executable, "-c", INTERRUPTED, "search", "x", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_interruption_says_so_in_one_line_and_exits_with_130(program: Program) -> None:
+    """Ctrl-C leaves no traceback and no blank line behind."""
+    done = interrupt()
+    assert (done.stdout, done.stderr, done.returncode) == ("", "interrupted\n", 130)
+
+
+def test_interruption_has_the_shape_of_every_error_in_json(program: Program) -> None:
+    """A program that reads our errors needs no case of its own for this one."""
+    done = interrupt("--json")
+    error = {"type": "Interrupted", "message": "interrupted", "remedy": ""}
+    assert (json.loads(done.stderr), done.returncode) == ({"error": error, "exit_code": 130}, 130)
 
 
 def test_build_with_a_document_uses_and_keeps_its_settings(program: Program) -> None:

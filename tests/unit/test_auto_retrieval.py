@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import ConfigError, NotFoundError
-from commonplace.formats.auto_retrieval import AgentStrategy, load_schema, read_auto_retrieval, translate
+from commonplace.formats.auto_retrieval import load_schema, read_auto_retrieval, translate
 
 
 def document(**parts: Any) -> dict[str, Any]:
@@ -32,9 +32,7 @@ def test_schema_is_itself_valid() -> None:
 
 def test_smallest_document_changes_no_setting() -> None:
     """What a document leaves out stays as the user has set it."""
-    read = translate(document())
-    assert read.version == "1.0.0"
-    assert read.overrides == {}
+    assert translate(document()) == {}
 
 
 def test_options_of_index_and_pipeline_become_settings() -> None:
@@ -59,7 +57,7 @@ def test_options_of_index_and_pipeline_become_settings() -> None:
             },
         )
     )
-    assert read.overrides == {
+    assert read == {
         "index.include": ("docs/**/*.md", "src/**/*.py"),
         "embedder.name": "static",
         "index.chunk_tokens": 256,
@@ -79,35 +77,14 @@ def test_every_override_names_a_setting_with_the_value_in_range() -> None:
     assert set(auto_retrieval._OVERRIDES.values()) <= {key.dotted for key in keys()}
 
 
-def test_strategies_are_completed_with_the_contracts_defaults() -> None:
-    """An agent that is half described gets the rest from the contract; one that is unknown, from `default`."""
-    read = translate(
-        document(agent_integration={"agent_strategies": {"test_engineer": {"top_k": 3}, "poet": {"threshold": 0.5}}})
-    )
-    strategies = read.agents.strategies
-    assert strategies["test-engineer"] == AgentStrategy(
-        ("requirement", "architecture", "code"), 3, 0.65, ("elaboration", "construction")
-    )
-    assert strategies["poet"] == AgentStrategy(("requirement", "architecture", "code", "test"), 10, 0.5)
-    assert strategies["security-auditor"].tag_filter == ("security", "authentication", "authorization")
-    assert strategies["api-designer"].threshold == 0.75
-    assert strategies["integrator"].top_k == 12
-    assert sorted(strategies) == ["api-designer", "default", "integrator", "poet", "security-auditor", "test-engineer"]
-
-
-def test_context_injection_has_the_contracts_defaults() -> None:
-    """50,000 tokens, Markdown, with metadata and references."""
-    agents = translate(document()).agents
-    assert (agents.max_context_tokens, agents.injection_format) == (50_000, "markdown")
-    assert (agents.include_metadata, agents.include_references, agents.auto_retrieve_on_start) == (True, True, True)
-
-
 def test_hyphen_and_underscore_name_the_same_agent() -> None:
-    """`--agent test-engineer` finds what the document calls `test_engineer`, and the other way round."""
-    read = translate(document(agent_integration={"agent_strategies": {"test-engineer": {"top_k": 3}}}))
-    assert read.agents.strategies["test-engineer"].top_k == 3
+    """`test-engineer` and `test_engineer` are one agent, which cannot have two strategies."""
+    for name in ("test-engineer", "test_engineer", "poet"):
+        assert translate(document(agent_integration={"agent_strategies": {name: {"top_k": 3}}})) == {}
     both = {"test-engineer": {"top_k": 3}, "test_engineer": {"top_k": 4}}
-    assert "another spelling" in str(fault(document(agent_integration={"agent_strategies": both})))
+    found = fault(document(agent_integration={"agent_strategies": both}))
+    assert found.path == "agent_integration.agent_strategies.test_engineer"
+    assert "another spelling" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +116,19 @@ def test_fault_is_named_by_its_dotted_path(changed: dict[str, Any], path: str) -
     assert path in str(found)
 
 
-def test_missing_part_is_named() -> None:
-    """The contract requires four parts."""
+@pytest.mark.parametrize(
+    ("part", "remedy"),
+    [
+        ("agent_integration", "add it; it may be empty: {}"),
+        ("version", "add it, a value of type string that matches ^\\d+\\.\\d+\\.\\d+$"),
+    ],
+)
+def test_missing_part_is_named_with_what_may_stand_there(part: str, remedy: str) -> None:
+    """The contract requires four parts; one of them is text, which is never an empty mapping."""
     incomplete = document()
-    del incomplete["agent_integration"]
-    assert fault(incomplete).path == "agent_integration"
+    del incomplete[part]
+    found = fault(incomplete)
+    assert (found.path, found.remedy) == (part, remedy)
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 3])

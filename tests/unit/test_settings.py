@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import SettingsError
-from commonplace.settings import Settings, keys, load, save_overrides
+from commonplace.settings import Overrides, Settings, keys, load, save_overrides
 
 
 class Place:
@@ -218,3 +218,26 @@ def test_every_default_is_itself_an_allowed_value(place: Place) -> None:
     """Writing a default into a file changes nothing."""
     defaults = {key.dotted: key.default for key in keys() if key.dotted != "store.path"}
     assert place.load(defaults).index == Settings().index
+
+
+def test_overrides_stand_in_place_of_what_the_store_keeps(place: Place) -> None:
+    """A build tries a document's settings before it keeps them: weaker than the environment, as they will be then."""
+    save_overrides(place.store, {"search.limit": 3, "search.stage1_limit": 30})
+    given = Overrides({"search.limit": 4, "index.include": ("a/*.md",)}, "retrieval.yaml")
+    settings = load(overrides=given, environment={}, start=place.project, user_file=place.user_file)
+    assert (settings.search.limit, settings.search.stage1_limit, settings.index.include) == (4, 100, ("a/*.md",))
+    assert origin(settings, "search.limit") == "retrieval.yaml"
+    environment = {"COMMONPLACE_SEARCH_LIMIT": "5"}
+    assert load(overrides=given, environment=environment, start=place.project).search.limit == 5
+    assert place.load().search.limit == 3
+
+
+def test_overrides_may_not_reach_outside_the_project(place: Place) -> None:
+    """They are held to what a project's own file may say, wherever they come from."""
+    with pytest.raises(SettingsError, match=r"retrieval\.yaml sets index.include to '\.\./x', which lies outside"):
+        load(overrides=Overrides({"index.include": ("../x",)}, "retrieval.yaml"), environment={}, start=place.project)
+
+
+def test_defaults_alone_name_no_store() -> None:
+    """Only `load` looks for a store; whoever makes settings by hand must name it."""
+    assert Settings().store.path == ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _show(engine: Engine, reports: dict[str, IndexReport], results: Sequence[Sea
     for root, found in reports.items():
         files = found.added + found.changed + found.unchanged
         news = f"{found.added + found.changed:,} new or changed, {counted(found.passages, 'passage')} written"
-        target.print(f"  {root}: {counted(files, 'file')}, {news}, {found.seconds:.1f}s")
+        target.print(f"  {harmless_line(root)}: {counted(files, 'file')}, {news}, {found.seconds:.1f}s")
     # The innermost root first: a path is told from the nearest directory that was indexed.
     roots = sorted(map(Path, reports), key=lambda root: len(root.parts), reverse=True)
     for result in results:
@@ -124,12 +125,12 @@ def _show_answer(result: SearchResult, roots: Sequence[Path], target: Console) -
     from commonplace.cli.rendering import print_hit
 
     target.print()
-    target.print(f"? {result.query}", style="bold", end="")
+    target.print(f"? {harmless_line(result.query)}", style="bold", end="")
     target.print(f"   {result.latency_ms}ms", style="dim")
     if not result.hits:
         target.print("   Nothing relevant found.")
     for rank, hit in enumerate(result.hits, 1):
-        print_hit(rank, hit, result.query, target, _name(hit, roots))
+        print_hit(rank, hit, result.query, target, harmless_line(_name(hit, roots)))
 
 
 def _name(hit: Hit, roots: Sequence[Path]) -> str:

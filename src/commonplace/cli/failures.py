@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
 
 import click
 
+from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Invocation
+from commonplace.cli.screen import print_json, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -36,23 +37,21 @@ def exit_code(error: BaseException) -> int:
 def report(error: BaseException, invocation: Invocation) -> None:
     """Print an error on standard error: one line, or one JSON value, with a traceback where that was asked for."""
     if invocation.as_json:
-        click.echo(
-            json.dumps({"error": _described(error), "exit_code": exit_code(error)}, ensure_ascii=False), err=True
-        )
+        print_json({"error": _described(error), "exit_code": exit_code(error)}, indent=None, err=True)
     elif isinstance(error, KeyboardInterrupt | click.Abort):
-        click.echo("interrupted", err=True)
-    elif isinstance(error, click.UsageError):
-        error.show(sys.stderr)
+        say("interrupted", err=True)
     elif isinstance(error, click.ClickException):
-        click.echo(f"error: {error.format_message()}", err=True)
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
+        say(f"error: {harmless_line(error.format_message())}", err=True)
     elif isinstance(error, CommonplaceError):
-        click.echo(f"error: {error}", err=True)
+        say(f"error: {harmless_line(str(error))}", err=True)
     else:
         _report_unexpected(error, invocation)
     if invocation.is_verbose and not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
         import traceback
 
-        click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+        say("".join(traceback.format_exception(error)).rstrip(), err=True)
 
 
 def _report_unexpected(error: BaseException, invocation: Invocation) -> None:
@@ -64,7 +63,7 @@ def _report_unexpected(error: BaseException, invocation: Invocation) -> None:
         logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
         where = "the store's log has the traceback, or run it again with --verbose"
     text = f"{type(error).__name__}: {error}".rstrip(": ")
-    click.echo(f"error: unexpected {text}; {where}", err=True)
+    say(f"error: unexpected {harmless_line(text)}; {where}", err=True)
 
 
 def _described(error: BaseException) -> dict[str, object]:
@@ -75,6 +74,8 @@ def _described(error: BaseException) -> dict[str, object]:
             "remedy": error.remedy,
         }
         return {**described, "path": error.path} if isinstance(error, ConfigError) else described
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return {"type": "Interrupted", "message": "interrupted", "remedy": ""}
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return {"type": type(error).__name__, "message": message, "remedy": ""}
 

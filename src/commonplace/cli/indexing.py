@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.cli.values import filled, globs
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from commonplace.engine.upkeep import IndexStatus
+    from commonplace.settings import Overrides, Settings
     from commonplace.types import IndexReport
 
 PROBLEMS_SHOWN = 10
+VECTORS_FILE = "embeddings.jsonl"
 
 
 @click.group(cls=Group)
@@ -26,7 +31,7 @@ def index() -> None:
 
 
 @index.command(cls=Command)
-@click.argument("roots", nargs=-1, metavar="[ROOT]...", type=click.Path(path_type=Path))
+@click.argument("roots", nargs=-1, metavar="[ROOT]...", callback=filled)
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option(
     "--config",
@@ -34,11 +39,13 @@ def index() -> None:
     help="Take the settings of this auto-retrieval document (YAML or JSON); later commands use them too.",
 )
 @click.option("--no-config", is_flag=True, help="Forget the settings of an earlier --config.")
-@click.option("--include", multiple=True, metavar="GLOB", help="Index these files instead of the usual ones.")
+@click.option(
+    "--include", multiple=True, metavar="GLOB", callback=globs, help="Index these files instead of the usual ones."
+)
 @pass_invocation
 def build(
     invocation: Invocation,
-    roots: tuple[Path, ...],
+    roots: tuple[str, ...],
     force: bool,
     config: Path | None,
     no_config: bool,
@@ -46,19 +53,15 @@ def build(
 ) -> None:
     """Bring the files below each ROOT (default: the project) into the store: the new, the changed, the removed."""
     from commonplace.cli.screen import console, notify, print_json, progress_bars
+    from commonplace.settings import save_overrides
 
     if config is not None and no_config:
         raise click.UsageError("--config and --no-config exclude each other")
-    overrides = _stated(config)
-    if config is not None or no_config:
-        _keep(invocation, overrides)
-    loaded = invocation.settings(index_include=include or None)
-    if loaded.project is None and loaded.origins.get("store.path") == "default":
-        notify(
-            ("there is no project here, so the user's own store is used; `commonplace init` makes a project",),
-            invocation,
-        )
-    places = roots or (loaded.project or Path.cwd(),)
+    overrides = _overrides(config, no_config=no_config)
+    loaded = invocation.settings(overrides, index_include=include or None)
+    places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
+    _check(places, loaded.index.include)
+    _notify_of_the_users_own(loaded, invocation)
     reports = {}
     with (
         progress_bars(invocation) as progress,
@@ -66,30 +69,47 @@ def build(
     ):
         for place in places:
             reports[str(place)] = engine.index(place, force=force)
+    if overrides is not None:
+        # Only now: a document whose build failed must not rule the builds and searches after it.
+        save_overrides(Path(loaded.store.path), overrides.values)
     if invocation.as_json:
         print_json({"store": loaded.store.path, "roots": {place: asdict(found) for place, found in reports.items()}})
         return
     for root, found in reports.items():
         _print_report(root, found, console())
+        notify(found.notices, invocation)
 
 
-def _stated(config: Path | None) -> Mapping[str, object]:
+def _overrides(config: Path | None, *, no_config: bool) -> Overrides | None:
+    from commonplace.settings import Overrides
+
+    if no_config:
+        return Overrides({}, "--no-config")
     if config is None:
-        return {}
+        return None
     from commonplace.formats.auto_retrieval import read_auto_retrieval
 
-    return read_auto_retrieval(config).overrides
+    return Overrides(read_auto_retrieval(config), str(config))
 
 
-def _keep(invocation: Invocation, overrides: Mapping[str, object]) -> None:
-    """Leave a document's settings in the store, so that later builds and searches agree with this one."""
-    from commonplace.settings import save_overrides
+def _check(places: Sequence[Path], include: Sequence[str]) -> None:
+    """Refuse what cannot be indexed before a store is opened or made, so that a slip of the hand leaves nothing."""
+    from commonplace.errors import NotFoundError
+    from commonplace.ingest import ignore
 
-    # Loaded with them first, so that what contradicts the other settings is refused before it is kept.
-    checked = invocation.settings(**{dotted.replace(".", "_"): value for dotted, value in overrides.items()})
-    store = Path(checked.store.path)
-    store.mkdir(parents=True, exist_ok=True)
-    save_overrides(store, overrides)
+    for place in places:
+        if not place.expanduser().exists():
+            raise NotFoundError(f"there is no file or directory {place}", remedy="check the ROOT")
+    if include:
+        ignore.globs(include)
+
+
+def _notify_of_the_users_own(loaded: Settings, invocation: Invocation) -> None:
+    from commonplace.cli.screen import notify
+
+    if loaded.project is None and loaded.origins.get("store.path") == "default":
+        notice = "there is no project here, so the user's own store is used; `commonplace init` makes a project"
+        notify((notice,), invocation)
 
 
 def _print_report(place: str, found: IndexReport, target: Console) -> None:
@@ -97,7 +117,7 @@ def _print_report(place: str, found: IndexReport, target: Console) -> None:
 
     files = found.added + found.changed + found.unchanged
     target.print(
-        f"{place}: {counted(files, 'file')} indexed "
+        f"{harmless_line(place)}: {counted(files, 'file')} indexed "
         f"({found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed), "
         f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
     )
@@ -106,7 +126,7 @@ def _print_report(place: str, found: IndexReport, target: Console) -> None:
             "   skipped: " + ", ".join(f"{n:,} {why}" for why, n in sorted(found.skipped.items())), style="dim"
         )
     for problem in found.problems[:PROBLEMS_SHOWN]:
-        target.print(f"   {problem.path}: {problem.reason}", style="dim")
+        target.print(f"   {harmless_line(problem.path)}: {harmless_line(problem.reason)}", style="dim")
     if len(found.problems) > PROBLEMS_SHOWN:
         target.print(f"   … and {len(found.problems) - PROBLEMS_SHOWN:,} more; --json lists all", style="dim")
 
@@ -120,22 +140,35 @@ def status(invocation: Invocation) -> None:
     with invocation.open(invocation.settings()) as engine:
         found = engine.index_status()
     if invocation.as_json:
-        print_json(asdict(found))
+        print_json({**asdict(found), "state": _state(found)})
         return
     target = console()
-    target.print(f"Store:      {found.store} ({size_of(found.store_bytes)})")
+    target.print(f"Store:      {harmless_line(found.store)} ({size_of(found.store_bytes)})")
     target.print(f"Namespace:  {found.namespace}")
     artifacts, passages = found.counts.get("artifacts", 0), found.counts.get("passages", 0)
     size = size_of(found.counts.get("text_bytes", 0))
     target.print(f"Holds:      {counted(artifacts, 'artifact')}, {counted(passages, 'passage')}, {size} of text")
     target.print(f"Embedder:   {found.embedder}")
+    size = size_of(found.index_bytes)
+    target.print(f"Index:      {_told(found)} ({size}, change {found.indexed_change} of {found.change})")
+
+
+def _state(found: IndexStatus) -> str:
+    """Return `faulty`, `behind` or `up to date`; a search answers alike in each of them."""
     if found.fault:
-        state = f"the stored index {found.fault}; the next search rebuilds it"
-    elif found.waiting:
-        state = f"{counted(found.waiting, 'passage')} searched directly until the index holds them"
-    else:
-        state = "up to date"
-    target.print(f"Index:      {state} ({size_of(found.index_bytes)}, change {found.indexed_change} of {found.change})")
+        return "faulty"
+    return "behind" if found.indexed_change < found.change else "up to date"
+
+
+def _told(found: IndexStatus) -> str:
+    from commonplace.cli.screen import counted
+
+    state = _state(found)
+    if state == "faulty":
+        return f"the stored index {found.fault}; the next search rebuilds it"
+    if state == "behind":
+        return f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them"
+    return state
 
 
 @index.command(cls=Command)
@@ -148,36 +181,39 @@ def export(invocation: Invocation, output: Path | None) -> None:
 
     Where an auto-retrieval document named `index_path` or `embeddings_path`, those are written.
     """
-    from commonplace.cli.screen import print_json
+    from commonplace.cli.escaping import harmless_json
+    from commonplace.cli.screen import print_json, say
+    from commonplace.cli.writing import write_whole
 
     loaded = invocation.settings()
+    target = output or _named(loaded, "export_path")
+    vectors = _named(loaded, "export_embeddings", VECTORS_FILE)
     with invocation.open(loaded) as engine:
         document = engine.export_index()
-    base = loaded.project or Path.cwd()
     written: dict[str, Any] = {}
-    if output is None and loaded.index.export_path:
-        output = base / loaded.index.export_path
-    if loaded.index.export_embeddings:
-        vectors = base / loaded.index.export_embeddings / "embeddings.jsonl"
+    if vectors is not None:
         lines = [json.dumps({"path": a["path"], "embedding": a["embedding"]}) for a in document["artifacts"]]
-        _write(vectors, "".join(f"{line}\n" for line in lines))
+        write_whole(vectors, "".join(f"{line}\n" for line in lines))
         written["embeddings"] = str(vectors)
-    if output is None:
-        click.echo(json.dumps(document, ensure_ascii=False))
+    if target is None:
+        print_json(document, indent=None)
         return
-    _write(output, json.dumps(document, ensure_ascii=False) + "\n")
-    written["index"] = str(output)
+    write_whole(target, harmless_json(document) + "\n")
+    written["index"] = str(target)
     if invocation.as_json:
         print_json({"artifacts": len(document["artifacts"]), "written": written})
     else:
-        click.echo(f"{len(document['artifacts']):,} artifacts written to {output}")
+        say(f"{len(document['artifacts']):,} artifacts written to {harmless_line(str(target))}")
 
 
-def _write(path: Path, text: str) -> None:
-    from commonplace.errors import UsageError
+def _named(loaded: Settings, name: str, file: str = "") -> Path | None:
+    """Return the file below the project that an `index` setting names for exports, None where it names none."""
+    from commonplace.cli.writing import inside
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}", remedy="name another --output") from error
+    written: str = getattr(loaded.index, name)
+    if not written:
+        return None
+    setting = f"index.{name}"
+    origin = loaded.origins.get(setting, "default")
+    base, store = loaded.project or Path.cwd(), Path(loaded.store.path)
+    return inside(base, store, str(Path(written, file)), setting=setting, origin=origin)

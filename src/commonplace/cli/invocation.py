@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commonplace.cli.values import filled
+
 if TYPE_CHECKING:
     import logging
 
     from commonplace.engine import Engine
-    from commonplace.settings import Settings
+    from commonplace.settings import Overrides, Settings
     from commonplace.types import Progress
 
 
@@ -27,12 +29,16 @@ class Invocation:
     is_verbose: bool = False
     log_handlers: list[logging.Handler] = field(default_factory=list)
 
-    def settings(self, **flags: object) -> Settings:
-        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`."""
+    def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:
+        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`.
+
+        Args:
+            overrides: what to take in place of the settings that the store keeps.
+        """
         from commonplace.settings import load
 
         dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
-        return load({"store.path": self.store, "store.namespace": self.namespace, **dotted})
+        return load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
 
     def open(self, settings: Settings, *, create: bool = False, progress: Progress | None = None) -> Engine:
         """Open the engine of the store that the settings name.
@@ -66,7 +72,9 @@ class Invocation:
 
 
 def _remember(attribute: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if isinstance(value, str):
+            filled(context, parameter, value)
         if value:
             setattr(invocation_of(context), attribute, value)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 
@@ -19,12 +20,15 @@ def init(invocation: Invocation, directory: Path) -> None:
 
     A store that exists is left as it is. With --store, the store is created there.
     """
-    from commonplace.cli.screen import print_json
+    from commonplace.cli.screen import notify, print_json, say
     from commonplace.engine.layout import DATABASE
-    from commonplace.settings.locations import STORE_NAME
+    from commonplace.settings.locations import STORE_NAME, find_store
 
+    outer = None
     if invocation.store is None:
-        invocation.store = str(directory.expanduser().absolute() / STORE_NAME)
+        project = directory.expanduser().absolute()
+        invocation.store = str(project / STORE_NAME)
+        outer = find_store(project.parent)
     loaded = invocation.settings()
     store = Path(loaded.store.path)
     existed = (store / DATABASE).is_file()
@@ -32,12 +36,15 @@ def init(invocation: Invocation, directory: Path) -> None:
     if not existed:
         # The store is never part of the project's own history.
         (store / ".gitignore").write_text("*\n", encoding="utf-8")
+    if outer is not None:
+        notify((f"from here downward this store hides the one above, {harmless_line(str(outer))}",), invocation)
+    shown = harmless_line(str(store))
     if invocation.as_json:
-        print_json({"store": str(store), "created": not existed})
+        print_json({"store": str(store), "created": not existed, "hides": None if outer is None else str(outer)})
     elif existed:
-        click.echo(f"There is already a store at {store}; it was left as it is.")
+        say(f"There is already a store at {shown}; it was left as it is.")
     else:
-        click.echo(f"Created {store}\nNext: commonplace index build")
+        say(f"Created {shown}\nNext: commonplace index build")
 
 
 @click.command(cls=Command)
@@ -55,12 +62,14 @@ def doctor(invocation: Invocation, no_mend: bool) -> int:
         print_json({"store": loaded.store.path, "healthy": found.is_healthy, **asdict(found)})
         return code
     target = console()
-    target.print(f"Store: {loaded.store.path}")
+    target.print(f"Store: {harmless_line(loaded.store.path)}")
     for part in found.checked:
         findings = [finding for finding in found.findings if finding.part == part]
         if not findings:
             target.print(f"  {part}: well", style="green")
         for finding in findings:
             fate = "mended" if finding.mended else f"not mended: {finding.remedy}"
-            target.print(f"  {part}: {finding.problem} ({fate})", style="yellow" if finding.mended else "red")
+            target.print(
+                f"  {part}: {harmless_line(finding.problem)} ({fate})", style="yellow" if finding.mended else "red"
+            )
     return code

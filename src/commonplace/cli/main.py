@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import click
@@ -46,6 +47,25 @@ class Program(Group):
             invocation.close()
         sys.exit(code)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the arguments; an interruption ends it as below."""
+        with _quietly():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was parsed."""
+        with _quietly():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Let Ctrl-C pass click, which would put a blank line before our message, as an abortion, which it leaves alone."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise click.Abort from error
+
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(commonplace.__version__, prog_name="commonplace")
@@ -62,4 +82,8 @@ for _command in (init, index, search, doctor, settings, benchmark, demo):
 
 def main() -> NoReturn:
     """Run the program; the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal without UTF-8 shows what it cannot write as an escape; nothing fails for a dash.
+            stream.reconfigure(errors="backslashreplace")
     cli.main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from commonplace.cli.escaping import harmless, harmless_line
 from commonplace.cli.screen import counted
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ _TITLES = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
 _RECALL = {"lexical": "BM25", "dense": "dense"}
 _SECOND_STAGE = {"two-stage": "late interaction", "bm25": "BM25", "semantic": "cosine"}
 
+NOTHING = (
+    "Nothing in the index is about this. Try other words, fewer filters, or --min-score 0 to see everything that was "
+    "ranked; `commonplace index status` says what the index holds."
+)
+NARROWEST, WIDEST = 40, 110
+"""Columns that running text is fitted into, whatever the terminal's width."""
+
 Name = Callable[["Hit"], str]
 
 
@@ -32,16 +40,17 @@ def print_result(result: SearchResult, target: Console, *, name: Name | None = N
     from commonplace.search.result import reference
 
     naming = name or reference
-    target.print(f'{_TITLES[result.method]} retrieval for: "{result.query}"\n', style="bold")
+    told = [harmless_line(naming(hit)) for hit in result.hits]
+    target.print(f'{_TITLES[result.method]} retrieval for: "{harmless_line(result.query)}"\n', style="bold")
     print_stages(result, target)
     if not result.hits:
         print_nothing(target)
     else:
         target.print("\nResults:")
         for rank, hit in enumerate(result.hits, 1):
-            print_hit(rank, hit, result.query, target, naming(hit))
+            print_hit(rank, hit, result.query, target, told[rank - 1])
     target.print(f"\nTotal latency: {result.latency_ms}ms")
-    names = list(dict.fromkeys(f"@{naming(hit)}" for hit in result.hits))
+    names = list(dict.fromkeys(f"@{name}" for name in told))
     if names:
         more = ", …" if len(names) > REFERENCES_SHOWN else ""
         target.print(f"References: {', '.join(names[:REFERENCES_SHOWN])}{more}")
@@ -63,12 +72,11 @@ def print_stages(result: SearchResult, target: Console) -> None:
 
 def print_nothing(target: Console) -> None:
     """Say that nothing was found, and what a person can try."""
+    from rich.text import Text
+
     target.print("\nNothing relevant found.", style="bold")
-    target.print(
-        f"{INDENT}Nothing in the index is about this. Try other words, fewer filters, or --min-score 0 to see\n"
-        f"{INDENT}everything that was ranked; `commonplace index status` says what the index holds.",
-        style="dim",
-    )
+    for line in _wrapped(Text(NOTHING, style="dim"), _columns(target.width)):
+        target.print(Text(INDENT) + line)
 
 
 def print_hit(rank: int, hit: Hit, query: str, target: Console, name: str) -> None:
@@ -76,19 +84,18 @@ def print_hit(rank: int, hit: Hit, query: str, target: Console, name: str) -> No
     from rich.text import Text
 
     target.print(Text.assemble(f"{rank}. ", (name, "cyan"), f" ({hit.score:.2f})"))
-    for line in snippet_lines(hit, query, max(40, min(target.width, 110) - len(INDENT))):
+    for line in snippet_lines(hit, query, _columns(target.width)):
         target.print(Text(INDENT) + line)
 
 
 def snippet_lines(hit: Hit, query: str, width: int) -> list[Text]:
     """Return the snippet of a hit as styled lines no wider than `width`: code as written, prose re-wrapped."""
-    from rich.console import Console
     from rich.text import Text
 
     from commonplace.text.snippets import snippet
 
     is_code = hit.type in ("code", "test") and hit.path.rpartition(".")[2] not in ("md", "rst", "txt")
-    chosen = snippet(hit.text, query, keep_lines=is_code)
+    chosen = snippet(harmless(hit.text), query, keep_lines=is_code)
     text = Text(chosen.text, style="dim")
     for start, end in chosen.emphasis:
         text.stylize("bold not dim", start, end)
@@ -97,6 +104,16 @@ def snippet_lines(hit: Hit, query: str, width: int) -> list[Text]:
         for line in lines:
             line.truncate(width, overflow="ellipsis")
         return lines
+    return _wrapped(text, width)
+
+
+def _columns(width: int) -> int:
+    return max(NARROWEST, min(width, WIDEST)) - len(INDENT)
+
+
+def _wrapped(text: Text, width: int) -> list[Text]:
+    from rich.console import Console
+
     return list(text.wrap(Console(width=width), width))
 
 

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import click
+from commonplace.cli.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from commonplace.cli.invocation import Invocation
+    from commonplace.cli.terminal import Terminal
     from commonplace.types import Progress
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Return a console that never wraps, guesses or colours words by itself; in a pipe it prints plain text."""
-    from rich.console import Console
+def console(*, stderr: bool = False) -> Terminal:
+    """Return a console for people on standard output or standard error."""
+    from commonplace.cli.terminal import Terminal
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Terminal(stderr=stderr)
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON value on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+def say(text: str, *, err: bool = False) -> None:
+    """Print plain text as a line, without the cost of a console."""
+    _write(harmless(text), err=err)
+
+
+def print_json(value: Any, *, indent: int | None = 2, err: bool = False) -> None:
+    """Print one JSON value, in characters that the stream's encoding has."""
+    stream = sys.stderr if err else sys.stdout
+    is_unicode = (stream.encoding or "").lower().startswith("utf")
+    _write(harmless_json(value, indent=indent, ascii_only=not is_unicode), err=err)
+
+
+def _write(line: str, *, err: bool) -> None:
+    """Write to the stream itself: `click.echo` sends UTF-8 to a terminal that says it has none."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(line + "\n")
+    stream.flush()
 
 
 def notify(notices: tuple[str, ...], invocation: Invocation) -> None:
@@ -34,7 +46,7 @@ def notify(notices: tuple[str, ...], invocation: Invocation) -> None:
     if notices and not invocation.as_json:
         target = console(stderr=True)
         for notice in notices:
-            target.print(f"note: {notice}", style="dim")
+            target.print(f"note: {harmless_line(notice)}", style="dim")
 
 
 @contextmanager

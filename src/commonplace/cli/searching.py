@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.values import filled, globs
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES
 
 if TYPE_CHECKING:
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
     from commonplace.search.result import SearchResult
     from commonplace.settings import Settings
+
+NAMESPACES_NAMED = 10
 
 
 def _stage2(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
@@ -34,8 +39,10 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option("--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
 @click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type.")
 @click.option("--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or none at all.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only what has this tag.")
-@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only artifacts whose path matches.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only what has this tag.")
+@click.option(
+    "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
+)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
 @click.option("--min-score", type=float, metavar="SCORE", help="Leave out hits below it, 0 to 1; 0 shows all ranked.")
 @pass_invocation
@@ -58,12 +65,24 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **filters)
         directory = engine.directory
+        if not result.hits:
+            result = _with_unknown_namespace(result, engine.namespaces())
     record(result, loaded, directory)
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(result.to_dict())
     else:
         print_result(result, console())
+
+
+def _with_unknown_namespace(result: SearchResult, known: Sequence[str]) -> SearchResult:
+    """Add a notice where nothing was found because the namespace's name is one that nobody has stored under."""
+    if result.namespace in known:
+        return result
+    others = ", ".join(map(repr, known[:NAMESPACES_NAMED])) or "nothing yet"
+    more = ", …" if len(known) > NAMESPACES_NAMED else ""
+    notice = f"namespace {result.namespace!r} holds nothing; the store has: {others}{more}"
+    return replace(result, notices=(*result.notices, notice))
 
 
 def record(result: SearchResult, loaded: Settings, directory: Path) -> None:

@@ -1,8 +1,7 @@
 """Read an auto-retrieval document and say what it asks for. It knows the document's shape, not who acts on it.
 
 A document states the index, the two-stage pipeline and the strategies of agents. What it states about index and
-search becomes settings, by dotted key; what it leaves out stays as the settings have it. Strategies are checked,
-completed with the contract's defaults, and carried along.
+search becomes settings, by dotted key; what it leaves out stays as the settings have it. Strategies are checked.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import difflib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,52 +48,8 @@ _OVERRIDES = {
 """Which setting each option of the document stands for."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStrategy:
-    """What one kind of agent wants to find.
-
-    Attributes:
-        threshold: 0–1; hits below it are left out.
-    """
-
-    context_types: tuple[str, ...]
-    top_k: int
-    threshold: float
-    phase_filter: tuple[str, ...] = ()
-    tag_filter: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AgentIntegration:
-    """How agents use retrieval.
-
-    Attributes:
-        strategies: by agent, hyphenated (`test-engineer`); always holds `default`.
-    """
-
-    auto_retrieve_on_start: bool
-    strategies: Mapping[str, AgentStrategy]
-    injection_format: str
-    include_metadata: bool
-    include_references: bool
-    max_context_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class AutoRetrieval:
-    """A checked document.
-
-    Attributes:
-        overrides: settings by dotted key, only those that the document states.
-    """
-
-    version: str
-    overrides: Mapping[str, object]
-    agents: AgentIntegration
-
-
-def read_auto_retrieval(file: Path) -> AutoRetrieval:
-    """Read a YAML or JSON file (JSON is YAML).
+def read_auto_retrieval(file: Path) -> dict[str, object]:
+    """Read a YAML or JSON file (JSON is YAML) and return the settings it states, by dotted key.
 
     Raises:
         NotFoundError: there is no such file.
@@ -114,8 +68,8 @@ def read_auto_retrieval(file: Path) -> AutoRetrieval:
     return translate(document)
 
 
-def translate(document: object) -> AutoRetrieval:
-    """Check a document and say what it asks for.
+def translate(document: object) -> dict[str, object]:
+    """Check a document and return the settings it states, by dotted key.
 
     Raises:
         ConfigError: the document breaks the schema or asks for what Commonplace cannot do.
@@ -126,10 +80,8 @@ def translate(document: object) -> AutoRetrieval:
     assert isinstance(document, Mapping)
     stated = dict(_leaves(document, ""))
     _refuse_impossible(stated)
-    overrides = {_OVERRIDES[path]: _value(value) for path, value in stated.items() if path in _OVERRIDES}
-    integration = {**document["agent_integration"], "agent_strategies": _one_name_each(document["agent_integration"])}
-    completed = _complete(schema["properties"]["agent_integration"], integration)
-    return AutoRetrieval(str(document["version"]), overrides, _agents(completed))
+    _refuse_second_spelling(document["agent_integration"])
+    return {_OVERRIDES[path]: _value(value) for path, value in stated.items() if path in _OVERRIDES}
 
 
 def load_schema() -> dict[str, Any]:
@@ -180,8 +132,16 @@ def _fault(error: ValidationError) -> ConfigError:
         required: Any = error.validator_value
         name = next(str(name) for name in required if name not in instance)
         path = _join(path, name)
-        return ConfigError(f"{path} is missing", path=path, remedy="add it; it may be empty: {}")
+        schema = error.schema
+        return ConfigError(f"{path} is missing", path=path, remedy=_how_to_add(schema["properties"][name]))
     return ConfigError(f"{path or 'the document'}: {error.message}", path=path)
+
+
+def _how_to_add(schema: Mapping[str, Any]) -> str:
+    if schema["type"] == "object" and not schema.get("required"):
+        return "add it; it may be empty: {}"
+    pattern = f" that matches {schema['pattern']}" if "pattern" in schema else ""
+    return f"add it, a value of type {schema['type']}{pattern}"
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
@@ -234,64 +194,15 @@ def _refuse(path: str, what: str, remedy: str) -> None:
     raise ConfigError(f"{path} {what}", path=path, remedy=remedy)
 
 
-def _complete(schema: Mapping[str, Any], value: Any) -> Any:
-    """Return the value with the schema's defaults in place of what it leaves out."""
-    if schema.get("type") != "object" or not isinstance(value, Mapping):
-        return value
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    others = schema.get("additionalProperties")
-    completed = {
-        name: _complete(others, item)
-        for name, item in value.items()
-        if name not in properties and isinstance(others, Mapping)
-    }
-    for name, part in properties.items():
-        if name in value:
-            completed[name] = _complete(part, value[name])
-        elif "default" in part:
-            completed[name] = part["default"]
-        elif part.get("type") == "object":
-            completed[name] = _complete(part, {})
-    return completed
-
-
-def _one_name_each(integration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stated strategies under the schema's own spelling of agents' names."""
-    found: dict[str, Any] = {}
-    for name, strategy in integration.get("agent_strategies", {}).items():
-        spelt = name.replace("-", "_")
-        if spelt in found:
+def _refuse_second_spelling(integration: Mapping[str, Any]) -> None:
+    """Refuse two strategies for one agent: `test_engineer` and `test-engineer` are the same."""
+    seen: set[str] = set()
+    for name in integration.get("agent_strategies", {}):
+        spelt = name.replace("_", "-")
+        if spelt in seen:
             path = f"agent_integration.agent_strategies.{name}"
             _refuse(path, "names an agent that is already there under another spelling", "keep one of them")
-        found[spelt] = strategy
-    return found
-
-
-def _agents(completed: Mapping[str, Any]) -> AgentIntegration:
-    injection = completed["context_injection"]
-    strategies = {
-        agent_name(name): AgentStrategy(
-            context_types=tuple(stated["context_types"]),
-            top_k=int(stated["top_k"]),
-            threshold=float(stated["threshold"]),
-            phase_filter=tuple(stated["phase_filter"]),
-            tag_filter=tuple(stated["tag_filter"]),
-        )
-        for name, stated in sorted(completed["agent_strategies"].items())
-    }
-    return AgentIntegration(
-        auto_retrieve_on_start=bool(completed["auto_retrieve_on_start"]),
-        strategies=strategies,
-        injection_format=str(injection["format"]),
-        include_metadata=bool(injection["include_metadata"]),
-        include_references=bool(injection["include_references"]),
-        max_context_tokens=int(injection["max_context_tokens"]),
-    )
-
-
-def agent_name(written: str) -> str:
-    """Return the one form of an agent's name: `test_engineer` and `test-engineer` are the same agent."""
-    return written.replace("_", "-")
+        seen.add(spelt)
 
 
 def _value(value: object) -> object:

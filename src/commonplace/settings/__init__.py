@@ -1,7 +1,7 @@
 """Settings: read once at the edge, passed on as a value. Nothing here knows what the settings are used for."""
 
 from commonplace.settings.keys import Key, Rule
-from commonplace.settings.loading import load, save_overrides
+from commonplace.settings.loading import Overrides, load, save_overrides
 from commonplace.settings.locations import find_project, user_settings_file
 from commonplace.settings.model import (
     EmbedderSettings,
@@ -18,6 +18,7 @@ __all__ = [
     "IndexSettings",
     "Key",
     "LogSettings",
+    "Overrides",
     "Rule",
     "SearchSettings",
     "Settings",

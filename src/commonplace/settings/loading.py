@@ -27,6 +27,19 @@ RESERVED = frozenset({"COMMONPLACE_DATA"})
 
 
 @dataclass(frozen=True, slots=True)
+class Overrides:
+    """What to take in place of the settings that a store keeps.
+
+    Attributes:
+        values: by dotted key, held to what a project's own file may set.
+        origin: where they come from, for messages and for `settings show`.
+    """
+
+    values: Mapping[str, object]
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Given:
     """A value as one layer gives it."""
 
@@ -38,6 +51,7 @@ class _Given:
 def load(
     flags: Mapping[str, object] | None = None,
     *,
+    overrides: Overrides | None = None,
     environment: Mapping[str, str] | None = None,
     start: Path | None = None,
     user_file: Path | None = None,
@@ -46,6 +60,7 @@ def load(
 
     Args:
         flags: by dotted key; None values count as not given.
+        overrides: taken in place of what the store's own file says; None reads that file.
         environment: None reads the process's own.
         start: where the search for a project begins; None is the working directory.
         user_file: None is the one in the user's configuration directory.
@@ -61,14 +76,12 @@ def load(
     ]
     chosen = {**given, **{item.key.dotted: item for item in outer}}.get("store.path")
     store, origin, project = _place(chosen, start or Path.cwd())
-    if project is not None:
-        inside = [
-            *_from_file(project / locations.PROJECT_FILE, by_name, trusted=False),
-            *_from_store(store / locations.STORE_FILE, by_name),
-        ]
-        given.update({item.key.dotted: item for item in inside})
+    inside = [] if project is None else _from_file(project / locations.PROJECT_FILE, by_name, trusted=False)
+    if overrides is None:
+        inside += _from_store(store / locations.STORE_FILE, by_name)
     else:
-        given.update({item.key.dotted: item for item in _from_store(store / locations.STORE_FILE, by_name)})
+        inside += _from_document(overrides.values, overrides.origin, by_name, trusted=False)
+    given.update({item.key.dotted: item for item in inside})
     given.update({item.key.dotted: item for item in outer})
     given["store.path"] = _Given(by_name["store.path"], str(store), origin)
     _check_together(given, by_name)
@@ -136,7 +149,7 @@ def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
 
 
 def _from_document(
-    document: Mapping[str, Any], path: Path, by_name: Mapping[str, Key], *, trusted: bool
+    document: Mapping[str, Any], path: Path | str, by_name: Mapping[str, Key], *, trusted: bool
 ) -> list[_Given]:
     given = []
     for dotted, raw in flat(document):
@@ -150,7 +163,7 @@ def _from_document(
     return given
 
 
-def _check_project_may(key: Key, value: object, path: Path) -> None:
+def _check_project_may(key: Key, value: object, path: Path | str) -> None:
     if not key.rule.project:
         raise SettingsError(
             f"{path} sets {key.dotted}, which a project's own file may not",

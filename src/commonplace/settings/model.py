@@ -36,11 +36,15 @@ class IndexSettings:
     """Which files are indexed, and how they are cut."""
 
     include: tuple[str, ...] = setting(
-        (), "which files of a project are indexed; an empty list stands for the default list", "globs"
+        (), "which files of a project are indexed; an empty list stands for the usual kinds of text", "globs"
     )
     max_file_bytes: int = setting(MIB, "larger files are skipped and counted", "integer", minimum=1, maximum=1024 * MIB)
     chunk_tokens: int = setting(
-        512, "the most tokens of a passage, as the embedder counts them", "integer", minimum=16, maximum=8192
+        512,
+        "the most tokens of a passage, counted with the vocabulary that is shipped",
+        "integer",
+        minimum=16,
+        maximum=8192,
     )
     chunk_overlap: int = setting(
         50,
@@ -62,7 +66,10 @@ class EmbedderSettings:
     """Which embedder makes the vectors of a new store."""
 
     name: str = setting(
-        "static", "the embedder; a store keeps the one it was built with", "choice", choices=("static", "hashing")
+        "static",
+        "the embedder of a store that is created; a store that holds vectors keeps the one that made them",
+        "choice",
+        choices=("static", "hashing"),
     )
 
 
@@ -107,10 +114,13 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of one run, with the origin of each.
+    """All settings of one run, with the origin of each. Made by `load`, which alone finds out which store is meant.
+
+    `Settings()` holds the defaults and names no store: its `store.path` is "".
 
     Attributes:
-        origins: by dotted key, where the value came from; a key that is absent has its default.
+        origins: by dotted key, where the value came from: a file's path, "environment variable X", "flag", or how the
+            store was found; a key that is absent has its default.
         project: the directory whose `commonplace.toml` was or would be read, None outside a project.
     """
 

@@ -1,0 +1,31 @@
+"""Check the values of options before anything is opened. It knows what an option may hold, not what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+
+def filled(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Refuse an empty value, which a shell makes of a variable that is not set.
+
+    Raises:
+        click.BadParameter: a value is empty or blank; click adds the option's name.
+    """
+    if any(not item.strip() for item in ([value] if isinstance(value, str) else value or ())):
+        raise click.BadParameter("it is empty; give a value or leave the option out", param=parameter)
+    return value
+
+
+def globs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse empty globs, and a list that only takes away and so names nothing."""
+    filled(context, parameter, value)
+    if value and all(glob.startswith("!") for glob in value):
+        raise click.BadParameter(f"{_quoted(value)} only takes away; also give what to take from", param=parameter)
+    return value
+
+
+def _quoted(values: Sequence[str]) -> str:
+    return ", ".join(map(repr, values))

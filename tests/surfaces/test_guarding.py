@@ -1,0 +1,232 @@
+"""What the command line refuses before it does anything, and where it never writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+PARTS = "version: 1.0.0\nretrieval_pipeline: {}\nagent_integration: {}\n"
+
+
+def document(program: Program, artifact_index: str = "{}") -> str:
+    """Write an auto-retrieval document beside the project and return its name as typed."""
+    (program.project.parent / "retrieval.yaml").write_text(f"{PARTS}artifact_index: {artifact_index}\n")
+    return "../retrieval.yaml"
+
+
+def kept(program: Program) -> Path:
+    return program.project / ".commonplace" / "settings.json"
+
+
+# -- exports --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere(program: Program) -> Path:
+    """A directory outside the project, into which a link leads that came with the clone."""
+    outside = program.project.parent / "outside"
+    outside.mkdir()
+    (program.project / "out").symlink_to(outside)
+    return outside
+
+
+@pytest.mark.parametrize("setting", ["export_path", "export_embeddings"])
+def test_export_never_follows_a_link_out_of_the_project(program: Program, elsewhere: Path, setting: str) -> None:
+    """The path is relative and looks harmless; the link beside it arrived with the same clone."""
+    (program.project / "commonplace.toml").write_text(f'[index]\n{setting} = "out/x"\n')
+    told = program.error("index", "export", code=2)
+    assert told["type"] == "SettingsError"
+    assert f"index.{setting} is 'out/x" in told["message"]
+    assert str(elsewhere) in told["message"]
+    assert "--output" in told["remedy"]
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_export_never_follows_a_link_that_stands_for_the_file_itself(program: Program, elsewhere: Path) -> None:
+    """The directory of the vectors is inside, the file in it is a link to somebody's key."""
+    (elsewhere / "key").write_text("secret")
+    (program.project / "vectors").mkdir()
+    (program.project / "vectors" / "embeddings.jsonl").symlink_to(elsewhere / "key")
+    storage = "{storage: {embeddings_path: vectors/}}"
+    program.run("index", "build", "--config", document(program, storage))
+    program.run("index", "export", code=2)
+    assert (elsewhere / "key").read_text() == "secret"
+
+
+def test_export_never_writes_into_the_store(program: Program) -> None:
+    """A settings file that names the database would cost its owner their memory."""
+    (program.project / "commonplace.toml").write_text('[index]\nexport_path = ".commonplace/store.db"\n')
+    assert "inside the store" in program.error("index", "export", code=2)["message"]
+    assert program.json("doctor")["healthy"] is True
+
+
+def test_person_may_export_anywhere(program: Program, elsewhere: Path) -> None:
+    """What is typed is meant, links included."""
+    assert program.json("index", "export", "--output", "out/index.json")["artifacts"] == 4
+    assert len(json.loads((elsewhere / "index.json").read_text())["artifacts"]) == 4
+
+
+def test_export_replaces_a_file_whole_and_leaves_nothing_beside_it(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads the file while it is written, or after a crash, reads the old one or the new one."""
+    target = program.project / "index.json"
+    target.write_text("old")
+
+    def full(_: Path, __: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full)
+        assert "No space left" in program.error("index", "export", "--output", "index.json", code=2)["message"]
+    assert target.read_text() == "old"
+    program.run("index", "export", "--output", "index.json")
+    assert len(json.loads(target.read_text())["artifacts"]) == 4
+    assert [path.name for path in program.project.iterdir() if "index.json" in path.name] == ["index.json"]
+
+
+def test_export_to_a_device_leaves_the_device(program: Program) -> None:
+    """A device that were moved away for a file would be gone for everybody."""
+    program.run("index", "export", "--output", "/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+# -- slips of the hand ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("docs", "nosuch"), 1),
+        (("docs", "--include", "!x"), 2),
+        (("docs", "--include", ""), 2),
+        (("docs", "--include", "/"), 2),
+        (("",), 2),
+        (("--config", "nosuch.yaml"), 1),
+        (("--namespace", "a\nb"), 2),
+    ],
+)
+def test_build_that_cannot_work_makes_no_store(bare: Program, arguments: tuple[str, ...], code: int) -> None:
+    """A mistyped command must leave nothing behind, not even the half that was right."""
+    bare.run("index", "build", "--store", "fresh", *arguments, code=code)
+    assert not (bare.project / "fresh").exists()
+    assert not (bare.project / ".commonplace").exists()
+
+
+def test_build_with_a_root_that_is_missing_indexes_none_of_the_others(program: Program) -> None:
+    """All roots are looked at first."""
+    (program.project / "docs" / "new.md").write_text("# New\n\nSomething new.\n")
+    assert "nosuch" in program.error("index", "build", "docs", "nosuch", code=1)["message"]
+    assert program.json("index", "status")["counts"]["artifacts"] == 4
+
+
+def test_store_that_is_a_file_is_a_store_error_also_with_a_document(bare: Program) -> None:
+    """Whether a document comes along makes no difference to what is wrong."""
+    (bare.project / "file").write_text("mine")
+    for more in ((), ("--config", document(bare))):
+        told = bare.error("index", "build", "--store", "file", *more, code=1)
+        assert (told["type"], told["remedy"]) == ("StoreError", "name a directory with --store")
+    assert (bare.project / "file").read_text() == "mine"
+
+
+def test_documents_settings_are_kept_only_after_a_build_that_succeeded(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document whose build failed must not rule the next search."""
+    from commonplace.engine import Engine
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("disk gone")
+
+    name = document(program, "{indexable_paths: ['docs/**/*.md']}")
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "index", broken)
+        program.run("index", "build", "--config", name, code=1)
+    assert not kept(program).exists()
+    program.run("index", "build", "--config", name)
+    assert json.loads(kept(program).read_text()) == {"index": {"include": ["docs/**/*.md"]}}
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "index", broken)
+        program.run("index", "build", "--no-config", code=1)
+    assert kept(program).exists()
+    program.run("index", "build", "--no-config")
+    assert not kept(program).exists()
+
+
+@pytest.mark.parametrize("option", ["--namespace", "--store", "--path", "--tag", "--type"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_empty_value_of_an_option_is_wrong_use(program: Program, option: str, value: str) -> None:
+    """A shell makes it of a variable that is not set; a search of everything is not what was meant."""
+    assert option in program.error("search", "password", option, value, code=2)["message"]
+
+
+def test_globs_that_only_take_away_are_wrong_use(program: Program) -> None:
+    """They name no file at all, so that nothing would ever be found."""
+    told = program.error("search", "password", "--path", "!docs/**", code=2)["message"]
+    assert "--path" in told
+    assert "only takes away" in told
+    found = program.json("search", "password", "--path", "**/*.md", "--path", "!docs/auth.md", "--min-score", "0")
+    assert {hit["path"] for hit in found["hits"]} == {"docs/storage.md"}
+
+
+# -- saying what is so ----------------------------------------------------------------------------------------------
+
+
+def test_unknown_namespace_is_told_with_those_that_there_are(program: Program) -> None:
+    """A mistyped name looks like an empty memory."""
+    notice = "namespace 'defualt' holds nothing; the store has: 'default'"
+    assert notice in program.json("search", "password", "--namespace", "defualt")["notices"]
+    assert f"note: {notice}\n" in program.run("search", "password", "--namespace", "defualt").stderr
+    assert program.json("search", "zebra crossing quagga")["notices"] == []
+
+
+def test_init_below_another_store_says_that_it_hides_it(program: Program) -> None:
+    """From there downward nothing of the outer store is found any more."""
+    outer = str(program.project / ".commonplace")
+    done = program.run("init", "docs")
+    assert done.stderr == f"note: from here downward this store hides the one above, {outer}\n"
+    assert program.json("init", "docs")["hides"] == outer
+    assert program.run("init", "--store", "docs/mine").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "indexed", "waiting", "fault", "state", "told"),
+    [
+        (4, 4, 0, "", "up to date", "up to date"),
+        (5, 4, 0, "", "behind", "behind; 0 passages searched directly"),
+        (5, 4, 3, "", "behind", "behind; 3 passages searched directly"),
+        (4, 6, 0, "is ahead of its store", "faulty", "the stored index is ahead of its store; the next search"),
+        (4, 4, 0, "belongs to another history of its store", "faulty", "the stored index belongs to another history"),
+    ],
+)
+def test_status_tells_how_the_index_stands(
+    program: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    change: int,
+    indexed: int,
+    waiting: int,
+    fault: str,
+    state: str,
+    told: str,
+) -> None:
+    """Deletions leave the index behind without one passage that waits; that is not up to date."""
+    from dataclasses import replace
+
+    from commonplace.engine import Engine
+
+    real = Engine.index_status
+
+    def status(engine: Engine) -> object:
+        return replace(real(engine), change=change, indexed_change=indexed, waiting=waiting, fault=fault)
+
+    monkeypatch.setattr(Engine, "index_status", status)
+    assert program.json("index", "status")["state"] == state
+    line = next(line for line in program.run("index", "status").stdout.splitlines() if line.startswith("Index:"))
+    assert told in line
+    assert f"change {indexed} of {change}" in line

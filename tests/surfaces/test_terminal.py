@@ -1,0 +1,149 @@
+"""How results look on terminals of many kinds, and that no indexed text can do anything to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commonplace.cli.escaping import harmless, harmless_json, harmless_line
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+MAIN = "from commonplace.cli.main import main; main()"
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+"""The only sequences that we send: colours, bold, dim, and their end."""
+
+HOSTILE = (
+    "# Sesame\n\nThe sesame\x1b[2J opens \x1b]0;owned\x07 the \x9b31mdoor\u202e for nobody\x08\x7f. Ünïcode — too.\n"
+)
+
+
+def environment(**changes: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    return {**kept, "TERM": "xterm-256color", **changes}
+
+
+def on_terminal(*arguments: str, **changes: str) -> str:
+    """Return what a command writes to standard output on a terminal; progress bars go elsewhere."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *arguments], stdout=theirs, stderr=subprocess.DEVNULL, env=environment(**changes)
+    )
+    os.close(theirs)
+    parts = []
+    with suppress(OSError):  # the last writer has closed the terminal
+        while part := os.read(ours, 65536):
+            parts.append(part)
+    os.close(ours)
+    assert process.wait() == 0, b"".join(parts)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+def in_pipe(*arguments: str, **changes: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", MAIN, *arguments]
+    return subprocess.run(command, capture_output=True, env=environment(**changes), check=True)
+
+
+@pytest.fixture
+def hostile(bare: Program) -> Program:
+    """A project with a file whose name and text try to take over the terminal."""
+    (bare.project / "docs" / "evil\x1b]0;owned\x07\nname.md").write_text(HOSTILE)
+    (bare.project / "docs" / "sesame.md").write_text(HOSTILE)
+    bare.run("init")
+    bare.run("index", "build")
+    return bare
+
+
+@pytest.mark.parametrize("arguments", [("search", "sesame", "door"), ("search", "sesame", "--min-score", "0")])
+def test_no_control_character_of_a_file_reaches_the_terminal(hostile: Program, arguments: tuple[str, ...]) -> None:
+    """An indexed file must not clear the screen, retitle the window or turn the text round."""
+    shown = STYLE.sub("", on_terminal(*arguments))
+    assert "sesame" in shown
+    assert r"\x1b[2J" in shown
+    assert re.findall(r"[^\n\x20-\x7e\xa0-\u0fff—…·]", shown) == []
+
+
+def test_no_control_character_of_a_file_reaches_a_pipe(hostile: Program) -> None:
+    """What is piped ends on a terminal too."""
+    for arguments in (("search", "sesame", "door"), ("index", "build", "--force"), ("index", "export")):
+        done = in_pipe(*arguments)
+        assert re.findall(rb"[\x00-\x09\x0b-\x1f\x7f]", done.stdout + done.stderr) == []
+        assert re.findall("[\x80-\x9f\u202e]", (done.stdout + done.stderr).decode()) == []
+
+
+def test_json_shows_no_control_character_and_tells_the_same_text(hostile: Program) -> None:
+    """The value is kept to the last character; only its spelling is harmless."""
+    done = in_pipe("search", "sesame", "door", "--json")
+    found = json.loads(done.stdout)
+    assert "\x9b31mdoor\u202e for nobody\x08\x7f." in found["hits"][0]["text"]
+    assert re.findall("[\x7f-\x9f\u202e]", done.stdout.decode()) == []
+
+
+def test_message_about_a_hostile_name_is_harmless(hostile: Program) -> None:
+    """Errors repeat what was typed or found."""
+    told = hostile.run("index", "build", "no\x1b[2J\nsuch", code=1).stderr
+    assert told.startswith("error: there is no file or directory no\\x1b[2J\\nsuch; ")
+    assert "\x1b" not in hostile.run("search", "x", "--type", "\x1b[2J", code=2).stderr
+
+
+@pytest.mark.parametrize("columns", [60, 100, 200])
+def test_running_text_fits_the_terminal(program: Program, columns: int) -> None:
+    """Prose is wrapped to a narrow terminal, and stays readable on a wide one."""
+    for words in (("session", "expires"), ("zebra", "quagga")):
+        lines = STYLE.sub("", on_terminal("search", *words, COLUMNS=str(columns))).splitlines()
+        body = [line for line in lines if line.startswith("   ")]
+        assert body
+        assert max(map(len, body)) <= min(columns, 110)
+
+
+def test_colours_are_for_terminals_that_want_them(program: Program) -> None:
+    """A pipe gets plain text, and NO_COLOR is honoured: emphasis is bold, nothing is coloured."""
+    assert "\x1b[36m" in on_terminal("search", "session")
+    plain = on_terminal("search", "session", NO_COLOR="1")
+    assert set(STYLE.findall(plain)) <= {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;2m", "\x1b[2;1m"}
+    assert b"\x1b" not in in_pipe("search", "session").stdout
+    assert "\x1b" not in on_terminal("search", "session", TERM="dumb")
+
+
+@pytest.mark.parametrize("arguments", [("search", "sesame"), ("search", "sesame", "--json"), ("settings", "show")])
+def test_terminal_without_utf_8_gets_escapes_and_no_error(hostile: Program, arguments: tuple[str, ...]) -> None:
+    """A bare container has the C locale; a dash in a file must not end the search."""
+    locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    done = in_pipe(*arguments, **locale)
+    text = done.stdout.decode("ascii")
+    if "--json" in arguments:
+        assert "Ünïcode — too." in json.loads(text)["hits"][0]["text"]
+    elif arguments[0] == "search":
+        assert r"\u2014" in text
+    assert in_pipe(*arguments, LC_ALL="C").returncode == 0
+
+
+def test_arguments_that_are_no_text_are_told_and_not_fatal(program: Program) -> None:
+    """A file name in another encoding arrives as bytes that no encoding can write."""
+    done = subprocess.run(
+        [sys.executable.encode(), b"-c", MAIN.encode(), b"search", b"caf\xe9", b"--json"],
+        capture_output=True,
+        env=environment(),
+        check=True,
+    )
+    assert json.loads(done.stdout)["query"] == "caf\udce9"
+
+
+def test_escapes_are_exact() -> None:
+    """Each character that is changed is written as Python writes it; everything else stays."""
+    assert harmless("a\x1b\x00\x9b\u202e\ud800\n\tü—日\\x1b") == "a\\x1b\\x00\\x9b\\u202e\\ud800\n\tü—日\\x1b"
+    assert harmless_line("a\n\tb\r\u2028") == "a\\n\\tb\\r\\u2028"
+    value = {"a\x9b": "\x1b\x7f\u202e\udc80ü"}
+    text = harmless_json(value)
+    assert text == '{"a\\u009b": "\\u001b\\u007f\\u202e\\udc80ü"}'
+    assert json.loads(text) == value
+    assert harmless_json("ü", ascii_only=True) == '"\\u00fc"'
