@@ -111,6 +111,92 @@ def test_a_copied_index_is_trusted_after_its_checksums_were_compared(tmp_path: P
     assert (index.reader().fault, found(index)) == ("", 41)
 
 
+def test_new_times_are_recorded_once_and_then_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing the checksums of a large index takes seconds: not in every process that comes after a copy."""
+    store, original = projected(tmp_path)
+    copy = tmp_path / "copy"
+    shutil.copytree(original, copy, copy_function=shutil.copyfile)
+    assert found(Index(copy, store_id=store.id, embedding=EMBEDDING)) == 41
+    monkeypatch.setattr("commonplace.index.files._checksum", lambda _descriptor: 0)
+    index = Index(copy, store_id=store.id, embedding=EMBEDDING)
+    assert (index.reader().fault, found(index), index.reader().change) == ("", 41, store.change())
+
+
+def test_new_times_are_not_recorded_while_another_writes_or_where_nobody_may(tmp_path: Path) -> None:
+    """Reading must not wait for the lock, nor fail for a file system that cannot be written."""
+    store, original = projected(tmp_path)
+    copy = tmp_path / "copy"
+    shutil.copytree(original, copy, copy_function=shutil.copyfile)
+    writer, reader = (Index(copy, store_id=store.id, embedding=EMBEDDING) for _ in range(2))
+    before = (copy / "current.json").read_bytes()
+    assert writer.claim(0)
+    assert (reader.reader().fault, found(reader)) == ("", 41)
+    assert (copy / "current.json").read_bytes() == before
+    writer.release()
+    (copy / "lock").unlink()
+    (copy / "lock").mkdir()
+    assert found(Index(copy, store_id=store.id, embedding=EMBEDDING)) == 41
+    assert (copy / "current.json").read_bytes() == before
+
+
+CUT = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[4])
+import numpy as np
+from commonplace.errors import IndexFaultError
+from commonplace.index.contract import Scope
+from commonplace.index.directory import Index
+from commonplace.types import Embedding, Filter
+
+scope, query = Scope("default", Filter()), np.full(8, 8**-0.5, np.float32)
+generation = Index(Path(sys.argv[1]), store_id=sys.argv[2], embedding=Embedding("test", "1", 8)).reader()
+def search():
+    generation.check()
+    hits = generation.lexical.search(["appl"], scope, 99), generation.dense.search(query, scope, 99)
+    return [len(part.numbers) for part in hits]
+assert search() == [41, 41]
+os.truncate(sys.argv[3], int(sys.argv[5]))
+try:
+    search()
+except IndexFaultError as fault:
+    print(fault)
+try:
+    assert len(generation.dense.search(query, scope, 99).numbers) == 41
+except IndexFaultError:
+    pass
+"""
+
+
+@pytest.mark.parametrize("share", [0, 2])
+def test_a_file_cut_short_under_an_open_process_is_a_fault_and_no_crash(tmp_path: Path, share: int) -> None:
+    """Touching a mapped page that is gone ends the process, and with it an agent's whole session."""
+    store, original = projected(tmp_path)
+    kinds = {path.suffix or path.name: path for path in current_files(original) if path.stat().st_size}
+    assert {".chunk", "dead", "frequencies", ".json", ".idx", ".term", ".fast", ".fieldnorm"} <= kinds.keys()
+    source = str(Path(__file__).parents[2] / "src")
+    for number, path in enumerate(kinds.values()):
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(original, copy)
+        left = path.stat().st_size // share if share else 0
+        arguments = [str(copy), store.id, str(copy / path.relative_to(original)), source, str(left)]
+        run = subprocess.run(
+            [sys.executable, "-c", CUT, *arguments], check=True, timeout=60, capture_output=True, text=True
+        )
+        missing = path.stat().st_size - left
+        assert run.stdout == f"was damaged: {path.parent.name}/{path.name} is {missing} bytes too short\n"
+
+
+def test_an_open_generation_passes_its_check_after_newer_ones_replaced_it(tmp_path: Path) -> None:
+    """A file that was removed can still be read by whoever has it open; that is no damage."""
+    index = empty(tmp_path / "index")
+    old = index.reader()
+    for number in range(31, 35):
+        index.update([entry(number)], [], upto=number)
+    old.check()
+    assert len(old.lexical.search(["appl"], SCOPE, 100).numbers) == 30
+
+
 def cut_manifest(directory: Path) -> None:
     path = directory / "current.json"
     path.write_bytes(path.read_bytes()[:-40])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from commonplace.index.contract import Scope
 from commonplace.index.directory import Index
 from commonplace.index.manifest import MISSING
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.store.contract import Store
 from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)
@@ -51,7 +54,7 @@ def held(index: Index, word: str, namespace: str = "default") -> list[int]:
     return lexical
 
 
-def put(store: MemoryStore, id_: str, *texts: str) -> int:
+def put(store: Store, id_: str, *texts: str) -> int:
     passages = tuple(NewPassage(f"{id_}-{n}", Chunk(t, 1, 1), b"\x07\x00", VECTOR) for n, t in enumerate(texts))
     return store.put_owners("default", [OwnerWrite(Owner(id_, "memory"), passages)])
 
@@ -68,7 +71,8 @@ def test_an_update_adds_to_what_is_held_and_takes_away_what_is_deleted(tmp_path:
     generation = index.reader()
     assert (generation.change, generation.documents, generation.dead, generation.fault) == (5, 2, 1, "")
     assert held(index, "appl") == [2, 3]
-    assert np.isnan(generation.dense.score(np.full(8, 1, np.float32), np.array([1]))).all()
+    nearest = generation.dense.search(np.full(8, 8**-0.5, np.float32), Scope("default", Filter()), 10)
+    assert nearest.numbers.tolist() == [2, 3]
 
 
 def test_repeating_an_update_changes_nothing(tmp_path: Path) -> None:
@@ -125,8 +129,8 @@ def test_an_update_without_changes_only_moves_the_change_number(tmp_path: Path) 
     index = created(tmp_path)
     index.update([entry(1, "apple")], [], upto=1)
     before = published(tmp_path)
-    index.update([], [], upto=9)
-    assert index.reader().change == 9
+    index.update([], [], upto=9, token="nine")
+    assert (index.reader().change, index.reader().token) == (9, "nine")
     assert published(tmp_path) == before
     assert held(index, "appl") == [1]
 
@@ -222,6 +226,43 @@ def test_files_are_copied_where_links_are_not_possible(tmp_path: Path, monkeypat
     assert index.verify() == []
 
 
+def test_closing_gives_every_file_back(tmp_path: Path) -> None:
+    """A process that opens one store after another must not run out of descriptors."""
+    created(tmp_path).update([entry(number, "apple") for number in range(1, 30)], [], upto=1)
+    before = open_files(tmp_path)
+    index = make(tmp_path)
+    assert held(index, "appl") == list(range(1, 30))
+    assert open_files(tmp_path) > before
+    index.close()
+    index.close()
+    assert open_files(tmp_path) == before
+
+
+def test_a_closed_index_is_not_read(tmp_path: Path) -> None:
+    """Using a thing after its end is a mistake of the caller, and told as one."""
+    index = created(tmp_path)
+    index.close()
+    with pytest.raises(StoreError, match=r"the index .* is closed; open the store again"):
+        index.reader()
+
+
+def test_a_search_that_has_begun_ends_well_after_closing(tmp_path: Path) -> None:
+    """Threads may still be searching when another closes."""
+    index = created(tmp_path)
+    index.update([entry(1, "apple")], [], upto=1)
+    generation = index.reader()
+    index.close()
+    generation.check()
+    assert generation.lexical.search(["appl"], Scope("default", Filter()), 10).numbers.tolist() == [1]
+
+
+def open_files(directory: Path) -> int:
+    """Count this process's descriptors and mappings of files below a directory."""
+    descriptors = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    mappings = Path("/proc/self/maps").read_text().splitlines()
+    return sum(str(directory) in line for line in (*descriptors, *mappings))
+
+
 # -- projection ------------------------------------------------------------------------------------------------
 
 
@@ -288,6 +329,45 @@ def test_an_index_ahead_of_its_store_is_rebuilt(tmp_path: Path) -> None:
     assert report is not None
     assert (report.rebuilt, report.fault) == (True, "is ahead of its store")
     assert (held(index, "pear"), len(held(index, "appl"))) == ([], 1)
+
+
+def test_an_index_of_another_history_is_rebuilt(tmp_path: Path) -> None:
+    """A backup that was put back and written to reaches the numbers of what was lost, with other passages."""
+    with closing(SqliteStore.create(tmp_path / "lost.db")) as lost:
+        put(lost, "a", "apple")
+        lost.backup(tmp_path / "store.db")
+        put(lost, "b", "pear")
+        index = make(tmp_path, lost.id)
+        bring_up_to_date(lost, index)
+        assert (index.reader().change, index.reader().token) == (2, lost.token(2))
+    with closing(SqliteStore.open(tmp_path / "store.db", create=False)) as store:
+        for number, text in enumerate(["plum", "cherry"], 2):
+            put(store, text, text)
+            report = bring_up_to_date(store, index)
+            assert report is not None
+            fault = "belongs to another history of its store" if number == 2 else ""
+            assert (report.after, report.rebuilt, report.fault) == (number, number == 2, fault)
+        assert (len(held(index, "plum")), held(index, "pear"), index.reader().token) == (1, [], store.token(3))
+
+
+def test_a_projection_reads_one_state_of_its_store(tmp_path: Path) -> None:
+    """A passage that is replaced while the projection runs must not be missed under a number that is already past."""
+    with closing(SqliteStore.create(tmp_path / "store.db")) as store:
+        put(store, "a", *["apple"] * 1_500)
+        index = make(tmp_path, store.id)
+
+        def write(_what: str, done: int, _total: int) -> None:
+            if done == 500:
+                thread = threading.Thread(target=put, args=(store, "a", "pear"))
+                thread.start()
+                thread.join()
+
+        first = bring_up_to_date(store, index, progress=write)
+        assert first is not None
+        assert (first.after, first.added, len(held(index, "appl")), held(index, "pear")) == (1, 1_500, 1_000, [])
+        second = bring_up_to_date(store, index)
+        assert second is not None
+        assert (second.after, second.added, second.deleted) == (2, 1, 1_500)
 
 
 def test_an_index_that_is_mostly_deleted_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,16 @@
 
 A file is a header, then sections that begin at multiples of 64 bytes: numbers int64, owners int64, namespace codes
 int32, norms float32, sign bits (one uint64 column for every 64 dimensions), vectors int8. Rows ascend by number.
-Integers are little-endian. All but the vectors is mapped; vectors are read as they are needed, because a mapped table
-becomes resident as a whole.
+Integers are little-endian. All but the vectors is kept in memory, for every search goes through it; vectors are read as
+they are needed. Nothing is mapped: a mapped file that somebody cuts short ends the process that reads it.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,7 @@ LARGEST_CHUNK = 65_536
 _MAGIC = b"CPCHUNK1"
 _HEADER = struct.Struct("<8sII")
 _ALIGNMENT = 64
-_NEAR_ROWS = 64  # rows this close together are read in one go: a read costs as much as copying some kilobytes
+_NEAR_ROWS = 16  # rows this close together are read in one go: a read costs as much as copying some kilobytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,11 @@ def write_chunk(path: Path, rows: Rows) -> None:
 class ChunkFile:
     """An open chunk. Safe for threads; it stays readable after its file was deleted."""
 
-    def __init__(self, path: Path, dimensions: int) -> None:
+    def __init__(self, path: Path, dimensions: int, *, is_held: bool = False) -> None:
         """Open a chunk.
+
+        Args:
+            is_held: keep the vectors in memory too.
 
         Raises:
             FileNotFoundError: it was deleted.
@@ -106,12 +108,16 @@ class ChunkFile:
         if self.dimensions != dimensions or os.fstat(self._descriptor).st_size < layout.end:
             raise IndexFaultError(f"was damaged: {path.name} does not hold {self.rows} rows of {dimensions} dimensions")
         self._vectors_at = layout.vectors
-        mapped = mmap.mmap(self._descriptor, layout.vectors, access=mmap.ACCESS_READ)
-        self.numbers = np.frombuffer(mapped, "<i8", self.rows, layout.numbers)
-        self.owners = np.frombuffer(mapped, "<i8", self.rows, layout.owners)
-        self.codes = np.frombuffer(mapped, "<i4", self.rows, layout.codes)
-        self.norms = np.frombuffer(mapped, "<f4", self.rows, layout.norms)
-        self.signs = np.frombuffer(mapped, "<u8", layout.words * self.rows, layout.signs).reshape(layout.words, -1)
+        head = self._read([(0, layout.vectors)])
+        self.numbers = np.frombuffer(head, "<i8", self.rows, layout.numbers)
+        self.owners = np.frombuffer(head, "<i8", self.rows, layout.owners)
+        self.codes = np.frombuffer(head, "<i4", self.rows, layout.codes)
+        self.norms = np.frombuffer(head, "<f4", self.rows, layout.norms)
+        self.signs = np.frombuffer(head, "<u8", layout.words * self.rows, layout.signs).reshape(layout.words, -1)
+        self._held: NDArray[np.int8] | None = None
+        if is_held:
+            data = self._read([(layout.vectors, self.rows * dimensions)])
+            self._held = np.frombuffer(data, np.int8).reshape(self.rows, dimensions)
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the row of each passage, -1 for one that is not here."""
@@ -120,26 +126,33 @@ class ChunkFile:
         return np.where(held, places, -1)
 
     def vectors(self, rows: NDArray[np.intp]) -> NDArray[np.int8]:
-        """Read the vectors of ascending rows, at least one: int8, shape (len(rows), d)."""
-        found = np.empty((len(rows), self.dimensions), dtype=np.int8)
-        target, width = found.data.cast("B"), self.dimensions
-        breaks = (np.flatnonzero(np.diff(rows) > _NEAR_ROWS) + 1).tolist()
-        firsts, lasts = rows[[0, *breaks]].tolist(), rows[[*(at - 1 for at in breaks), -1]].tolist()
-        for start, stop, first, last in zip([0, *breaks], [*breaks, len(rows)], firsts, lasts, strict=True):
-            offset = self._vectors_at + first * width
-            if last - first == stop - start - 1:
-                self._fill(target[start * width : stop * width], offset)
-            else:
-                block = np.empty((last - first + 1, width), dtype=np.int8)
-                self._fill(block.data.cast("B"), offset)
-                found[start:stop] = block[rows[start:stop] - first]
-        return found
+        """Read the vectors of ascending rows, at least one: int8, shape (len(rows), d).
 
-    def _fill(self, target: memoryview, offset: int) -> None:
-        data = os.pread(self._descriptor, len(target), offset)
-        if len(data) != len(target):
+        Raises:
+            IndexFaultError: the file was cut short since it was opened.
+        """
+        if self._held is not None:
+            return self._held[rows]
+        starts_block = np.concatenate((np.ones(1, np.bool_), np.diff(rows) > _NEAR_ROWS))
+        firsts = rows[starts_block]
+        lengths = rows[np.append(starts_block[1:], True)] - firsts + 1
+        offsets = (self._vectors_at + firsts * self.dimensions).tolist()
+        data = self._read(zip(offsets, (lengths * self.dimensions).tolist(), strict=True))
+        table = np.frombuffer(data, np.int8).reshape(-1, self.dimensions)
+        gaps = firsts - (np.cumsum(lengths) - lengths)  # rows of the file that were passed over before each block
+        return table[rows - gaps[np.cumsum(starts_block) - 1]] if len(table) > len(rows) else table
+
+    def _read(self, blocks: Iterable[tuple[int, int]]) -> bytes:
+        """Read blocks by (offset, size), one after the other."""
+        descriptor, pread, wanted = self._descriptor, os.pread, 0
+        found = []
+        for offset, size in blocks:
+            found.append(pread(descriptor, size, offset))
+            wanted += size
+        data = found[0] if len(found) == 1 else b"".join(found)
+        if len(data) != wanted:
             raise IndexFaultError("was damaged: a chunk was cut short while it was open")
-        target[:] = data
+        return data
 
     def read(self, keep: NDArray[np.bool_]) -> Rows:
         """Read the rows marked in `keep`, bool, shape (rows,)."""

@@ -83,10 +83,6 @@ class DenseIndex(Protocol):
         """Return the passages with the highest cosine. `vector`: float32, shape (d,), unit length, or zero: no hits."""
         ...
 
-    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of each passage, NaN for one that the index does not hold."""
-        ...
-
     def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
         """Return the number of passages and, for each token id, how many passages hold it."""
         ...

@@ -24,6 +24,8 @@ FREQUENCIES = "dense/frequencies"
 ALL_EXACT = 2_000
 """Up to this many passages in scope are all scored exactly."""
 
+_HELD_BYTES = 3_000_000
+"""The vectors of an index up to this size stay in memory; of a larger one each search reads those that it scores."""
 _CANDIDATES = 400
 _CANDIDATES_PER_HIT = 4
 _OUT = np.iinfo(np.uint16).max
@@ -48,7 +50,10 @@ class ChunkedDenseIndex:
         self._counted = manifest.counted
         self._dimensions = manifest.embedding.dimensions
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
-        self.chunks = [ChunkFile(directory / chunk.file, self._dimensions) for chunk in manifest.chunks]
+        is_small = sum(chunk.rows for chunk in manifest.chunks) * self._dimensions <= _HELD_BYTES
+        self.chunks = [
+            ChunkFile(directory / chunk.file, self._dimensions, is_held=is_small) for chunk in manifest.chunks
+        ]
         self.dead = read_dead(directory, manifest)
         self.frequencies = read_frequencies(directory, manifest)
 
@@ -62,19 +67,6 @@ class ChunkedDenseIndex:
                     found[0].append(chunk.numbers[rows])
                     found[1].append(_cosines(chunk, rows, vector))
         return best(np.concatenate(found[0]), np.concatenate(found[1]), limit)
-
-    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of each passage, NaN for one that is not held; see `DenseIndex.score`."""
-        scores = np.full(len(numbers), np.nan, dtype=np.float32)
-        for chunk, dead in zip(self.chunks, self.dead, strict=True):
-            rows = chunk.find(numbers)
-            places = np.flatnonzero(rows >= 0)
-            if len(dead):
-                places = places[~within(rows[places], dead)]
-            if len(places):
-                distinct, inverse = np.unique(rows[places], return_inverse=True)
-                scores[places] = _cosines(chunk, distinct, vector)[inverse]
-        return scores
 
     def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
         """Return the number of passages and how many hold each token, passages deleted since the last rebuild included.
@@ -111,6 +103,11 @@ class ChunkedDenseIndex:
         mask[self.dead[place]] = False
         if scope.owners is not None:
             mask &= within(chunk.owners, scope.owners)
+        if scope.passed_over is not None and len(scope.passed_over):
+            mask &= ~within(chunk.owners, scope.passed_over)
+        if scope.dead is not None and len(scope.dead):
+            rows = chunk.find(scope.dead)
+            mask[rows[rows >= 0]] = False
         return mask
 
 

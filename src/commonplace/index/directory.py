@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.contract import DenseIndex, LexicalIndex
 from commonplace.index.dense import ChunkedDenseIndex
+from commonplace.index.files import OpenFiles
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
-from commonplace.index.manifest import CURRENT, Manifest, generation_path, read_manifest, verify
+from commonplace.index.manifest import CURRENT, Manifest, encode, generation_path, read_manifest, replace_file
 from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
 from commonplace.index.update import Update
 from commonplace.locks import FileLock
@@ -33,9 +35,11 @@ class Generation:
 
     Attributes:
         change: it holds every change of the store up to this one; 0 if it holds nothing.
+        token: the store's token of that change; a store that has another one there is not the store it was made from.
         fault: why the stored index could not be used, a clause that continues "the index …", or "".
         documents: number of passages that can be found.
         dead: number of passages deleted since the last rebuild, which statistics still count.
+        files: what it reads from; None if it holds nothing.
     """
 
     change: int
@@ -44,11 +48,24 @@ class Generation:
     fault: str = ""
     documents: int = 0
     dead: int = 0
+    token: str = ""
+    files: OpenFiles | None = None
 
     @property
     def is_wasteful(self) -> bool:
         """True when so much of it is deleted that a rebuild pays."""
         return self.dead > max(_SPARED_DEAD, self.documents)
+
+    def check(self) -> None:
+        """Check that it can still be read; to be called before each search, for it costs microseconds.
+
+        Reading a mapped file that was cut short meanwhile would end the process.
+
+        Raises:
+            IndexFaultError: a file was damaged; `Index.condemn` the generation.
+        """
+        if self.files is not None:
+            self.files.check()
 
 
 class Index:
@@ -62,10 +79,22 @@ class Index:
         self._opening = threading.Lock()
         self._generation: Generation | None = None
         self._seen: tuple[int, ...] = ()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""
+        with self._opening:
+            self._generation, self._is_closed = None, True
 
     def reader(self) -> Generation:
-        """Return the current generation; costs one `stat` while no other was published."""
+        """Return the current generation; costs one `stat` while no other was published.
+
+        Raises:
+            StoreError: the index is closed.
+        """
         with self._opening:
+            if self._is_closed:
+                raise StoreError(f"the index {self._directory} is closed", remedy="open the store again")
             for _ in range(_ATTEMPTS):
                 seen = self._signature()
                 if self._generation is not None and seen == self._seen:
@@ -84,7 +113,7 @@ class Index:
         """Compare every file with its checksum; return the faults, empty when all is well."""
         try:
             current = self._read_manifest()
-            verify(generation_path(self._directory, current.generation), current.files, thorough=True)
+            OpenFiles(generation_path(self._directory, current.generation), current.files, thorough=True)
         except IndexFaultError as fault:
             return [str(fault)]
         return []
@@ -111,6 +140,7 @@ class Index:
         deleted: Iterable[int],
         *,
         upto: int,
+        token: str = "",
         rebuild: bool = False,
         progress: Callable[[int], None] = lambda _done: None,
         checkpoint: Callable[[str], None] = lambda _step: None,
@@ -122,6 +152,7 @@ class Index:
 
         Args:
             upto: the store's change number up to which the changes go.
+            token: the store's token of that change.
             rebuild: begin with nothing instead of the current generation.
             progress: called now and then with the number of passages added.
             checkpoint: called with the name of every step before it is taken.
@@ -132,7 +163,7 @@ class Index:
         """
         try:
             base = self._empty if rebuild else self._read_manifest()
-            return Update(self._directory, base, progress, checkpoint).run(entries, deleted, upto)
+            return Update(self._directory, base, progress, checkpoint).run(entries, deleted, upto, token)
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
 
@@ -140,18 +171,34 @@ class Index:
         try:
             current = self._read_manifest()
             directory = generation_path(self._directory, current.generation)
-            verify(directory, current.files)
-            return Generation(
+            files = OpenFiles(directory, current.files)
+            generation = Generation(
                 current.change,
                 TantivyLexicalIndex(directory / LEXICAL, current),
                 ChunkedDenseIndex(directory, current),
                 documents=current.documents,
                 dead=current.counted - current.documents,
+                token=current.token,
+                files=files,
             )
+            generation.check()
+            if files.records != current.files:
+                self._record(replace(current, files=files.records), current)
+            return generation
         except IndexFaultError as fault:
             return _nothing(str(fault))
         except OSError as error:
             return _nothing(f"cannot be read: {error}")
+
+    def _record(self, verified: Manifest, current: Manifest) -> None:
+        """Publish the present times of files that a copy gave new ones, or every process compares all checksums."""
+        with suppress(OSError, StoreError, IndexFaultError):
+            if self._lock.acquire(0):
+                try:
+                    if self._read_manifest() == current:
+                        replace_file(self._directory / CURRENT, encode(verified))
+                finally:
+                    self._lock.release()
 
     def _read_manifest(self) -> Manifest:
         return read_manifest(self._directory, store_id=self._empty.store_id, embedding=self._empty.embedding)

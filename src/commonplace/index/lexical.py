@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import tantivy
-from tantivy import Occur, Query
+from numpy.typing import NDArray
+from tantivy import DocAddress, Occur, Query
 
 from commonplace.errors import IndexFaultError
 from commonplace.index.contract import LexicalStatistics, Scope, Scored
@@ -122,19 +123,32 @@ class TantivyLexicalIndex:
         return LexicalStatistics(self._counted, self._mean_lengths, frequencies)
 
     def _run(self, query: Query, scope: Scope, limit: int) -> Scored:
-        owners = scope.owners if _has_many_owners(scope) else None
-        fetched = limit + _SPARE_HITS
+        enough = limit + _SPARE_HITS
+        fetched = enough + (_SPARE_HITS if _is_sifted(scope) else 0)
         while True:
             hits = self._searcher.search(query, fetched, count=False).hits
             addresses = [address for _, address in hits]
             numbers = np.array(self._searcher.fast_field_values("number", addresses), dtype=np.int64)
             scores = np.array([score for score, _ in hits], dtype=np.float32).round(_SCORE_DIGITS)
-            if owners is not None:
-                passed = within(np.array(self._searcher.fast_field_values("owner", addresses), np.int64), owners)
+            if _is_sifted(scope):
+                passed = self._sift(numbers, addresses, scope)
                 numbers, scores = numbers[passed], scores[passed]
-            if owners is None or len(hits) < fetched or len(numbers) >= limit:
+            if len(hits) < fetched or len(numbers) >= enough:
                 return best(numbers, scores, limit)
             fetched *= _GROWTH
+
+    def _sift(self, numbers: NDArray[np.int64], addresses: list[DocAddress], scope: Scope) -> NDArray[np.bool_]:
+        """Return which hits pass what the query itself does not ask for: bool, shape (len(numbers),)."""
+        passed = np.ones(len(numbers), dtype=np.bool_)
+        if scope.dead is not None:
+            passed &= ~within(numbers, scope.dead)
+        if scope.passed_over is not None or _has_many_owners(scope):
+            owners = np.array(self._searcher.fast_field_values("owner", addresses), dtype=np.int64)
+            if scope.passed_over is not None:
+                passed &= ~within(owners, scope.passed_over)
+            if scope.owners is not None and _has_many_owners(scope):
+                passed &= within(owners, scope.owners)
+        return passed
 
     def _query(self, terms: Sequence[str], scope: Scope, filters: Sequence[Query]) -> Query | None:
         """Return the whole query, None where nothing can match."""
@@ -181,6 +195,13 @@ class TantivyLexicalIndex:
 
 def _has_many_owners(scope: Scope) -> bool:
     return bool(scope.filter.paths) and scope.owners is not None and len(scope.owners) > _MOST_OWNERS
+
+
+def _is_sifted(scope: Scope) -> bool:
+    """Tell whether hits must be looked up in sets: to exclude even one by query costs more than fetching 1,000 more."""
+    return any(left_out is not None and len(left_out) for left_out in (scope.dead, scope.passed_over)) or (
+        _has_many_owners(scope)
+    )
 
 
 def _nothing() -> Scored:

@@ -1,4 +1,4 @@
-"""The one file that says what the index holds; it knows files by size, time and checksum, not what is in them.
+"""The one file that says what the index holds; it knows names and records of files, and opens none of them.
 
 `current.json` names a generation, an immutable directory, and is replaced as a whole. Everything about an index that
 cannot be used is told by `IndexFaultError`, in one clause that continues "the index …".
@@ -48,6 +48,7 @@ class Manifest:
 
     Attributes:
         change: it holds every change of the store up to this one.
+        token: the store's token of that change; another one tells that the store was put back and went another way.
         last_number: the highest passage number it was ever given.
         documents: number of passages that can be found.
         counted: number of passages that `token_frequencies` and the term statistics speak of: those found and those
@@ -61,6 +62,7 @@ class Manifest:
     store_id: str
     embedding: Embedding
     change: int = 0
+    token: str = ""
     generation: int = 0
     last_number: int = 0
     documents: int = 0
@@ -128,37 +130,6 @@ def decode(data: bytes, *, store_id: str, embedding: Embedding) -> Manifest:
     return manifest
 
 
-def record(path: Path) -> FileRecord:
-    """Return what identifies the file's present content."""
-    stat = path.stat()
-    return FileRecord(stat.st_size, stat.st_mtime_ns, _file_checksum(path))
-
-
-def verify(directory: Path, files: Mapping[str, FileRecord], *, thorough: bool = False) -> None:
-    """Check that the files are those that were published: by size and time, else by size and checksum.
-
-    Args:
-        thorough: compare the checksums whatever the times say.
-
-    Raises:
-        IndexFaultError: a file is missing or differs.
-    """
-    for name, known in files.items():
-        path = directory / name
-        try:
-            stat = path.stat()
-            if stat.st_size != known.size:
-                difference = abs(stat.st_size - known.size)
-                side = "short" if stat.st_size < known.size else "long"
-                raise IndexFaultError(f"was damaged: {name} is {difference} bytes too {side}")
-            if (thorough or stat.st_mtime_ns != known.mtime_ns) and _file_checksum(path) != known.crc32:
-                raise IndexFaultError(f"was damaged: {name} was altered")
-        except FileNotFoundError as error:
-            raise IndexFaultError(f"was damaged: {name} is missing") from error
-        except OSError as error:
-            raise IndexFaultError(f"was damaged: {name} cannot be read ({error.strerror})") from error
-
-
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that a reader sees the old or the new content, also after a power failure."""
     draft = path.with_name(path.name + ".draft")
@@ -182,14 +153,6 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _file_checksum(path: Path) -> int:
-    checksum = 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 18):
-            checksum = crc32(block, checksum)
-    return checksum
 
 
 def _checksum(body: Any) -> int:

@@ -82,14 +82,14 @@ class ExactDenseIndex:
         found = [
             number
             for number, entry in self._entries.items()
-            if self._vectors[number].any() and entry.namespace == scope.namespace and _is_owner_in(entry, scope)
+            if self._vectors[number].any()
+            and entry.namespace == scope.namespace
+            and _is_owner_in(entry, scope)
+            and not _is_left_out(entry, scope)
         ]
         numbers = np.array(found if vector.any() else [], dtype=np.int64)
-        return best(numbers, self.score(vector, numbers), limit)
-
-    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of each passage, NaN for one that is not held; see `DenseIndex.score`."""
-        return np.array([self._cosine(vector, number) for number in numbers.tolist()], dtype=np.float32)
+        cosines = [self._cosine(vector, number) for number in numbers.tolist()]
+        return best(numbers, np.array(cosines, dtype=np.float32), limit)
 
     def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
         """Return the number of passages and, for each token id, how many passages hold it."""
@@ -99,11 +99,8 @@ class ExactDenseIndex:
         return len(self._entries), np.array([held[token] for token in token_ids.tolist()], dtype=np.int64)
 
     def _cosine(self, vector: NDArray[np.float32], number: int) -> float:
-        row = self._vectors.get(number)
-        if row is None:
-            return float("nan")
-        norm = float(np.linalg.norm(row))
-        return float(row @ vector) / norm if norm else 0.0
+        row = self._vectors[number]
+        return float(row @ vector) / float(np.linalg.norm(row))
 
 
 def _is_in_scope(entry: IndexEntry, scope: Scope) -> bool:
@@ -115,8 +112,16 @@ def _is_in_scope(entry: IndexEntry, scope: Scope) -> bool:
         and (not wanted.phases or not entry.phase or entry.phase in wanted.phases)
         and (not wanted.tags or not set(wanted.tags).isdisjoint(entry.tags))
         and (not wanted.paths or _is_owner_in(entry, scope))
+        and not _is_left_out(entry, scope)
     )
 
 
 def _is_owner_in(entry: IndexEntry, scope: Scope) -> bool:
     return scope.owners is None or bool(within(np.array([entry.owner_number]), scope.owners)[0])
+
+
+def _is_left_out(entry: IndexEntry, scope: Scope) -> bool:
+    is_dead = scope.dead is not None and bool(within(np.array([entry.number]), scope.dead)[0])
+    return is_dead or (
+        scope.passed_over is not None and bool(within(np.array([entry.owner_number]), scope.passed_over)[0])
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from commonplace.index.dense import DEAD, FREQUENCIES
 from commonplace.index.dense_writer import DenseWriter
+from commonplace.index.files import OpenFiles, record
 from commonplace.index.lexical import LEXICAL
 from commonplace.index.lexical_writer import COPIED, LexicalWriter
 from commonplace.index.manifest import (
@@ -20,10 +21,8 @@ from commonplace.index.manifest import (
     encode,
     generation_path,
     published_generation,
-    record,
     replace_file,
     sync,
-    verify,
 )
 from commonplace.types import IndexEntry
 
@@ -47,22 +46,23 @@ class Update:
         self._manifest = replace(base, generation=max([base.generation, *numbers]) + 1)
         self._draft = generation_path(directory, self._manifest.generation)
 
-    def run(self, entries: Iterable[IndexEntry], deleted: Iterable[int], upto: int) -> tuple[int, int]:
+    def run(self, entries: Iterable[IndexEntry], deleted: Iterable[int], upto: int, token: str) -> tuple[int, int]:
         """Build and publish; return how many passages were added and deleted."""
+        self._manifest = replace(self._manifest, change=upto, token=token)
         gone, coming = set(deleted), iter(entries)
         first = next(coming, None)
         if first is None and not gone and self._base.files:
-            replace_file(self._directory / CURRENT, encode(replace(self._base, change=upto)))
+            replace_file(self._directory / CURRENT, encode(replace(self._base, change=upto, token=token)))
             return 0, 0
         self._remove_leftovers()
         try:
-            changed = self._build(chain(() if first is None else (first,), coming), gone, upto)
+            changed = self._build(chain(() if first is None else (first,), coming), gone)
             self._publish()
         finally:
             self._remove_leftovers()
         return changed
 
-    def _build(self, entries: Iterable[IndexEntry], deleted: set[int], upto: int) -> tuple[int, int]:
+    def _build(self, entries: Iterable[IndexEntry], deleted: set[int]) -> tuple[int, int]:
         self._checkpoint("link")
         self._link()
         self._checkpoint("open")
@@ -79,7 +79,6 @@ class Update:
         chunks, counted = dense.finish()
         self._manifest = replace(
             self._manifest,
-            change=upto,
             documents=self._manifest.documents + added - replaced - dropped,
             counted=counted,
             mean_lengths=mean_lengths,
@@ -114,7 +113,7 @@ class Update:
     def _link(self) -> None:
         """Give the draft the files of the base: links where a file never changes, copies where Tantivy replaces it."""
         before = generation_path(self._directory, self._base.generation)
-        verify(before, self._base.files)
+        OpenFiles(before, self._base.files)
         for part in (LEXICAL, "dense"):
             (self._draft / part).mkdir(parents=True)
         for name in self._base.files:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from commonplace.errors import IndexFaultError
-from commonplace.index.directory import Index
+from commonplace.index.directory import Generation, Index
 from commonplace.store.contract import Store
 from commonplace.types import Progress
 
@@ -58,23 +58,31 @@ def bring_up_to_date(
 def _project(store: Store, index: Index, rebuild: bool, progress: Progress | None) -> ProjectionReport:
     started = time.monotonic()
     generation = index.reader()
-    before, fault = generation.change, generation.fault
-    # Whatever is written or deleted from here on has a higher number and is left to the next projection.
-    upto = store.change()
-    if before > upto:
-        fault = "is ahead of its store"
-    rebuild = rebuild or bool(fault) or generation.is_wasteful
-    added = deleted = 0
-    if rebuild or before < upto:
-        try:
-            added, deleted = _write(store, index, 0 if rebuild else before, upto, rebuild, progress)
-        except IndexFaultError as error:
-            if rebuild:
-                raise
-            rebuild, fault = True, str(error)
-            added, deleted = _write(store, index, 0, upto, rebuild, progress)
+    # One state of the store: whatever is written from here on is left to the next projection.
+    with store.snapshot():
+        before, upto = generation.change, store.change()
+        fault = generation.fault or _disagreement(store, generation)
+        rebuild = rebuild or bool(fault) or generation.is_wasteful
+        added = deleted = 0
+        if rebuild or before < upto:
+            try:
+                added, deleted = _write(store, index, 0 if rebuild else before, upto, rebuild, progress)
+            except IndexFaultError as error:
+                if rebuild:
+                    raise
+                rebuild, fault = True, str(error)
+                added, deleted = _write(store, index, 0, upto, rebuild, progress)
     seconds = time.monotonic() - started
     return ProjectionReport(before, upto, added, deleted, rebuild and upto > 0, fault, seconds)
+
+
+def _disagreement(store: Store, generation: Generation) -> str:
+    """Return why the generation was not made from what the store says of its past, or ""."""
+    if generation.change > store.change():
+        return "is ahead of its store"
+    if generation.token != store.token(generation.change):
+        return "belongs to another history of its store"
+    return ""
 
 
 def _write(
@@ -84,6 +92,7 @@ def _write(
         store.entries_since(base, upto),
         [] if rebuild else store.deleted_since(base, upto),
         upto=upto,
+        token=store.token(upto),
         rebuild=rebuild,
         progress=_tell(store, rebuild, progress),
     )

@@ -1,0 +1,95 @@
+"""The files of a generation, open and compared with what was published; it knows sizes, times and checksums only.
+
+A file is trusted by its size and time, else by its checksum. Descriptors stay open so that a file which shrinks later
+is noticed before anybody touches its mapped pages, which would end the process.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from zlib import crc32
+
+from commonplace.errors import IndexFaultError
+from commonplace.index.manifest import FileRecord
+
+_BLOCK = 1 << 18
+
+
+class OpenFiles:
+    """Open files of one generation, closed when nobody holds this object any more. Safe for threads.
+
+    Attributes:
+        records: the files as they are: what was published, with the present times.
+    """
+
+    def __init__(self, directory: Path, files: Mapping[str, FileRecord], *, thorough: bool = False) -> None:
+        """Open the files and check that they are those that were published.
+
+        Args:
+            files: by path relative to `directory`.
+            thorough: compare the checksums whatever the times say.
+
+        Raises:
+            IndexFaultError: a file is missing, cannot be read or differs.
+        """
+        self._descriptors: dict[str, int] = {}
+        weakref.finalize(self, _close_all, self._descriptors)
+        self._sizes = [known.size for known in files.values()]
+        self.records = {name: self._open(directory / name, name, known, thorough) for name, known in files.items()}
+
+    def check(self) -> None:
+        """Check that no file has changed its size since it was opened; a fraction of a microsecond for each.
+
+        Raises:
+            IndexFaultError: one has.
+        """
+        # Seeking tells the size three times as fast as fstat; nothing reads from the position it leaves.
+        sizes = [os.lseek(descriptor, 0, os.SEEK_END) for descriptor in self._descriptors.values()]
+        if sizes != self._sizes:
+            for name, size, known in zip(self._descriptors, sizes, self._sizes, strict=True):
+                _compare_sizes(name, size, known)
+
+    def _open(self, path: Path, name: str, known: FileRecord, thorough: bool) -> FileRecord:
+        try:
+            descriptor = self._descriptors[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            stat = os.fstat(descriptor)
+            _compare_sizes(name, stat.st_size, known.size)
+            if (thorough or stat.st_mtime_ns != known.mtime_ns) and _checksum(descriptor) != known.crc32:
+                raise IndexFaultError(f"was damaged: {name} was altered")
+        except FileNotFoundError as error:
+            raise IndexFaultError(f"was damaged: {name} is missing") from error
+        except OSError as error:
+            raise IndexFaultError(f"was damaged: {name} cannot be read ({error.strerror})") from error
+        return FileRecord(known.size, stat.st_mtime_ns, known.crc32)
+
+
+def record(path: Path) -> FileRecord:
+    """Return what identifies the file's present content."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        stat = os.fstat(descriptor)
+        return FileRecord(stat.st_size, stat.st_mtime_ns, _checksum(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _compare_sizes(name: str, size: int, known: int) -> None:
+    if size != known:
+        side = "short" if size < known else "long"
+        raise IndexFaultError(f"was damaged: {name} is {abs(size - known)} bytes too {side}")
+
+
+def _checksum(descriptor: int) -> int:
+    checksum = offset = 0
+    while block := os.pread(descriptor, _BLOCK, offset):
+        checksum = crc32(block, checksum)
+        offset += len(block)
+    return checksum
+
+
+def _close_all(descriptors: dict[str, int]) -> None:
+    while descriptors:
+        os.close(descriptors.popitem()[1])
