@@ -38,11 +38,6 @@ class FileLock:
         _watch_forks()
         _locks.add(self)
 
-    @property
-    def is_held(self) -> bool:
-        """True while this object holds the lock."""
-        return self._descriptor is not None
-
     def acquire(self, timeout_s: float) -> bool:
         """Take the lock, waiting at most `timeout_s` seconds; 0 tries once. Return whether it was taken.
 
