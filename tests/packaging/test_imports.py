@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -67,39 +70,56 @@ def lint(tree: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A copy of the source in which a wrong import can be planted."""
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source in which wrong imports can be planted."""
+    place = tmp_path_factory.mktemp("tree")
+    shutil.copytree(ROOT / "src", place / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copy(ROOT / "pyproject.toml", place)
+    return place
 
 
-def test_layers_hold(tree: Path) -> None:
-    """The copy is clean, so that the failures below are those of what was planted."""
-    done = lint(tree)
-    assert done.returncode == 0, done.stdout + done.stderr
+def lines_of_layers() -> list[list[str]]:
+    """Return the layers of the contract, the highest line first."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    return [[name.strip() for name in line.split("|")] for line in layers]
 
 
-@pytest.mark.parametrize(
-    ("file", "line"),
-    [
-        ("text/analysis.py", "import commonplace.store.contract"),
-        ("store/contract.py", "import commonplace.index.contract"),
-        ("types.py", "import commonplace.text.analysis"),
-        ("engine/facade.py", "import commonplace.cli.main"),
-    ],
-)
-def test_planted_wrong_import_is_refused(tree: Path, file: str, line: str) -> None:
-    """Upward, sideways, out of the types, and from the core into a skin."""
-    path = tree / "src" / "commonplace" / file
-    path.write_text(path.read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
-    done = lint(tree)
-    assert done.returncode == 1
-    assert "BROKEN" in done.stdout
+LINES = lines_of_layers()
+NEIGHBOURS = [pair for line in LINES for pair in combinations(line, 2)]
+UPWARD = [(lower[0], upper[-1]) for upper, lower in pairwise(LINES)]
+OUTWARD = [("errors", LINES[-1][0]), ("types", LINES[-1][-1])]
 
 
-def test_planted_stray_module_is_refused(tree: Path) -> None:
+@pytest.fixture(scope="module")
+def verdict(tree: Path) -> str:
+    """What the build says of a tree that is clean but for one import of every wrong kind."""
+    clean = lint(tree)
+    assert clean.returncode == 0, clean.stdout + clean.stderr
+    for importer, imported in (*NEIGHBOURS, *UPWARD, *OUTWARD):
+        module = tree / "src" / "commonplace" / importer
+        path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+        path.write_text(path.read_text(encoding="utf-8") + f"import commonplace.{imported}\n", encoding="utf-8")
+    planted = lint(tree)
+    assert planted.returncode == 1
+    return planted.stdout
+
+
+@pytest.mark.parametrize(("importer", "imported"), [*NEIGHBOURS, *UPWARD, *OUTWARD])
+def test_planted_wrong_import_is_refused(verdict: str, importer: str, imported: str) -> None:
+    """Sideways on each line, upward from each line, and out of errors and types; the contract itself says which."""
+    assert re.search(rf"commonplace\.{importer} -> commonplace\.{imported} \(l\.\d+\)", verdict)
+
+
+def test_planted_stray_module_is_refused(tree: Path, verdict: str) -> None:
     """A module finds its place among the layers before it can merge; there is no `utils`."""
-    (tree / "src" / "commonplace" / "utils.py").write_text('"""Odds and ends."""\n')
-    assert lint(tree).returncode == 1
+    stray = tree / "src" / "commonplace" / "utils.py"
+    stray.write_text('"""Odds and ends."""\n')
+    done = lint(tree)
+    stray.unlink()
+    assert done.returncode == 1
+    assert "commonplace.utils" in done.stdout + done.stderr
+    assert "commonplace.utils" not in verdict
