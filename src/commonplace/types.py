@@ -244,7 +244,11 @@ class FileProblem:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What an indexing run did. Counts are of owners (files or documents), but for `passages`."""
+    """What an indexing run did. Counts are of owners (files or documents), but for `passages`.
+
+    Attributes:
+        notices: one sentence each, for people.
+    """
 
     added: int = 0
     changed: int = 0
@@ -255,6 +259,7 @@ class IndexReport:
     problems: tuple[FileProblem, ...] = ()
     seconds: float = 0.0
     change: int = 0
+    notices: tuple[str, ...] = ()
 
 
 Progress = Callable[[str, int, int], None]

@@ -32,12 +32,14 @@ class Calls:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def search(store: str, query: str) -> None:
+def search(store: str, query: str, path: str) -> None:
     answered = 0
     with commonplace.open(store) as book:
         while not select.select([sys.stdin], [], [], 0)[0]:
-            if not book.search(query, min_score=0.0).hits:
-                raise AssertionError(f"no hit for {query!r} after {answered} searches")
+            result = book.search(query, min_score=0.0)
+            found = [hit.path for hit in result.hits]
+            if found[:1] != [path] or query not in result.hits[0].text:
+                raise AssertionError(f"{query!r} found {found} after {answered} searches, {result.notices}")
             answered += 1
             if answered == 1:
                 print("ready", flush=True)
@@ -55,8 +57,8 @@ def index(store: str, root: str, last: int | None = None) -> int:
 
 def main() -> None:
     match sys.argv[1:]:
-        case ["search", store, query]:
-            search(store, query)
+        case ["search", store, query, path]:
+            search(store, query, path)
         case ["index", store, root]:
             with commonplace.open(store) as book:
                 book.index(root)

@@ -57,7 +57,10 @@ def storm(directory: Path, files: int, kills: int) -> None:
         write_tree(root, files, 0)
     calls = int(finish(start("count", store, doomed)))
     finish(start("index", store, steady))
-    searchers = [start("search", store, "lighthouse marker") for _ in range(2)]
+    searchers = [
+        start("search", store, f"marker{root.name}{number}", f"{root.name}/part{number}/note{number}.md")
+        for root, number in ((steady, 3), (doomed, 8))
+    ]
     for searcher in searchers:
         assert searcher.stdout is not None
         assert searcher.stdout.readline() == "ready\n"

@@ -122,8 +122,8 @@ def test_every_method_ranks_by_score_and_keeps_one_passage_of_each_owner(book: E
     assert len({hit.owner_id for hit in hits}) == len(hits)
 
 
-def test_filters_apply_before_the_limit(book: Engine) -> None:
-    """A search for one test file gives it even when a hundred other passages rank above it."""
+def test_a_filter_lets_only_what_it_names_pass(book: Engine) -> None:
+    """Types, tags, paths and kinds, each for itself."""
 
     def paths(**filters: list[str]) -> list[str]:
         found = book.search("refund within fourteen days", limit=1, min_score=0.0, **filters)  # type: ignore[arg-type]
@@ -134,6 +134,19 @@ def test_filters_apply_before_the_limit(book: Engine) -> None:
     assert paths(tags=["money"]) == ["docs/billing.md"]
     assert paths(paths=["src/**/*.py"]) == ["src/net/retry.py"]
     assert paths(kinds=["memory"]) == []
+
+
+@pytest.mark.parametrize("method", ["bm25", "semantic", "two-stage"])
+def test_filters_apply_before_the_limit(tmp_path: Path, method: str) -> None:
+    """What a filter asks for is found even when more passages than the first stage takes rank above it."""
+    with commonplace.open(tmp_path / "store") as book:
+        loud = [Document(f"loud{n}", f"Refund, refund, refund! Case {n}.", tags=("complaint",)) for n in range(250)]
+        quiet = Document("quiet", "Rules of the house, of which one is about a refund in rare cases.", tags=("rule",))
+        book.index_documents([*loud, quiet])
+        everything = book.search("refund", limit=100, method=method, min_score=0.0)  # type: ignore[arg-type]
+        assert "quiet" not in {hit.owner_id for hit in everything.hits}
+        filtered = book.search("refund", limit=1, method=method, tags=["rule"], min_score=0.0)  # type: ignore[arg-type]
+        assert [hit.owner_id for hit in filtered.hits] == ["quiet"]
 
 
 def test_a_phase_filter_keeps_what_has_no_phase(book: Engine) -> None:
@@ -188,13 +201,29 @@ def test_a_hit_can_be_explained(book: Engine) -> None:
     assert receipt.score == result.hits[0].score
     assert {"lexical", "dense", "late"} <= {share.name for share in receipt.signals}
     assert "fourteen" in receipt.matched_terms
-    assert {item.reason for item in receipt.rejected} <= {
-        "below the score cut",
-        "same owner as a better hit",
-        "beyond the limit",
-    }
     with pytest.raises(NotFoundError, match="no hit 'nothing'"):
         book.why(result, "nothing")
+
+
+def test_a_receipt_names_what_was_rejected_and_why(tmp_path: Path) -> None:
+    """The second best is often what one was looking for."""
+    manual = "\n\n".join(f"# Part {n}\n\n" + f"The valve of pump {n} opens to the left. " * 12 for n in range(2))
+    with commonplace.open(tmp_path / "store") as book:
+        book.index_documents(
+            [
+                Document("manual", manual),
+                Document("memo", "A valve opens slowly when it is cold."),
+                Document("menu", "Soup, bread and cheese."),
+            ]
+        )
+        result = book.search("how does the valve of a pump open", limit=1, min_score=0.3)
+        receipt = book.why(result, result.hits[0].id)
+        assert [hit.owner_id for hit in result.hits] == ["manual"]
+        assert [(item.reference, item.reason) for item in receipt.rejected] == [
+            ("manual", "same owner as a better hit"),
+            ("memo", "beyond the limit"),
+            ("menu", "below the score cut"),
+        ]
 
 
 def test_the_same_store_gives_the_same_answer_every_time(book: Engine, project: Path) -> None:
@@ -211,9 +240,9 @@ def test_the_same_store_gives_the_same_answer_every_time(book: Engine, project: 
     ("query", "options", "message"),
     [
         ("  ", {}, "the query is empty"),
-        ("x", {"limit": 0}, "limit is 0, it must be between 1 and 1000"),
-        ("x", {"limit": 1001}, "limit is 1001, it must be between 1 and 1000"),
-        ("x", {"min_score": 1.5}, "min_score is 1.5, it must be between 0.0 and 1.0"),
+        ("x", {"limit": 0}, "limit is 0, it must be a whole number between 1 and 1000"),
+        ("x", {"limit": 1001}, "limit is 1001, it must be a whole number between 1 and 1000"),
+        ("x", {"min_score": 1.5}, "min_score is 1.5, it must be a number between 0.0 and 1.0"),
         ("x", {"method": "magic"}, "method 'magic' is unknown; use one of bm25, semantic, two-stage"),
         ("x", {"types": ["poem"]}, "type 'poem' is unknown"),
         ("x", {"stage1_limit": 0}, "stage1_limit is 0"),

@@ -17,12 +17,17 @@ EXPORT_VERSION = "1.0.0"
 
 def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
     """Return all artifacts of a namespace, by path, each with the unit mean of its passages' vectors."""
+    with store.snapshot():
+        return _document(store, namespace)
+
+
+def _document(store: Store, namespace: str) -> dict[str, Any]:
     embedding = store.embedding()
-    artifacts = store.artifacts(namespace)
     sums: dict[int, NDArray[np.float32]] = {}
-    for entry in store.tail(namespace, 0):
-        vector = np.frombuffer(entry.vector, dtype=np.int8).astype(np.float32)
-        sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + _unit(vector)
+    for entry in store.entries_since(0, store.change()):
+        if entry.namespace == namespace and entry.kind == "artifact":
+            vector = np.frombuffer(entry.vector, dtype=np.int8).astype(np.float32)
+            sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + _unit(vector)
     return {
         "version": EXPORT_VERSION,
         "namespace": namespace,
@@ -31,7 +36,7 @@ def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
             "model": embedding.name if embedding else None,
             "dimensions": embedding.dimensions if embedding else None,
         },
-        "artifacts": [_artifact(owner, sums.get(number)) for number, owner in artifacts],
+        "artifacts": [_artifact(owner, sums.get(number)) for number, owner in store.artifacts(namespace)],
     }
 
 

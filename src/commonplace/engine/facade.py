@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from commonplace.engine.upkeep import DoctorReport, Freshness, IndexStatus, Upkeep
+from commonplace.engine.upkeep import DoctorReport, IndexStatus, Upkeep
 from commonplace.errors import IndexFaultError
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
 from commonplace.search.pipeline import Searcher
-from commonplace.search.request import Request
+from commonplace.search.request import Request, chosen
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Engine:
 
     def close(self) -> None:
         """Release files and connections; calling twice is harmless."""
+        self._index.close()
         self._store.close()
 
     # -- finding ------------------------------------------------------------------------------------------------
@@ -117,26 +118,26 @@ class Engine:
         """
         settings = self.settings.search
         floor = settings.min_score if min_score is None else min_score
+        # Request checks that kinds and method are what their types say.
+        wanted = Filter(
+            chosen("kinds", kinds),  # type: ignore[arg-type]
+            chosen("types", types),
+            chosen("phases", phases),
+            chosen("tags", tags),
+            chosen("paths", paths),
+        )
         request = Request(
             query=query,
             namespace=self.namespace,
             limit=settings.limit if limit is None else limit,
             method=method or settings.method,  # type: ignore[arg-type]
-            wanted=Filter(
-                tuple(kinds or ()), tuple(types or ()), tuple(phases or ()), tuple(tags or ()), tuple(paths or ())
-            ),
+            wanted=wanted,
             min_score=DEFAULT_MIN_SCORE if floor is None else floor,
             abstain_below=ABSTAIN_BELOW if floor is None else 0.0,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
             per_owner=per_owner,
         )
-        freshness = self._freshen()
-        try:
-            return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
-        except IndexFaultError as fault:
-            self._index.condemn(str(fault))
-        freshness = self._freshen()
-        return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+        return self._answer(request)
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
         """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
@@ -167,7 +168,7 @@ class Engine:
         from commonplace.ingest.artifacts import index_root
         from commonplace.ingest.discovery import Selection
 
-        globs = tuple(include) if include else self.settings.index.include
+        globs = chosen("include", include) or self.settings.index.include
         selection = Selection(
             project=self.project or self.directory,
             root=Path(root).expanduser().absolute(),
@@ -176,8 +177,7 @@ class Engine:
         )
         report = index_root(self._destination(), selection, force=force, progress=self._progress)
         self._tokens.release()
-        self._upkeep.project()
-        return report
+        return replace(report, notices=self._upkeep.project())
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Bring texts that are not files into the store, each under its own id; a known id is replaced.
@@ -188,12 +188,15 @@ class Engine:
 
         report = index_documents(self._destination(), documents, progress=self._progress)
         self._tokens.release()
-        self._upkeep.project()
-        return report
+        return replace(report, notices=self._upkeep.project())
 
     def index_status(self) -> IndexStatus:
         """Say what the store holds, what the index holds of it, and how large both are."""
         return self._upkeep.status(self.namespace)
+
+    def namespaces(self) -> list[str]:
+        """Return the names of all namespaces of this store, sorted."""
+        return self._store.namespaces()
 
     def export_index(self) -> dict[str, Any]:
         """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""
@@ -203,9 +206,15 @@ class Engine:
         """Check store, index and model data, and mend what can be mended: a faulty index is rebuilt."""
         return self._upkeep.examine(mend=mend)
 
-    def _freshen(self) -> Freshness:
-        """Mend a faulty index and catch up with a long tail, unless another process is doing it."""
-        return self._upkeep.freshen(lambda: self._searcher.tail_length(self.namespace))
+    def _answer(self, request: Request) -> SearchResult:
+        """Search, after mending a faulty index; once more if the fault shows only while it is read."""
+        freshness = self._upkeep.freshen(self.namespace)
+        try:
+            return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+        except IndexFaultError as fault:
+            self._index.condemn(str(fault))
+        freshness = self._upkeep.freshen(self.namespace)
+        return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
 
     def _destination(self) -> Destination:
         from commonplace.ingest.passages import Destination, Limits

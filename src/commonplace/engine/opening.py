@@ -10,7 +10,7 @@ from commonplace.engine.facade import Engine, Parts
 from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.index.directory import Index
-from commonplace.models.opening import open_embedder
+from commonplace.models.opening import EMBEDDERS, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
 from commonplace.settings.locations import project_of
@@ -34,7 +34,11 @@ def open_engine(
     """Return the engine of a store; see `commonplace.open`."""
     _check_namespace(namespace)
     settings = settings or load({"store.path": None if path is None else str(path)})
-    directory = Path(settings.store.path) if path is None else Path(path).expanduser().absolute()
+    directory = Path(path or settings.store.path).expanduser().absolute()
+    if not path and not settings.store.path:
+        raise UsageError(
+            "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
+        )
     _make_directory(directory)
     store = SqliteStore.open(directory / DATABASE, create=True)
     try:
@@ -52,7 +56,7 @@ def open_engine(
         index=index,
         embedder=chosen,
         tokens=tokens,
-        settings=settings if path is None else replace(settings, store=replace(settings.store, path=str(directory))),
+        settings=replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace)),
         progress=progress,
     )
     return Engine(parts)
@@ -81,10 +85,14 @@ def _embedder(
 ) -> Embedder:
     """Return the embedder asked for, or else the one that the store was built with."""
     if asked is None:
-        is_chosen = "embedder.name" in settings.origins
-        asked = settings.embedder.name if is_chosen or stored is None else stored.name
+        is_asked = stored is None or settings.origins.get("embedder.name") == "flag"
+        asked = settings.embedder.name if is_asked or stored is None else stored.name
+    if stored is not None and isinstance(asked, str) and asked == stored.name and asked not in EMBEDDERS:
+        raise EmbedderMismatchError(
+            f"the store was built with an embedder {asked!r} of your own", remedy="pass it to `commonplace.open`"
+        )
     if isinstance(asked, str):
-        asked = tokens if asked == "static" else open_embedder(asked)
+        asked = tokens if asked == tokens.stamp.name else open_embedder(asked)
     if stored is not None and asked.stamp != stored:
         if asked.stamp.name == stored.name:
             remedy = "this release ships another table: index into a new store, or remove this one and index again"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,12 @@ from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.modeldata import verify_data
 
 if TYPE_CHECKING:
-    from commonplace.index.directory import Index
+    from commonplace.index.directory import Generation, Index
     from commonplace.store.contract import Store
     from commonplace.types import Progress
 
-TAIL_LIMIT = 5_000
-"""A search scores at most so many passages that the index lacks; beyond, it brings the index up to date first."""
+PENDING_LIMIT = 5_000
+"""A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
 
 WAIT_S = 60.0
 """How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
@@ -89,49 +88,54 @@ class Upkeep:
         self._index = index
         self._progress = progress
 
-    def project(self) -> None:
-        """Bring the index up to date, waiting for another process that is at it."""
-        bring_up_to_date(self._store, self._index, timeout_s=WAIT_S, progress=self._progress)
+    def project(self) -> tuple[str, ...]:
+        """Bring the index up to date, waiting for another process that is at it; return what people should know."""
+        report = bring_up_to_date(self._store, self._index, timeout_s=WAIT_S, progress=self._progress)
+        if report is None:
+            return ("another process is writing the index; what was stored is found all the same",)
+        return ()
 
-    def freshen(self, tail_length: Callable[[], int]) -> Freshness:
+    def freshen(self, namespace: str) -> Freshness:
         """Rebuild an unusable index and catch up with a long tail; tell in one line what was mended.
 
         A search that must not wait gets its answer from the store directly: only a store too large for that waits.
         """
-        fault = self._index.reader().fault
-        length = tail_length()
-        if not fault and length <= TAIL_LIMIT:
+        generation = self._index.reader()
+        fault = self._fault(generation)
+        pending = max(self._store.pending(namespace, 0 if fault else generation.change))
+        if not fault and pending <= PENDING_LIMIT:
             return Freshness()
+        if fault and not generation.fault:
+            self._index.condemn(fault)
+        wait_s = WAIT_S if pending > PENDING_LIMIT else 0.0
         try:
-            report = bring_up_to_date(
-                self._store,
-                self._index,
-                timeout_s=WAIT_S if length > TAIL_LIMIT else 0.0,
-                progress=self._progress,
-            )
+            report = bring_up_to_date(self._store, self._index, timeout_s=wait_s, progress=self._progress)
         except CommonplaceError as error:
             return Freshness((f"the index cannot be written, the store was searched directly: {error}",), True)
-        if report is None or not report.rebuilt or not fault:
+        if report is None:
+            return Freshness(("another process is writing the index, the store was searched directly",), True)
+        if not report.rebuilt or not fault:
             return Freshness()
         return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
 
     def status(self, namespace: str) -> IndexStatus:
         """Return the state of store and index."""
         generation = self._index.reader()
-        embedding = self._store.embedding()
-        return IndexStatus(
-            store=str(self._directory),
-            store_id=self._store.id,
-            namespace=namespace,
-            embedder="none yet" if embedding is None else str(embedding),
-            counts=self._store.counts(namespace),
-            change=self._store.change(),
-            indexed_change=generation.change,
-            waiting=len(self._store.tail(namespace, generation.change)),
-            fault=generation.fault,
-            store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
-            index_bytes=size(self._directory / INDEX),
-        )
+        with self._store.snapshot():
+            embedding = self._store.embedding()
+            return IndexStatus(
+                store=str(self._directory),
+                store_id=self._store.id,
+                namespace=namespace,
+                embedder="none yet" if embedding is None else str(embedding),
+                counts=self._store.counts(namespace),
+                change=self._store.change(),
+                indexed_change=generation.change,
+                waiting=self._store.pending(namespace, generation.change)[0],
+                fault=self._fault(generation),
+                store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
+                index_bytes=size(self._directory / INDEX),
+            )
 
     def examine(self, *, mend: bool) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty or disagrees with the store."""
@@ -146,21 +150,35 @@ class Upkeep:
             findings += [Finding("index", problem, "rebuild it from the store", mended) for problem in problems]
         return DoctorReport(("store", "model", "index"), tuple(findings))
 
+    def _fault(self, generation: Generation) -> str:
+        """Return why a generation cannot be used with this store, a clause that continues "the index …", or ""."""
+        if generation.fault:
+            return generation.fault if self._store.change() else ""
+        if self._store.token(generation.change) != generation.token:
+            return "belongs to another history of its store"
+        return ""
+
+    def _index_problems(self) -> list[str]:
+        generation = self._index.reader()
+        fault = self._fault(generation)
+        if fault:
+            return [f"the index {fault}"]
+        problems = [f"the index {problem}" for problem in self._index.verify()] if generation.change else []
+        with self._store.snapshot():
+            stored = self._store.counts()["passages"]
+            if not problems and generation.change == self._store.change() and generation.documents != stored:
+                problems.append(f"the index holds {generation.documents} passages where the store has {stored}")
+        return problems
+
+    def _rebuild(self) -> bool:
+        report = bring_up_to_date(self._store, self._index, rebuild=True, timeout_s=WAIT_S, progress=self._progress)
+        return report is not None and not self._index_problems()
+
     def export(self, namespace: str) -> dict[str, Any]:
         """Return the namespace's artifacts; see `Engine.export_index`."""
         from commonplace.engine.exporting import artifact_index
 
         return artifact_index(self._store, namespace)
-
-    def _index_problems(self) -> list[str]:
-        generation = self._index.reader()
-        if generation.fault:
-            return [f"the index {generation.fault}"]
-        return [f"the index {problem}" for problem in self._index.verify()]
-
-    def _rebuild(self) -> bool:
-        report = bring_up_to_date(self._store, self._index, rebuild=True, timeout_s=WAIT_S, progress=self._progress)
-        return report is not None and not self._index_problems()
 
 
 def size(path: Path) -> int:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.index.contract import Scope
+from commonplace.errors import IndexFaultError
+from commonplace.index.contract import Scope, Scored
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.cache import AgingCache
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates, TokenRows
 from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, WEIGHTS
 from commonplace.search.conversation import next_to, steps
 from commonplace.search.request import PreparedQuery, Request, prepare
@@ -26,13 +27,13 @@ from commonplace.search.tail import Tail, TailReader
 from commonplace.types import Stage
 
 if TYPE_CHECKING:
-    from commonplace.index.contract import Scored
     from commonplace.index.directory import Generation, Index
     from commonplace.models.contract import Embedder
     from commonplace.store.contract import Store
 
 QUERY_CACHE_SIZE, QUERY_CACHE_TTL_S = 5_000, 30 * 60
 RANKING_CACHE_SIZE, RANKING_CACHE_TTL_S = 1_000, 5 * 60
+OWNERS_CACHE_SIZE = 16
 
 
 @dataclass
@@ -48,7 +49,12 @@ class _Clock:
         counted: list[int] = []
         begun = time.perf_counter()
         yield counted
-        self.stages.append(Stage(name, sum(counted), (time.perf_counter() - begun) * 1000))
+        stage = Stage(name, sum(counted), (time.perf_counter() - begun) * 1000)
+        for place, earlier in enumerate(self.stages):
+            if earlier.name == name:
+                self.stages[place] = Stage(name, earlier.candidates + stage.candidates, earlier.ms + stage.ms)
+                return
+        self.stages.append(stage)
 
     @property
     def total_ms(self) -> int:
@@ -65,25 +71,33 @@ class Searcher:
         self._tokens = tokens
         self._tails = TailReader(store, embedder.stamp.dimensions)
         self._queries: AgingCache[PreparedQuery] = AgingCache(QUERY_CACHE_SIZE, QUERY_CACHE_TTL_S)
+        self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE_SIZE, RANKING_CACHE_TTL_S)
         self._rankings: AgingCache[Ranking] = AgingCache(RANKING_CACHE_SIZE, RANKING_CACHE_TTL_S)
 
-    def tail_length(self, namespace: str) -> int:
-        """Return how many passages of a namespace the index does not hold."""
-        return len(self._tails.read(namespace, self._index.reader().change).rows)
-
     def search(self, request: Request, *, notices: tuple[str, ...] = (), degraded: bool = False) -> SearchResult:
-        """Return the hits of a request; what the caller knows of the index's state is passed on to the result."""
+        """Return the hits of a request; what the caller knows of the index's state is passed on to the result.
+
+        Everything is read from one state of the store.
+
+        Raises:
+            IndexFaultError: the current generation of the index is damaged or not of this store's history.
+        """
         clock = _Clock()
+        # First the generation, then the state: so the state holds all that the generation does.
         generation = self._index.reader()
-        tail = self._tails.read(request.namespace, generation.change)
-        key = (request, generation.change, tail.upto)
-        ranking = self._rankings.get(key)
-        if ranking is None:
-            ranking = self._rank(request, generation, tail, clock)
-            self._rankings.put(key, ranking)
-        with clock.stage("hits") as count:
-            hits, trace = select(ranking, request, self._store)
-            count.append(len(hits))
+        generation.check()
+        with self._store.snapshot():
+            if self._store.token(generation.change) != generation.token:
+                raise IndexFaultError("belongs to another history of its store")
+            tail = self._tails.read(request.namespace, generation.change)
+            key = (request, generation.token, self._store.token(tail.upto))
+            ranking = self._rankings.get(key)
+            if ranking is None:
+                ranking = self._rank(request, generation, tail, clock)
+                self._rankings.put(key, ranking)
+            with clock.stage("hits") as count:
+                hits, trace = select(ranking, request, self._store)
+                count.append(len(hits))
         return SearchResult(
             query=request.query,
             namespace=request.namespace,
@@ -101,19 +115,18 @@ class Searcher:
         with clock.stage("query"):
             query = self._prepared(request.query)
             tokens = weigh_tokens(query, generation, tail, self._tokens)
-            scope = self._scope(request)
-            reader = Reader(self._store, self._tails, generation, scope, query, tokens, self._embedder.stamp.dimensions)
-        lexical, dense = None, None
-        if request.method != "semantic":
-            with clock.stage(LEXICAL) as count:
-                lexical = generation.lexical.search(query.terms, scope, request.stage1_limit)
-                count.append(len(lexical.numbers))
-        if request.method != "bm25":
-            with clock.stage(DENSE) as count:
-                dense = generation.dense.search(query.vector, scope, request.stage1_limit)
-                count.append(len(dense.numbers))
+            reader = Reader(
+                self._store,
+                self._tails,
+                generation,
+                self._scope(request, tail),
+                query,
+                tokens,
+                self._embedder.stamp.dimensions,
+            )
+        unindexed = shorten_tail(tail, reader.scope.owners, query, tokens)
+        lexical, dense = self._recall(request, reader, unindexed, clock)
         with clock.stage("signals") as count:
-            unindexed = shorten_tail(tail, scope.owners, query, tokens)
             recalled = _union(lexical, dense)
             candidates = reader.candidates(recalled, lexical, unindexed)
             beside: dict[int, set[int]] = {}
@@ -123,6 +136,36 @@ class Searcher:
         with clock.stage("fusion"):
             return _order(request, query, candidates, beside)
 
+    def _recall(
+        self, request: Request, reader: Reader, tail: TokenRows, clock: _Clock
+    ) -> tuple[Scored | None, Scored | None]:
+        """Return what lexical and dense recall find, asking again past the owners found while they are too few.
+
+        One long text may fill a stage with its passages; without the further rounds it would be the only hit.
+        """
+        scope, generation, query = reader.scope, reader.generation, reader.query
+        lexical: Scored | None = None
+        dense: Scored | None = None
+        owners = distinct(tail.owners)
+        while True:
+            is_full = False
+            if request.method != "semantic":
+                with clock.stage(LEXICAL) as count:
+                    found = generation.lexical.search(query.terms, scope, request.stage1_limit)
+                    count.append(len(found.numbers))
+                lexical, is_full = _joined(lexical, found), len(found.numbers) == request.stage1_limit
+            if request.method != "bm25":
+                with clock.stage(DENSE) as count:
+                    found = generation.dense.search(query.vector, scope, request.stage1_limit)
+                    count.append(len(found.numbers))
+                dense, is_full = _joined(dense, found), is_full or len(found.numbers) == request.stage1_limit
+            if not is_full:
+                return lexical, dense
+            owners = union(owners, reader.owners(_union(lexical, dense)))
+            if len(owners) >= request.limit:
+                return lexical, dense
+            scope = replace(scope, passed_over=owners)
+
     def _prepared(self, query: str) -> PreparedQuery:
         prepared = self._queries.get(query)
         if prepared is None:
@@ -130,11 +173,15 @@ class Searcher:
             self._queries.put(query, prepared)
         return prepared
 
-    def _scope(self, request: Request) -> Scope:
+    def _scope(self, request: Request, tail: Tail) -> Scope:
         if request.wanted.is_empty:
-            return Scope(request.namespace, request.wanted)
-        owners = self._store.matching_owners(request.namespace, request.wanted)
-        return Scope(request.namespace, request.wanted, np.array(owners, dtype=np.int64))
+            return Scope(request.namespace, request.wanted, dead=tail.dead)
+        key = (request.namespace, request.wanted, self._store.token(tail.upto))
+        owners = self._owners.get(key)
+        if owners is None:
+            owners = np.array(self._store.matching_owners(request.namespace, request.wanted), dtype=np.int64)
+            self._owners.put(key, owners)
+        return Scope(request.namespace, request.wanted, owners, tail.dead)
 
     def _with_neighbours(
         self, reader: Reader, candidates: Candidates, recalled: NDArray[np.int64], lexical: Scored | None, tail: Tail
@@ -155,6 +202,13 @@ class Searcher:
         if reader.scope.owners is not None:
             wider = wider.select(within(wider.owners, reader.scope.owners))
         return beside, wider
+
+
+def _joined(known: Scored | None, more: Scored) -> Scored:
+    """Return both; the later ones are of other owners, so that none is there twice."""
+    if known is None:
+        return more
+    return Scored(np.concatenate((known.numbers, more.numbers)), np.concatenate((known.scores, more.scores)))
 
 
 def _union(lexical: Scored | None, dense: Scored | None) -> NDArray[np.int64]:

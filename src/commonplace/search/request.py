@@ -47,17 +47,17 @@ class Request:
     per_owner: int = 1
 
     def __post_init__(self) -> None:
-        if not self.query.strip():
+        if not isinstance(self.query, str) or not self.query.strip():
             raise UsageError("the query is empty", remedy="say in a few words what you look for")
         if len(self.query) > MAX_QUERY_CHARACTERS:
             raise UsageError(
                 f"the query has {len(self.query)} characters, the limit is {MAX_QUERY_CHARACTERS}",
                 remedy="shorten it to the passage that matters",
             )
-        _check_range("limit", self.limit, 1, MAX_LIMIT)
-        _check_range("stage1_limit", self.stage1_limit, 1, MAX_STAGE1_LIMIT)
-        _check_range("min_score", self.min_score, 0.0, 1.0)
-        _check_range("per_owner", self.per_owner, 1, MAX_LIMIT)
+        _check_number("limit", self.limit, 1, MAX_LIMIT, int)
+        _check_number("stage1_limit", self.stage1_limit, 1, MAX_STAGE1_LIMIT, int)
+        _check_number("per_owner", self.per_owner, 1, MAX_LIMIT, int)
+        _check_number("min_score", self.min_score, 0.0, 1.0, (int, float))
         _check_choice("method", (self.method,), METHODS)
         _check_choice("kind", self.wanted.kinds, KINDS)
         _check_choice("type", self.wanted.types, ARTIFACT_TYPES)
@@ -89,9 +89,24 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
     return PreparedQuery(tuple(dict.fromkeys(analyse(query))), distinct(tokenize(words)), vector)
 
 
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise UsageError(f"{name} is {value}, it must be between {low} and {high}")
+def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the values of a filter.
+
+    Raises:
+        UsageError: it is one string, which would be taken letter by letter, or holds something empty or no string.
+    """
+    if isinstance(values, str):
+        raise UsageError(f"{name} is the string {values!r}", remedy=f"give a list: [{values!r}]")
+    for value in values or ():
+        if not isinstance(value, str) or not value:
+            raise UsageError(f"{name} holds {value!r}", remedy="give strings that are not empty")
+    return tuple(values or ())
+
+
+def _check_number(name: str, value: object, low: float, high: float, kind: type | tuple[type, ...]) -> None:
+    if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:  # type: ignore[operator]
+        form = "a whole number" if kind is int else "a number"
+        raise UsageError(f"{name} is {value!r}, it must be {form} between {low} and {high}")
 
 
 def _check_choice(name: str, values: Sequence[str], known: Sequence[str]) -> None:

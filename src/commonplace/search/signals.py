@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from commonplace.search.request import PreparedQuery
     from commonplace.search.tail import Tail, TailReader
     from commonplace.store.contract import Store
+    from commonplace.types import TokenEntry
 
 MAX_QUERY_TOKENS = 32
 """Late interaction reads at most so many tokens of a query, the rarest."""
@@ -87,7 +88,11 @@ def shorten_tail(
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads candidates' signals from one state of store, index and tail."""
+    """Reads candidates' signals from one state of store, index and tail.
+
+    Attributes:
+        entries: what was read of the index's passages so far, by number.
+    """
 
     store: Store
     tails: TailReader
@@ -96,17 +101,24 @@ class Reader:
     query: PreparedQuery
     tokens: TokenWeights
     dimensions: int
+    entries: dict[int, TokenEntry] = field(default_factory=dict)
+
+    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the owner numbers of the given passages of the index, each once, ascending."""
+        self._read(numbers)
+        found = [self.entries[number].owner_number for number in numbers.tolist() if number in self.entries]
+        return distinct(np.array(found, dtype=np.int64))
 
     def candidates(self, recalled: NDArray[np.int64], lexical: Scored | None, tail: TokenRows) -> Candidates:
-        """Return all signals of the recalled passages (those that still exist) and of the tail's rows.
+        """Return all signals of the recalled passages and of the tail's rows.
 
         Args:
             recalled: numbers of passages in the index, int64, ascending, each once.
             lexical: scores that the lexical recall already found.
         """
-        entries = self.store.tokens(self.scope.namespace, recalled.tolist())
-        held = token_rows([entries[number] for number in recalled.tolist() if number in entries], self.dimensions)
-        held = held.select(~within(held.numbers, tail.numbers))
+        self._read(recalled)
+        entries = [self.entries[number] for number in recalled.tolist() if number in self.entries]
+        held = token_rows(entries, self.dimensions)
         rows = concatenate(held, tail)
         late, by_token = self.tokens.shares(rows)
         statistics = self._statistics(tail)
@@ -120,6 +132,11 @@ class Reader:
             literal=np.maximum(by_token, literal_share(bm25, _rarity(self.query.terms, statistics))),
             lengths=rows.lengths,
         )
+
+    def _read(self, numbers: NDArray[np.int64]) -> None:
+        missing = [number for number in numbers.tolist() if number not in self.entries]
+        if missing:
+            self.entries.update(self.store.tokens(self.scope.namespace, missing))
 
     def _lexical(self, rows: TokenRows, found: Scored | None) -> NDArray[np.float32]:
         known = {} if found is None else dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.index.contract import LexicalStatistics
-from commonplace.ranking.arrays import within
+from commonplace.ranking.arrays import union, within
 from commonplace.ranking.bm25 import inverse_document_frequency, saturation
 from commonplace.search.candidates import TokenRows, concatenate, token_rows
 from commonplace.store.contract import Store
@@ -31,11 +31,13 @@ class Tail:
     Attributes:
         base, upto: the rows are the passages written in change numbers (base, upto].
         rows: those of them that still exist, by number ascending.
+        dead: numbers of the passages deleted in (base, upto], ascending; int64, shape (n,).
     """
 
     base: int
     upto: int
     rows: TokenRows
+    dead: NDArray[np.int64]
 
 
 Fields = Mapping[str, Counter[str]]
@@ -52,19 +54,18 @@ class TailReader:
         self._analysed: OrderedDict[tuple[str, int], Fields] = OrderedDict()
 
     def read(self, namespace: str, base: int) -> Tail:
-        """Return what was written after `base` and not deleted since."""
+        """Return what was written and deleted after `base`; within a snapshot of the store, what that holds."""
         upto = self._store.change()
         with self._lock:
             known = self._tails.get(namespace)
-        if known is None or known.base != base:
-            known = Tail(base, base, token_rows([], self._dimensions))
-        if known.upto >= upto:
+        if known is None or known.base != base or known.upto > upto:
+            known = Tail(base, base, token_rows([], self._dimensions), np.empty(0, dtype=np.int64))
+        if known.upto == upto:
             return known
         fresh = self._rows(namespace, known.upto)
-        newer = fresh.numbers > (known.rows.numbers[-1] if len(known.rows) else 0)
-        rows = concatenate(known.rows, fresh.select(newer))
         gone = np.array(self._store.deleted_since(known.upto, upto), dtype=np.int64)
-        tail = Tail(base, upto, rows.select(~within(rows.numbers, gone)))
+        rows = concatenate(known.rows, fresh)
+        tail = Tail(base, upto, rows.select(~within(rows.numbers, gone)), union(known.dead, gone))
         with self._lock:
             self._tails[namespace] = tail
         return tail

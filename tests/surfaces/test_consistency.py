@@ -1,0 +1,191 @@
+"""A search speaks of one state of the store, whatever others write, delete or restore meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.engine.layout import DATABASE
+from commonplace.errors import EmbedderMismatchError, UsageError
+from commonplace.models.hashing import HashingEmbedder
+from commonplace.settings import Settings, load
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Document, Embedding
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def book(directory: Path) -> Iterator[Engine]:
+    with commonplace.open(directory) as engine:
+        yield engine
+
+
+def animals(name: str, count: int) -> list[Document]:
+    return [Document(f"{name}{number}", f"The {name} parade, part {number}.") for number in range(count)]
+
+
+def found(book: Engine, query: str, **options: object) -> list[str]:
+    result = book.search(query, min_score=0.0, **options)  # type: ignore[arg-type]
+    return [hit.owner_id for hit in result.hits]
+
+
+def test_a_restored_backup_is_not_answered_from_a_newer_index(book: Engine, directory: Path, tmp_path: Path) -> None:
+    """Change numbers are used again after a restore; the index must notice that they mean other changes."""
+    book.index_documents(animals("heron", 5))
+    store = SqliteStore.open(directory / DATABASE, create=False)
+    store.backup(tmp_path / "backup.db")
+    store.close()
+    book.index_documents(animals("walrus", 5))
+    book.close()
+    for file in directory.glob(f"{DATABASE}*"):
+        file.unlink()
+    shutil.copy(tmp_path / "backup.db", directory / DATABASE)
+    with commonplace.open(directory) as restored:
+        assert "another history" in restored.index_status().fault
+        assert not restored.doctor(mend=False).is_healthy
+        assert set(found(restored, "walrus parade", method="bm25")) == {f"heron{n}" for n in range(5)}
+        restored.index_documents(animals("penguin", 5))
+        assert set(found(restored, "penguin", method="bm25")) == {f"penguin{n}" for n in range(5)}
+        assert found(restored, "walrus", method="bm25") == []
+        assert restored.doctor(mend=False).is_healthy
+
+
+def test_a_document_that_is_rewritten_all_the_time_is_always_found(directory: Path, book: Engine) -> None:
+    """A search that read its parts at different moments lost what moved from the index to the tail."""
+    others = [Document(f"other{n}", f"A remark on subject {n}.") for n in range(50)]
+    book.index_documents([*others, Document("wanted", "The marker stands here, version 0.")])
+    stop = threading.Event()
+
+    def rewrite() -> None:
+        with commonplace.open(directory) as writer:
+            version = 0
+            while not stop.is_set():
+                version += 1
+                writer.index_documents([Document("wanted", f"The marker stands here, version {version}.")])
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        for _ in range(150):
+            result = book.search("marker stands", limit=3, min_score=0.0)
+            assert result.hits[0].owner_id == "wanted"
+            assert "marker" in result.hits[0].text
+    finally:
+        stop.set()
+        writer.join()
+
+
+@pytest.mark.parametrize("method", ["bm25", "semantic", "two-stage"])
+def test_deleted_passages_take_no_place_in_the_first_stage(book: Engine, directory: Path, method: str) -> None:
+    """Between a deletion and the next projection the index still holds what is gone."""
+    book.index_documents(animals("heron", 400))
+    store = SqliteStore.open(directory / DATABASE, create=False)
+    kept = {"heron7", "heron300", "heron399"}
+    owners = store.owners("default", list(range(1, 401)))
+    store.delete_owners("default", [number for number, owner in owners.items() if owner.id not in kept])
+    store.close()
+    assert set(found(book, "heron parade", method=method)) == kept
+
+
+@pytest.mark.parametrize("method", ["bm25", "semantic", "two-stage"])
+def test_one_long_text_does_not_take_all_places(book: Engine, method: str) -> None:
+    """A change log mentions everything many times, and is still only one of ten hits."""
+    line = "The turbine was serviced and its bearing was changed."
+    long = "\n\n".join(f"# Entry {n}\n\n" + " ".join(f"{line} Round {n}.{k}." for k in range(12)) for n in range(300))
+    short = [Document(f"note{n}", f"Note {n}: look at the turbine bearing in hall {n}.") for n in range(15)]
+    book.index_documents([Document("log", long), *short])
+    hits = found(book, "turbine bearing serviced", method=method, limit=10)
+    assert len(hits) == 10
+    assert "log" in hits
+    assert len(found(book, "turbine bearing serviced", method=method, limit=20)) == 16
+
+
+def test_several_passages_of_an_owner_are_hits_where_asked_for(book: Engine) -> None:
+    """Whoever reads one manual wants its best pages."""
+    sections = [f"# Part {n}\n\n" + f"The valve of pump {n} opens to the left. " * 20 for n in range(5)]
+    book.index_documents([Document("manual", "\n\n".join(sections))])
+    result = book.search("how does the valve open", per_owner=3, min_score=0.0)
+    assert len(result.hits) == 3
+    assert len({hit.id for hit in result.hits}) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"paths": "docs/**"}, "paths is the string"),
+        ({"types": [""]}, "types holds ''"),
+        ({"tags": [3]}, "tags holds 3"),
+        ({"kinds": ["nonsense"]}, "kind 'nonsense' is unknown; use one of artifact, memory, knowledge"),
+        ({"limit": 2.5}, "limit is 2.5, it must be a whole number between 1 and 1000"),
+        ({"limit": "3"}, "limit is '3'"),
+        ({"limit": True}, "limit is True"),
+        ({"min_score": "high"}, "min_score is 'high', it must be a number between 0.0 and 1.0"),
+        ({"min_score": float("nan")}, "min_score is nan"),
+        ({"per_owner": 0}, "per_owner is 0"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_named(book: Engine, options: dict[str, object], message: str) -> None:
+    """A slip in calling code must not become another question."""
+    with pytest.raises(UsageError, match=message):
+        book.search("anything", **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the query is empty"):
+        book.search(None)  # type: ignore[arg-type]
+
+
+def test_a_string_is_no_list_of_globs(book: Engine, tmp_path: Path) -> None:
+    """Its letters would be taken for globs, and `*` among them takes every file."""
+    with pytest.raises(UsageError, match="include is the string"):
+        book.index(tmp_path, include="*.py")  # type: ignore[arg-type]
+
+
+def test_settings_without_a_store_open_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty path would make a store of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="neither `?path`? nor (the )?settings name a store"):
+        commonplace.open(settings=Settings())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_engine_and_its_settings_name_the_same_namespace(directory: Path) -> None:
+    """Two answers to one question are one too many."""
+    with commonplace.open(directory, namespace="team") as book:
+        assert (book.namespace, book.settings.store.namespace) == ("team", "team")
+
+
+def test_a_setting_binds_new_stores_and_an_argument_any(directory: Path, tmp_path: Path, book: Engine) -> None:
+    """A preference for new stores must not shut the old ones."""
+    book.index_documents(animals("heron", 1))
+    preferred = load({"store.path": str(directory)}, environment={"COMMONPLACE_EMBEDDER_NAME": "hashing"})
+    with commonplace.open(settings=preferred) as again:
+        assert again.index_status().embedder.startswith("static@")
+    with commonplace.open(tmp_path / "new", settings=preferred) as new:
+        new.index_documents(animals("heron", 1))
+        assert new.index_status().embedder.startswith("hashing@")
+    with pytest.raises(EmbedderMismatchError, match="open it with embedder 'static'"):
+        commonplace.open(directory, embedder="hashing")
+
+
+def test_a_store_made_with_ones_own_embedder_asks_for_it(tmp_path: Path) -> None:
+    """Commonplace cannot make an embedder that it does not know."""
+
+    class Mine(HashingEmbedder):
+        @property
+        def stamp(self) -> Embedding:
+            return Embedding("mine", "1", 64)
+
+    with commonplace.open(tmp_path / "own", embedder=Mine()) as own:
+        own.index_documents(animals("heron", 2))
+    with pytest.raises(EmbedderMismatchError, match=r"an embedder 'mine' of your own; pass it to `commonplace.open`"):
+        commonplace.open(tmp_path / "own")
+    with commonplace.open(tmp_path / "own", embedder=Mine()) as own:
+        assert found(own, "heron")
