@@ -56,6 +56,19 @@ def test_restructuredtext_is_cut_at_underlined_titles() -> None:
     assert cut(text, "restructuredtext") == [(1, 5, "Title"), (7, 10, "Part")]
 
 
+def test_restructuredtext_labels_stay_with_the_title_below_them() -> None:
+    """They name the section that follows; at the end of the one before they would lead a search there."""
+    two = f".. _two:\n.. setting:: TWO\n\n``TWO``\n=======\n\n{WORDS}\n\n.. note::\n   a\n\n"
+    text = f"One\n===\n\n{WORDS}\n\n{two}Three\n=====\n{WORDS}"
+    assert cut(text, "restructuredtext") == [(1, 4, "One"), (6, 15, "TWO"), (17, 19, "Three")]
+
+
+def test_roles_are_not_part_of_a_heading() -> None:
+    """A heading is shown to people, and its words are searched."""
+    text = f":mod:`django.forms` and :ref:`the docs <docs>`\n{'=' * 60}\n\n{WORDS}"
+    assert cut(text, "restructuredtext") == [(1, 4, "django.forms and the docs")]
+
+
 def test_asciidoc_is_cut_at_titles_outside_blocks() -> None:
     """A listing may hold lines that look like titles."""
     text = f"= Book\n{WORDS}\n== Part\n----\n== not a title\n----\n{WORDS}\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.ingest.reading import Refusal, looks_generated, read_bytes, to_text
+from commonplace.ingest.reading import Refusal, looks_generated, looks_like_data, read_bytes, to_text
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,11 @@ def test_generated_sources_are_known_by_their_first_lines_or_their_long_ones() -
     assert looks_generated("/** @generated SignedSource */\n")
     assert looks_generated("var a=1;" * 1000)
     assert not looks_generated("# This module edits generated code.\n" + "x = 1\n" * 1000)
+
+
+def test_columns_of_figures_look_like_data_and_prose_in_any_script_does_not() -> None:
+    """A table of measurements makes thousands of passages that answer no question."""
+    assert looks_like_data("0.123 4.5e-3 -17\n" * 1000)
+    assert not looks_like_data("1 2 3\n" * 20)
+    assert not looks_like_data("| 12.5 | 13.75 | total |\n" * 1000)
+    assert not looks_like_data("\u6d4b\u8bd5\u3002 42\n" * 1000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.ingest.metadata import Description, describe, shorten
+from commonplace.ingest.references import find_references
 from commonplace.text.languages import language_of
 
 
@@ -187,6 +188,20 @@ def test_python_imports_become_files_where_there_are_such() -> None:
         "src/app/ids.py",
         "numpy.linalg",
     )
+
+
+def test_a_project_below_the_root_is_a_place_to_import_and_link_from() -> None:
+    """Several projects in one directory, or one that was unpacked there, keep their own links."""
+    known = {"vendor/lib/pkg/__init__.py", "vendor/lib/pkg/tools.py", "vendor/lib/docs/ref/a.txt"}
+    text = "from pkg.tools import x\nimport tools\nimport pkg\n"
+    assert find_references(text, "vendor/lib/pkg/b.py", "python", known) == (
+        "vendor/lib/pkg/tools.py",
+        "tools",
+        "vendor/lib/pkg/__init__.py",
+    )
+    text = "See :doc:`/ref/a`.\n"
+    path = "vendor/lib/docs/topics/b.txt"
+    assert find_references(text, path, "restructuredtext", known) == ("vendor/lib/docs/ref/a.txt",)
 
 
 def test_script_imports_become_files_where_there_are_such() -> None:

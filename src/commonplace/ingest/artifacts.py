@@ -20,9 +20,9 @@ from commonplace.errors import CommonplaceError
 from commonplace.ingest.discovery import Discovery, FoundFile, Selection, discover
 from commonplace.ingest.metadata import RULES, describe
 from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner
-from commonplace.ingest.reading import Refusal, looks_generated, read_bytes, to_text
+from commonplace.ingest.reading import Refusal, looks_generated, looks_like_data, read_bytes, to_text
 from commonplace.text.chunking import CHUNKER
-from commonplace.text.languages import Language, language_of
+from commonplace.text.languages import PROSE, Language, language_of
 from commonplace.types import FileProblem, FileStamp, IndexReport, Owner
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ class _Run:
             return
         text, note = decoded
         language = language_of(os.path.basename(file.path)) or "text"  # noqa: PTH119 -- paths are strings here
-        if self._selection.include is None and language in {"python", "code"} and looks_generated(text):
-            self._refuse(file, Refusal("generated"), stored)
+        if self._selection.include is None and (reason := _unwanted(text, language)):
+            self._refuse(file, Refusal(reason), stored)
             return
         if note:
             self._report(file, note)
@@ -254,6 +254,13 @@ class _Run:
 
     def _location(self, path: str) -> str:
         return os.path.join(self._project, path)  # noqa: PTH118 -- keeps absolute paths
+
+
+def _unwanted(text: str, language: Language) -> str:
+    """Return why a text is not indexed unless somebody asks for it, or ""."""
+    if language in {"python", "code"}:
+        return "generated" if looks_generated(text) else ""
+    return "data" if language in PROSE and looks_like_data(text) else ""
 
 
 def _holds(directory: str, path: str) -> bool:

@@ -23,6 +23,8 @@ _DECLARED: Final = re.compile(rb"^(?:[^\n]*\n)?[ \t\f]*(?:#|//|/\*|<!--|;|--)[^\
 _MOST_FOREIGN: Final = 0.3
 _GENERATED: Final = re.compile(r"@generated\b|\bcode generated\b.*\bdo not edit\b", re.IGNORECASE)
 _LONG_LINE: Final = 400
+_SAMPLE: Final = 20_000
+_FEWEST_LETTERS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +124,9 @@ def looks_generated(text: str) -> bool:
     if _GENERATED.search(text, 0, 600):
         return True
     return len(text) > 10 * _LONG_LINE and len(text) > _LONG_LINE * (text.count("\n") + 1)
+
+
+def looks_like_data(text: str) -> bool:
+    """Return whether a long text is figures and signs with hardly a letter, which nobody wrote or will read."""
+    signs = "".join(text[:_SAMPLE].split())
+    return len(signs) > _SAMPLE // 10 and sum(map(str.isalpha, signs)) < _FEWEST_LETTERS * len(signs)

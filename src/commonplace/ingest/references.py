@@ -34,7 +34,7 @@ _SCRIPT_SUFFIXES: Final = frozenset("ts tsx mts cts js jsx mjs cjs vue svelte".s
 _SCRIPT_ENDINGS: Final = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".svelte", "/index.ts", "/index.js")
 _PYTHON_ENDINGS: Final = (".py", "/__init__.py", ".pyi")
 _PROSE_ENDINGS: Final = ("", ".md", ".rst", ".txt", "/index.md", "/README.md", "/index.rst", "/index.txt")
-_PYTHON_ROOTS: Final = ("", "src/", "lib/")
+_PYTHON_ROOTS: Final = ("src", "lib")
 
 
 def find_references(text: str, path: str, language: Language, known: Collection[str]) -> tuple[str, ...]:
@@ -67,9 +67,18 @@ def _all(text: str, path: str, language: Language, known: Collection[str]) -> It
         yield from _other_imports(text, path, directory, known)
 
 
+def _above(directory: str) -> list[str]:
+    """Return the directories around a file, from the project's root, "", inwards."""
+    parts = directory.split("/") if directory else []
+    return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+
+
 def _resolve(written: str, directory: str, endings: tuple[str, ...], known: Collection[str]) -> str:
-    """Return the known path that `written` names from `directory` or from the project's root, or ""."""
-    bases = ("", directory) if written.startswith("/") else (directory, "")
+    """Return the known path that `written` names from `directory` or from the project's root, or "".
+
+    With a slash at its start it is sought from every directory around, since a site's root may be any of them.
+    """
+    bases = _above(directory) if written.startswith("/") else [directory, ""]
     for base in bases:
         candidate = posixpath.normpath(posixpath.join(base, written.lstrip("/")))
         for ending in endings:
@@ -99,6 +108,8 @@ def _links(text: str, directory: str, known: Collection[str]) -> Iterator[str]:
 
 
 def _python_imports(text: str, directory: str, known: Collection[str]) -> Iterator[str]:
+    roots = [root + "/" if root else "" for root in _above(directory) if f"{root}/__init__.py" not in known]
+    roots[1:1] = [f"{root}{name}/" for root in roots for name in _PYTHON_ROOTS]
     for match in _PYTHON.finditer(text):
         written: str = match[1] or match[2]
         name = written.lstrip(".")
@@ -108,7 +119,7 @@ def _python_imports(text: str, directory: str, known: Collection[str]) -> Iterat
             base = posixpath.normpath(posixpath.join(directory or ".", *[".."] * (dots - 1), module))
             yield next((base + ending for ending in _PYTHON_ENDINGS if base + ending in known), written)
             continue
-        candidates = (root + module + ending for root in _PYTHON_ROOTS for ending in _PYTHON_ENDINGS)
+        candidates = (root + module + ending for root in roots for ending in _PYTHON_ENDINGS)
         resolved = next((candidate for candidate in candidates if candidate in known), "")
         if resolved or name.partition(".")[0] not in sys.stdlib_module_names:
             yield resolved or written

@@ -13,6 +13,8 @@ _UNDERLINE: Final = re.compile(r"([!-/:-@\[-`{-~])\1*$")
 _CONFIG: Final = re.compile(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _MARKDOWN_HINT: Final = re.compile(r"\n {0,3}[#=-]")
+_LABEL: Final = re.compile(r"\.\. +(?:_[^\n]*:|[\w:+.-]+::.*)$")
+_ROLE: Final = re.compile(r":[a-z][\w:+.-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
 _UNDERLINE_HINT: Final = re.compile(r"\n([!-/:-@\[-`{-~])\1\1")
 
 
@@ -68,7 +70,7 @@ def front_matter_end(lines: Sequence[str]) -> int:
 
 def plain_heading(text: str) -> str:
     """Return a heading without link targets, code marks, emphasis and trailing attributes."""
-    text = _LINK.sub(r"\1", text[:300])
+    text = _ROLE.sub(r"\1", _LINK.sub(r"\1", text[:300]))
     text = re.sub(r"\s*\{[#.:][^{}]*\}$", "", text.strip())
     return " ".join(text.replace("`", "").replace("**", "").split())
 
@@ -127,7 +129,8 @@ def _markdown_heading(lines: Sequence[str], number: int, begin: int) -> Start | 
 def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
     """Cut at titles underlined with one repeated sign, as reStructuredText and plain text files have them.
 
-    Levels follow the order in which the styles of underline first appear, as in reStructuredText.
+    Levels follow the order in which the styles of underline first appear, as in reStructuredText. Labels and directives
+    of one line directly above a title (`.. setting:: DEBUG`) stay with it.
     """
     if not _UNDERLINE_HINT.search(text):
         return sections_between((), lines)
@@ -142,8 +145,19 @@ def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
         if not is_overlined and (above[0] in " \t" or len(rule) < len(title)):
             continue
         level = styles.setdefault((rule[0], is_overlined), len(styles) + 1)
-        starts.append(Start(number - 2 if is_overlined else number - 1, plain_heading(title), level))
+        first = number - 2 if is_overlined else number - 1
+        starts.append(Start(_with_labels(lines, first), plain_heading(title), level))
     return sections_between(starts, lines)
+
+
+def _with_labels(lines: Sequence[str], line: int) -> int:
+    """Return the first of the labels above a title, which name what follows them, or `line`."""
+    above = line - 1
+    while above >= 0 and (not lines[above].strip() or _LABEL.match(lines[above])):
+        if lines[above].strip():
+            line = above
+        above -= 1
+    return line
 
 
 def asciidoc_sections(lines: Sequence[str]) -> list[Section]:
