@@ -1,4 +1,4 @@
-"""The constants of ranking, in one place, each with where it came from. Nothing here is fitted on LoCoMo or Cranfield."""
+"""The constants of ranking, each with where it came from; none is fitted on LoCoMo or Cranfield."""
 
 from __future__ import annotations
 
