@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
-from commonplace.types import KINDS, Chunk, FileStamp, Filter, NewPassage, Owner, OwnerWrite
+from commonplace.types import KINDS, Chunk, FileStamp, Filter, Kind, NewPassage, Owner, OwnerWrite
 
 names = st.sampled_from(["default", "other", "Ünï\ud800"])
 ids = st.sampled_from(["a", "b", "c", "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"])
@@ -91,11 +91,18 @@ class StoresAgree(RuleBasedStateMachine):
         assert self.sqlite.entries(name, asked) == self.memory.entries(name, asked)
         assert self.sqlite.neighbours(name, asked) == self.memory.neighbours(name, asked)
 
+    @rule(name=names, kind=st.sampled_from(KINDS), asked=st.lists(ids), session=st.sampled_from(["", "s", "t"]))
+    def place(self, name: str, kind: Kind, asked: list[str], session: str) -> None:
+        assert self.sqlite.places(name, kind, asked) == self.memory.places(name, kind, asked)
+        assert self.sqlite.last_position(name, session) == self.memory.last_position(name, session)
+
     @rule(name=names, change=changes, upto=changes)
     def follow(self, name: str, change: int, upto: int) -> None:
         assert list(self.sqlite.entries_since(change, upto)) == list(self.memory.entries_since(change, upto))
         assert self.sqlite.deleted_since(change, upto) == self.memory.deleted_since(change, upto)
         assert self.sqlite.tail(name, change) == self.memory.tail(name, change)
+        assert self.sqlite.pending(name, change) == self.memory.pending(name, change)
+        assert bool(self.sqlite.token(change)) == bool(self.memory.token(change))
 
     @rule(name=names, wanted=filters)
     def match(self, name: str, wanted: Filter) -> None:
@@ -117,6 +124,7 @@ class StoresAgree(RuleBasedStateMachine):
             assert list(copy.entries_since(0, 99)) == list(self.sqlite.entries_since(0, 99))
             assert copy.deleted_since(0, 99) == self.sqlite.deleted_since(0, 99)
             assert copy.counts() == self.sqlite.counts()
+            assert [copy.token(n) for n in range(99)] == [self.memory.token(n) for n in range(99)]
         finally:
             copy.close()
             copy_path.unlink()

@@ -55,6 +55,68 @@ def test_documents_of_a_session_are_neighbours_in_the_order_they_came() -> None:
     ]
 
 
+def sessions(store: MemoryStore) -> dict[str, tuple[str, int]]:
+    return store.places("n", "artifact", "abcdef")
+
+
+def test_a_session_goes_on_where_it_ended() -> None:
+    """An agent adds turns as they are spoken."""
+    store = MemoryStore()
+    index(store, Document("a", "1", session="s"), Document("b", "2", session="s"))
+    index(store, Document("c", "3", session="s"), Document("d", "4", session="t"))
+    assert sessions(store) == {"a": ("s", 0), "b": ("s", 1), "c": ("s", 2), "d": ("t", 0)}
+
+
+def test_documents_of_a_session_that_come_again_keep_their_places() -> None:
+    """Whoever sends the whole conversation each time must find it in its order, and one corrected turn in its place."""
+    store = MemoryStore()
+    turns = [Document("a", "1", session="s"), Document("b", "2", session="s"), Document("c", "3", session="s")]
+    for documents in (turns, turns, [*turns, Document("d", "4", session="s")], turns[1:2], turns[::-1]):
+        index(store, *documents)
+    assert sessions(store) == {"a": ("s", 0), "b": ("s", 1), "c": ("s", 2), "d": ("s", 3)}
+
+
+@pytest.mark.parametrize("batch_owners", [1, 256])
+def test_a_document_given_twice_at_once_takes_one_place(batch_owners: int) -> None:
+    """Whether the first one is written already or waits in the batch is nobody's business."""
+    store = MemoryStore()
+    turns = [Document(id_, "text", session="s") for id_ in "abab"]
+    index(store, *turns, Document("c", "text", session="s"), limits=Limits(batch_owners=batch_owners))
+    assert sessions(store) == {"a": ("s", 0), "b": ("s", 1), "c": ("s", 2)}
+
+
+def test_a_document_that_changes_its_session_comes_last_in_the_new_one() -> None:
+    """Its place in the old one says nothing there."""
+    store = MemoryStore()
+    index(store, *(Document(id_, "text", session="s") for id_ in "ab"), Document("c", "text", session="t"))
+    index(store, Document("a", "text", session="t"), Document("b", "text"))
+    assert sessions(store) == {"a": ("t", 1), "b": ("", 0), "c": ("t", 0)}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            Document("a", "text", kind="note"),
+            "has the unknown kind 'note'; give one of artifact, memory, knowledge",
+        ),
+        (Document("a", b"text"), "the text of document 1 is bytes, not str; give texts, decoded"),
+        (Document("a", None), "the text of document 1 is NoneType, not str"),
+        (Document(5, "text"), "the id of document 1 is int, not str"),
+        (Document("a", "text", title=5), "the title of document 1 is int"),
+        (Document("a", "text", session=5), "the session of document 1 is int"),
+        (Document("a", "text", tags="b"), "the tags of document 'a' are 'b'; give a tuple of texts"),
+        (Document("a", "text", tags=(5,)), "the tags of document 'a' are"),
+    ],
+)
+def test_a_document_of_wrong_values_is_refused_by_name(document: Document, message: str) -> None:
+    """They come from the caller's own records, which no type checker has seen."""
+    store = MemoryStore()
+    with pytest.raises(UsageError, match=message):
+        index(store, document)
+    assert store.change() == 0
+
+
 def test_a_long_document_is_cut() -> None:
     """Documents have the limits of files."""
     assert index(MemoryStore(), Document("a", "word " * 100), limits=Limits(40, 4)).passages > 2

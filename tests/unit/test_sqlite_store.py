@@ -227,6 +227,65 @@ class TestDamage:
         store.close()
 
 
+class TestSnapshots:
+    def test_the_state_is_that_of_the_beginning_of_the_block(self, tmp_path: Path) -> None:
+        """A transaction in SQLite begins with its first read, which may come late."""
+        store = SqliteStore.open(make_store(tmp_path / "store.db"), create=False)
+        other = SqliteStore.open(tmp_path / "store.db", create=False)
+        with store.snapshot():
+            other.put_owners("n", [memory("c", "four")])
+            assert store.change() == 1
+            assert store.counts()["owners"] == 2
+        assert store.change() == 2
+        store.close()
+        other.close()
+
+    def test_other_threads_read_and_write_as_ever(self, tmp_path: Path) -> None:
+        """A search holds up nobody."""
+        store = SqliteStore.open(make_store(tmp_path / "store.db"), create=False)
+        seen: list[int] = []
+
+        def work() -> None:
+            store.put_owners("n", [memory("c", "four")])
+            seen.append(store.change())
+            with store.snapshot():
+                seen.append(store.change())
+
+        with store.snapshot():
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            assert (store.change(), seen) == (1, [2, 2])
+        store.close()
+
+    def test_a_block_gives_its_connection_back(self, tmp_path: Path) -> None:
+        """Also when it ends by an error, and when the store was closed in it."""
+        store = SqliteStore.create(tmp_path / "store.db")
+        for _ in range(20):
+            with pytest.raises(KeyError), store.snapshot():
+                store.change()
+                raise KeyError
+        assert len(store._connections._idle) == 1
+        with store.snapshot():
+            store.close()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
+
+    def test_a_process_forked_inside_the_block_has_lost_its_state(self, tmp_path: Path) -> None:
+        """It cannot use the connection, and must not be shown another state in silence; its parent goes on."""
+        store = SqliteStore.open(make_store(tmp_path / "store.db"), create=False)
+        with store.snapshot():
+            child = os.fork()
+            if child == 0:
+                with pytest.raises(StoreError, match="is gone; read again"):
+                    store.change()
+        if child == 0:
+            os._exit(0 if store.put_owners("n", [memory("c", "four")]) == 2 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert store.change() == 2
+        assert store.check() == []
+        store.close()
+
+
 class TestProcessesAndThreads:
     def test_what_a_killed_writer_was_told_is_stored(self, tmp_path: Path) -> None:
         """An acknowledged write is durable, and the store is whole, wherever the kill fell."""

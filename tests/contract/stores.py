@@ -1,0 +1,53 @@
+"""Small owners and passages for the contract of stores, and the backends that it binds.
+
+A new backend joins by one entry in `BACKENDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from commonplace.store.contract import Store
+from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Chunk, FileStamp, NewPassage, Owner, OwnerWrite
+
+BACKENDS: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda directory: MemoryStore(),
+    "sqlite": lambda directory: SqliteStore.create(directory / "store.db"),
+}
+
+STAMP = FileStamp("ab" * 32, 10, 1_700_000_000_123_456_789, "1/512/50")
+UUID = "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"
+NOTHING = {"owners": 0, "passages": 0, "text_bytes": 0, "artifacts": 0, "memories": 0, "knowledge": 0}
+
+
+def passage(text: str, id_: str = "p") -> NewPassage:
+    return NewPassage(id_, Chunk(text, 1, 2, "heading"), b"\x01\x00\x02\x00", bytes([len(text) % 256] * 4))
+
+
+def memory(id_: str, *texts: str, session: str = "", position: int = 0) -> OwnerWrite:
+    return OwnerWrite(Owner(id_, "memory", session=session, position=position), tuple(map(passage, texts)))
+
+
+def file(id_: str, path: str, *texts: str) -> OwnerWrite:
+    return OwnerWrite(Owner(id_, "artifact", path=path, root=".", stamp=STAMP), tuple(map(passage, texts)))
+
+
+FULL_OWNER = Owner(
+    UUID,
+    "artifact",
+    title="Title",
+    summary="What it is",
+    tags=("b", "a", "b"),
+    type="code",
+    phase="construction",
+    references=("docs/a.md", "b"),
+    path="src/a.py",
+    root="src",
+    session="s",
+    position=7,
+    at=1.5,
+    stamp=STAMP,
+)
