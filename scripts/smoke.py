@@ -20,6 +20,8 @@ T = TypeVar("T")
 ROOT = Path(__file__).resolve().parent.parent
 MAX_WHEEL_BYTES = 12_000_000
 
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+
 EXAMPLE = """
 import commonplace
 with commonplace.open("store") as book:
@@ -45,17 +47,16 @@ def main() -> int:
 
 def build(place: Path) -> Path:
     """Build the wheel from the working tree."""
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place / "dist"), str(ROOT))
+    run(*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place / "dist"), str(ROOT))
     (wheel,) = (place / "dist").glob("*.whl")
     return wheel
 
 
 def install(wheel: Path, environment: Path) -> Path:
-    """Return the Python of a fresh environment that holds the wheel and its dependencies."""
-    venv.create(environment, with_pip=True)
+    """Return the Python of a fresh environment that holds the wheel and its dependencies, and no installer."""
+    venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
-    run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    run(*PIP, "--python", str(python), "install", "--quiet", "--retries", "10", str(wheel))
     return python
 
 

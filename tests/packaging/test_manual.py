@@ -41,6 +41,8 @@ def test_every_command_is_documented_and_explains_itself() -> None:
     for name, command in commands(cli, "commonplace"):
         assert f"## {name}\n" in page
         assert command.help, name
+        # What a list of commands has room for on a terminal of 80 columns.
+        assert name == "commonplace" or not command.get_short_help_str(limit=60).endswith("..."), name
         silent = [option.name for option in command.params if isinstance(option, click.Option) and not option.help]
         assert silent == [], name
 

@@ -10,7 +10,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_bare_wheel_installs_and_answers_within_its_size() -> None:
-    """What works only in a checkout works for nobody; needs the package index, as any installation does."""
+    """What works only in a checkout works for nobody.
+
+    The one test that uses the network, and only the package index: a wheel is installed with the dependencies that
+    it names, or nobody knows that it names them all.
+    """
     done = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "smoke.py")], capture_output=True, text=True, check=False
     )

@@ -1,8 +1,9 @@
-"""The Python examples of the manual, run as they stand."""
+"""The examples of the manual, in Python and on the command line, run as they stand."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,3 +25,21 @@ def test_example_runs(program: Program, code: str) -> None:
     """Somebody copies it as the first thing they do."""
     exec(compile(code, "example", "exec"), {})
     assert program.json("index", "status")["counts"]["owners"] >= 4
+
+
+def commands(page: str) -> list[str]:
+    """Return what a page has people type to Commonplace, in order."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    return re.findall(r"^commonplace (.*)$", "\n".join(blocks), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md", "docs/search.md"])
+def test_commands_of_a_page_run_in_their_order(bare: Program, page: str) -> None:
+    """They are typed as they stand, into a project that has no store yet."""
+    typed = commands(page)
+    assert len(typed) >= 3
+    if "init" not in typed:
+        bare.run("init")
+        bare.run("index", "build")
+    for line in typed:
+        bare.run(*shlex.split(line, comments=True))

@@ -21,15 +21,17 @@ def _methods(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ..
 
 def _methods_option(default: str) -> Callable[[Any], Any]:
     text = "Methods to measure, separated by commas."
-    return click.option("--methods", default=default, show_default=True, callback=_methods, help=text)
+    return click.option("--methods", metavar="NAMES", default=default, show_default=True, callback=_methods, help=text)
 
 
-_embedder_option = click.option("--embedder", help="Measure with this embedder instead of the usual one.")
+_embedder_option = click.option(
+    "--embedder", metavar="NAME", help="Measure with this embedder instead of the usual one."
+)
 
 
 @click.group(cls=Group)
 def benchmark() -> None:
-    """Measure quality and speed on data of your own or on made-up data."""
+    """Measure quality and speed, on your data or made-up data."""
 
 
 @benchmark.command(cls=Command)
@@ -44,7 +46,10 @@ def benchmark() -> None:
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
-    """Print nDCG@10, precision, recall, MRR, latency, build time, size and memory by method."""
+    """Measure how well questions are answered, by method.
+
+    Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory.
+    """
     from commonplace.benchmarks.retrieval import RetrievalOptions, run
 
     if options["corpus"] is None:
@@ -62,7 +67,10 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
-    """Print how much of the evidence for questions about conversations in FILE is found."""
+    """Measure how much of the evidence in conversations is found.
+
+    FILE holds conversations with questions about them and the turns that answer each.
+    """
     from commonplace.benchmarks.conversations import ConversationOptions, run
 
     _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot)
@@ -82,7 +90,10 @@ def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) 
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
-    """Print build time, latency by stage, memory and size, and the same work done by simpler means."""
+    """Measure how fast a corpus is indexed and searched.
+
+    Prints build time, latency by stage, memory and size, and the same for simpler means.
+    """
     from commonplace.benchmarks.latency import LatencyOptions, run
 
     _measure(invocation, lambda progress: run(LatencyOptions(**options), progress), plot)

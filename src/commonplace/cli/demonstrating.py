@@ -30,9 +30,10 @@ HITS = 3
 )
 @pass_invocation
 def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:
-    """Index each PATH (default: Commonplace's own sources) and answer a few questions about it.
+    """Index something real and answer a few questions about it.
 
-    The store lies in the user's cache directory unless --store names one; a second run indexes only what changed.
+    Each PATH is indexed; without one, Commonplace's own sources are. The store lies in the user's cache directory
+    unless --store names one; a second run indexes only what changed.
     """
     from dataclasses import asdict
 

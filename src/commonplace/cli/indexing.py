@@ -51,7 +51,10 @@ def build(
     no_config: bool,
     include: tuple[str, ...],
 ) -> None:
-    """Bring the files below each ROOT (default: the project) into the store: the new, the changed, the removed."""
+    """Index what is new, changed or gone below each ROOT.
+
+    Without a ROOT, the whole project is indexed.
+    """
     from commonplace.cli.screen import console, notify, print_json, progress_bars
     from commonplace.settings import save_overrides
 
@@ -134,7 +137,7 @@ def _print_report(place: str, found: IndexReport, target: Console) -> None:
 @index.command(cls=Command)
 @pass_invocation
 def status(invocation: Invocation) -> None:
-    """Say what the store holds, whether the index is up to date, and how large both are."""
+    """Say what the store holds and how its index stands."""
     from commonplace.cli.screen import console, counted, print_json, size_of
 
     with invocation.open(invocation.settings()) as engine:
@@ -172,14 +175,13 @@ def _told(found: IndexStatus) -> str:
 
 
 @index.command(cls=Command)
-@click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, not to standard output."
-)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the document to this file.")
 @pass_invocation
 def export(invocation: Invocation, output: Path | None) -> None:
-    """Print the artifacts as one JSON document, in the form of the auto-retrieval contract's artifact index.
+    """Print the artifacts as one JSON document.
 
-    Where an auto-retrieval document named `index_path` or `embeddings_path`, those are written.
+    It has the form of the auto-retrieval contract's artifact index. Where the settings `index.export_path` and
+    `index.export_embeddings` name files below the project, those are written instead.
     """
     from commonplace.cli.escaping import harmless_json
     from commonplace.cli.screen import print_json, say

@@ -16,9 +16,10 @@ from commonplace.cli.invocation import Command, Invocation, pass_invocation
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @pass_invocation
 def init(invocation: Invocation, directory: Path) -> None:
-    """Create the store of a project, `.commonplace` in DIRECTORY (default: here).
+    """Create the store of a project.
 
-    A store that exists is left as it is. With --store, the store is created there.
+    It is `.commonplace` in DIRECTORY, and without one in the working directory; with --store it is created there.
+    A store that exists is left as it is.
     """
     from commonplace.cli.screen import notify, print_json, say
     from commonplace.engine.layout import DATABASE
@@ -51,7 +52,10 @@ def init(invocation: Invocation, directory: Path) -> None:
 @click.option("--no-mend", is_flag=True, help="Only look; change nothing.")
 @pass_invocation
 def doctor(invocation: Invocation, no_mend: bool) -> int:
-    """Check store, index and model data, and rebuild a faulty index from the store."""
+    """Check store, index and model data, and mend the index.
+
+    A faulty index is rebuilt from the store. The exit code is 1 when something is wrong and could not be mended.
+    """
     from commonplace.cli.screen import console, print_json, progress_bars
 
     loaded = invocation.settings()

@@ -38,7 +38,9 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="How many results at most.")
 @click.option("--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
 @click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type.")
-@click.option("--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or none at all.")
+@click.option(
+    "--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase; what names none passes."
+)
 @click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only what has this tag.")
 @click.option(
     "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
@@ -47,7 +49,9 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option("--min-score", type=float, metavar="SCORE", help="Leave out hits below it, 0 to 1; 0 shows all ranked.")
 @pass_invocation
 def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
-    """Find the passages that answer QUERY, best first; nothing when nothing is relevant.
+    """Find the passages that answer QUERY, best first.
+
+    When nothing is relevant, it says so and prints no passage.
 
     An option that can be given several times takes alternatives; different options must all hold.
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
 
 
@@ -17,7 +18,10 @@ def settings() -> None:
 @settings.command(cls=Command)
 @pass_invocation
 def show(invocation: Invocation) -> None:
-    """Print every setting with its value, origin, range and environment variable."""
+    """Print every setting with its value and where it came from.
+
+    With --json, also its default, range, environment variable and meaning.
+    """
     from commonplace.cli.screen import console, print_json
     from commonplace.settings import keys
 
@@ -45,13 +49,16 @@ def show(invocation: Invocation) -> None:
             target.print(f"[{section}]", style="bold")
         is_default = loaded.origin(key) == "default"
         target.print(f"{key.name} = {_as_toml(loaded.value(key))}", end="", style="" if is_default else "cyan")
-        target.print(f"  # {loaded.origin(key)}", style="dim")
+        target.print(f"  # {harmless_line(loaded.origin(key))}", style="dim")
 
 
 @settings.command(cls=Command)
 @pass_invocation
 def path(invocation: Invocation) -> None:
-    """Print the files that settings are read from, weakest first, and whether they exist."""
+    """Print the files that settings are read from.
+
+    The weakest comes first; those that do not exist are marked.
+    """
     from commonplace.cli.screen import console, print_json
     from commonplace.settings.locations import PROJECT_FILE, STORE_FILE, user_settings_file
 
@@ -65,7 +72,7 @@ def path(invocation: Invocation) -> None:
         return
     target = console()
     for name, file in files.items():
-        target.print(f"{name}: {file}", end="")
+        target.print(f"{name}: {harmless_line(str(file))}", end="")
         target.print("" if file.is_file() else "  (not there)", style="dim")
 
 
