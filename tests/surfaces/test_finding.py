@@ -275,6 +275,16 @@ def test_a_store_built_with_another_embedder_is_not_mixed_up(project: Path, book
         assert reopened.search("login service", min_score=0.0).hits
 
 
+def test_a_store_of_any_name_never_indexes_itself_and_leads_to_files_from_anywhere(project: Path) -> None:
+    """Its own logs and journal are no text of the project, and outside a project nothing is there to be relative to."""
+    with commonplace.open(project / "notebook") as book:
+        (book.directory / "memory").mkdir()
+        (book.directory / "memory" / "today.md").write_text("# Today\n\nInvoices are written on the first day.\n")
+        assert book.index(project, ["**"]).added == len(FILES)
+        (hit, *_) = book.search("invoices written", min_score=0).hits
+    assert hit.path == (project / "docs/billing.md").resolve().as_posix()
+
+
 def test_a_store_cannot_be_a_file_and_a_root_must_exist(project: Path, book: Engine) -> None:
     """Both are slips of the hand, and both must leave everything as it was."""
     with pytest.raises(StoreError, match="is a file"):

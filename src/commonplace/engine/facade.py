@@ -170,10 +170,11 @@ class Engine:
 
         globs = chosen("include", include) or self.settings.index.include
         selection = Selection(
-            project=self.project or self.directory,
+            project=self.project,
             root=Path(root).expanduser().absolute(),
             include=globs or None,
             max_file_bytes=self.settings.index.max_file_bytes,
+            excluded=(self.directory,),
         )
         report = index_root(self._destination(), selection, force=force, progress=self._progress)
         self._tokens.release()
