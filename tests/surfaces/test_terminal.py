@@ -103,6 +103,7 @@ def test_running_text_fits_the_terminal(program: Program, columns: int) -> None:
         body = [line for line in lines if line.startswith("   ")]
         assert body
         assert max(map(len, body)) <= min(columns, 110)
+        assert [line for line in body if line != line.rstrip()] == []
 
 
 def test_colours_are_for_terminals_that_want_them(program: Program) -> None:
@@ -147,3 +148,18 @@ def test_escapes_are_exact() -> None:
     assert text == '{"a\\u009b": "\\u001b\\u007f\\u202e\\udc80ü"}'
     assert json.loads(text) == value
     assert harmless_json("ü", ascii_only=True) == '"\\u00fc"'
+
+
+def test_console_itself_lets_no_control_character_of_a_text_through(capsys: pytest.CaptureFixture[str]) -> None:
+    """The net below all: whoever forgets to make a name harmless before printing it does no harm."""
+    from rich.table import Table
+
+    from commonplace.cli.screen import console
+
+    table = Table("name")
+    table.add_row("\x1b[2Jcell\x9b")
+    console().print("\x1b]0;owned\x07", style="bold")
+    console().print(table)
+    shown = capsys.readouterr().out
+    assert r"\x1b[2Jcell\x9b" in shown
+    assert re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f]", shown) == []

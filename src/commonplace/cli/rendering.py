@@ -114,7 +114,10 @@ def _columns(width: int) -> int:
 def _wrapped(text: Text, width: int) -> list[Text]:
     from rich.console import Console
 
-    return list(text.wrap(Console(width=width), width))
+    lines = list(text.wrap(Console(width=width), width))
+    for line in lines:
+        line.rstrip()
+    return lines
 
 
 def _ms(stages: dict[str, Stage], *names: str) -> str:
