@@ -183,7 +183,7 @@ class Engine:
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Bring texts that are not files into the store, each under its own id; a known id is replaced.
 
-        Documents of one session are given in their order, all in one call.
+        Documents of one session are given in their order; a later call continues where the session ended.
         """
         from commonplace.ingest.documents import index_documents
 
