@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import threading
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.engine import Engine
+from commonplace.engine import Engine, upkeep
 from commonplace.engine.layout import DATABASE
 from commonplace.errors import EmbedderMismatchError, UsageError
+from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.settings import Settings, load
 from commonplace.store.sqlite import SqliteStore
@@ -189,3 +191,36 @@ def test_a_store_made_with_ones_own_embedder_asks_for_it(tmp_path: Path) -> None
         commonplace.open(tmp_path / "own")
     with commonplace.open(tmp_path / "own", embedder=Mine()) as own:
         assert found(own, "heron")
+
+
+def test_every_word_of_a_long_tail_is_found(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process holds the index, a search finds by its words what thousands of others resemble."""
+    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    chance = random.Random(3)
+    words = "amber basalt cedar delta ember fjord garnet harbour indigo juniper kelp lagoon".split()
+    texts = [f"# Note {n}\n\nmarkersteady{n} v3.\n\n{' '.join(chance.choices(words, k=90))}" for n in range(3000)]
+    book.index_documents(Document(f"n{n}", text) for n, text in enumerate(texts))
+    assert book.index_status().waiting == 3000
+    for number in (3, 7, 33, 1234, 2999):
+        result = book.search(f"markersteady{number}", limit=3, min_score=0.0)
+        assert result.hits[0].owner_id == f"n{number}"
+        assert result.degraded
+
+
+def test_a_long_rewriting_keeps_the_index_up_and_a_first_build_does_not(
+    book: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others search meanwhile, and what the index lacks they must score one by one."""
+    behind: list[int] = []
+
+    def project(*arguments: object, **options: object) -> object:
+        behind.append(book.index_status().waiting)
+        return bring_up_to_date(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(upkeep, "PENDING_LIMIT", 200)
+    monkeypatch.setattr(upkeep, "bring_up_to_date", project)
+    book.index_documents(animals("heron", 800))
+    assert behind == [800]
+    behind.clear()
+    book.index_documents(animals("heron", 800))
+    assert behind == [256, 256, 256, 32]

@@ -222,4 +222,11 @@ class Engine:
 
         self._store.set_embedding(self._embedder.stamp)
         limits = Limits(chunk_tokens=self.settings.index.chunk_tokens, chunk_overlap=self.settings.index.chunk_overlap)
-        return Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace, limits)
+        return Destination(
+            self._store,
+            self._embedder,
+            self._tokens.tokenize,
+            self.namespace,
+            limits,
+            after_batch=lambda: self._upkeep.keep_up(self.namespace),
+        )

@@ -10,13 +10,14 @@ from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.errors import CommonplaceError, ModelError
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.modeldata import verify_data
+from commonplace.text.analysis import clear_cache
 
 if TYPE_CHECKING:
     from commonplace.index.directory import Generation, Index
     from commonplace.store.contract import Store
     from commonplace.types import Progress
 
-PENDING_LIMIT = 5_000
+PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
 
 WAIT_S = 60.0
@@ -91,9 +92,21 @@ class Upkeep:
     def project(self) -> tuple[str, ...]:
         """Bring the index up to date, waiting for another process that is at it; return what people should know."""
         report = bring_up_to_date(self._store, self._index, timeout_s=WAIT_S, progress=self._progress)
+        clear_cache()
         if report is None:
             return ("another process is writing the index; what was stored is found all the same",)
         return ()
+
+    def keep_up(self, namespace: str) -> None:
+        """During a long writing, bring the index up to date now and then, so that others have little to score directly.
+
+        The more the index holds, the more may be pending: each time costs a part of what it holds. A first build is
+        left alone: nobody has an index to lose, and doing it in parts would make it a third slower.
+        """
+        generation = self._index.reader()
+        written, _ = self._store.pending(namespace, generation.change)
+        if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
+            bring_up_to_date(self._store, self._index)
 
     def freshen(self, namespace: str) -> Freshness:
         """Rebuild an unusable index and catch up with a long tail; tell in one line what was mended.
@@ -112,6 +125,7 @@ class Upkeep:
             report = bring_up_to_date(self._store, self._index, timeout_s=wait_s, progress=self._progress)
         except CommonplaceError as error:
             return Freshness((f"the index cannot be written, the store was searched directly: {error}",), True)
+        clear_cache()
         if report is None:
             return Freshness(("another process is writing the index, the store was searched directly",), True)
         if not report.rebuilt or not fault:

@@ -10,7 +10,7 @@ import tantivy
 
 from commonplace.index.lexical import NO_PHASE, faults, open_tantivy, raw_term
 from commonplace.index.manifest import Manifest
-from commonplace.text.analysis import FIELDS, clear_cache, fields_of
+from commonplace.text.analysis import FIELDS, fields_of
 from commonplace.types import IndexEntry
 
 COPIED = ("meta.json", ".managed.json")
@@ -67,7 +67,6 @@ class LexicalWriter:
         with faults():
             self._writer.commit()
             self._writer.wait_merging_threads()
-        clear_cache()
         _sweep(self._directory)
         counted = max(1, self._counted)
         return {field: length / counted for field, length in self._lengths.items()}

@@ -43,6 +43,7 @@ class Destination:
 
     Attributes:
         store: its embedding stamp must be the embedder's already.
+        after_batch: called after each transaction.
         tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
     """
 
@@ -51,6 +52,7 @@ class Destination:
     tokenize: Callable[[str], NDArray[np.uint16]]
     namespace: str
     limits: Limits = field(default_factory=Limits)
+    after_batch: Callable[[], None] = lambda: None
 
 
 def passage_text(owner: Owner, piece: Chunk) -> str:  # noqa: ARG001 -- the owner's part in it is decided here alone
@@ -134,6 +136,7 @@ class PassageWriter:
             for item in pending
         ]
         destination.store.put_owners(destination.namespace, writes)
+        destination.after_batch()
         self.passages += len(texts)
         self._pending, self._bytes = [], 0
 

@@ -22,7 +22,7 @@ from commonplace.search.conversation import next_to, steps
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.selection import Ranking, select
-from commonplace.search.signals import Reader, TokenModel, shorten_tail, weigh_tokens
+from commonplace.search.signals import Reader, ScoredTail, TokenModel, weigh_tokens
 from commonplace.search.tail import Tail, TailReader
 from commonplace.types import Stage
 
@@ -117,21 +117,23 @@ class Searcher:
             tokens = weigh_tokens(query, generation, tail, self._tokens)
             reader = Reader(
                 self._store,
-                self._tails,
                 generation,
                 self._scope(request, tail),
                 query,
                 tokens,
                 self._embedder.stamp.dimensions,
             )
-        unindexed = shorten_tail(tail, reader.scope.owners, query, tokens)
-        lexical, dense = self._recall(request, reader, unindexed, clock)
+        with clock.stage("tail") as count:
+            unindexed = self._tail(reader, tail)
+            shortened = unindexed.shortened(query, tokens)
+            count.append(len(shortened.rows))
+        lexical, dense = self._recall(request, reader, shortened.rows, clock)
         with clock.stage("signals") as count:
             recalled = _union(lexical, dense)
-            candidates = reader.candidates(recalled, lexical, unindexed)
+            candidates = reader.candidates(recalled, lexical, shortened)
             beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
-                beside, candidates = self._with_neighbours(reader, candidates, recalled, lexical, tail)
+                beside, candidates = self._with_neighbours(reader, candidates, recalled, lexical, unindexed)
             count.append(len(candidates))
         with clock.stage("fusion"):
             return _order(request, query, candidates, beside)
@@ -183,8 +185,23 @@ class Searcher:
             self._owners.put(key, owners)
         return Scope(request.namespace, request.wanted, owners, tail.dead)
 
+    def _tail(self, reader: Reader, tail: Tail) -> ScoredTail:
+        """Return the part of the tail that is in scope, with its BM25 scores."""
+        statistics = reader.generation.lexical.statistics(reader.query.terms)
+        if not len(tail.rows):
+            return ScoredTail(tail.rows, np.empty(0, dtype=np.float32), statistics)
+        scores, statistics = self._tails.score(reader.scope.namespace, tail, reader.query.terms, statistics)
+        scored = ScoredTail(tail.rows, scores, statistics)
+        owners = reader.scope.owners
+        return scored if owners is None else scored.select(within(tail.rows.owners, owners))
+
     def _with_neighbours(
-        self, reader: Reader, candidates: Candidates, recalled: NDArray[np.int64], lexical: Scored | None, tail: Tail
+        self,
+        reader: Reader,
+        candidates: Candidates,
+        recalled: NDArray[np.int64],
+        lexical: Scored | None,
+        tail: ScoredTail,
     ) -> tuple[dict[int, set[int]], Candidates]:
         """Return which passages are next to each other in a session, and the candidates with their neighbours."""
         namespace = reader.scope.namespace
@@ -196,7 +213,7 @@ class Searcher:
         for number, found in next_to(self._store, namespace, others.tolist()).items():
             beside.setdefault(number, set()).update(found)
         wanted = union(candidates.numbers, others)
-        in_tail = tail.rows.select(within(tail.rows.numbers, wanted))
+        in_tail = tail.select(within(tail.rows.numbers, wanted))
         indexed = without(union(recalled, others), tail.rows.numbers)
         wider = reader.candidates(indexed, lexical, in_tail)
         if reader.scope.owners is not None:

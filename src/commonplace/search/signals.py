@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.arrays import distinct, within
+from commonplace.ranking.arrays import distinct
 from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
 from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from commonplace.index.contract import LexicalStatistics, Scope, Scored
     from commonplace.index.directory import Generation
     from commonplace.search.request import PreparedQuery
-    from commonplace.search.tail import Tail, TailReader
+    from commonplace.search.tail import Tail
     from commonplace.store.contract import Store
     from commonplace.types import TokenEntry
 
 MAX_QUERY_TOKENS = 32
 """Late interaction reads at most so many tokens of a query, the rarest."""
 
-MAX_TAIL_CANDIDATES = 300
-"""A longer tail is cut to its best by dense and late score before its words are analysed."""
+MAX_TAIL_CANDIDATES = 200
+"""A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
 
 LITERAL = 0.999
 """A similarity from here on is the token itself."""
@@ -71,19 +71,32 @@ def weigh_tokens(query: PreparedQuery, generation: Generation, tail: Tail, model
     return TokenWeights(model.similarities(query.token_ids[kept]), idf[kept])
 
 
-def shorten_tail(
-    tail: Tail, allowed: NDArray[np.int64] | None, query: PreparedQuery, tokens: TokenWeights
-) -> TokenRows:
-    """Return the rows of the tail that are in scope and worth scoring."""
-    rows = tail.rows
-    if allowed is not None:
-        rows = rows.select(within(rows.owners, allowed))
-    if len(rows) <= MAX_TAIL_CANDIDATES:
-        return rows
-    value = tokens.shares(rows)[0] + cosines(rows.vectors, query.vector)
-    keep = np.zeros(len(rows), dtype=np.bool_)
-    keep[np.argsort(-value, kind="stable")[:MAX_TAIL_CANDIDATES]] = True
-    return rows.select(keep)
+@dataclass(frozen=True, slots=True)
+class ScoredTail:
+    """The rows of a tail with what BM25 says of them.
+
+    Attributes:
+        lexical: BM25, float32, shape (n,).
+        statistics: of index and tail together.
+    """
+
+    rows: TokenRows
+    lexical: NDArray[np.float32]
+    statistics: LexicalStatistics
+
+    def select(self, keep: NDArray[np.bool_]) -> ScoredTail:
+        """Return the rows where `keep` (bool, shape (n,)) is true."""
+        return ScoredTail(self.rows.select(keep), self.lexical[keep], self.statistics)
+
+    def shortened(self, query: PreparedQuery, tokens: TokenWeights) -> ScoredTail:
+        """Return the rows that are worth ranking: the best by words, and the best by meaning."""
+        if len(self.rows) <= MAX_TAIL_CANDIDATES:
+            return self
+        meaning = tokens.shares(self.rows)[0] + cosines(self.rows.vectors, query.vector)
+        keep = np.zeros(len(self.rows), dtype=np.bool_)
+        for values in (self.lexical, meaning):
+            keep[np.argsort(-values, kind="stable")[:MAX_TAIL_CANDIDATES]] = True
+        return self.select(keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +108,6 @@ class Reader:
     """
 
     store: Store
-    tails: TailReader
     generation: Generation
     scope: Scope
     query: PreparedQuery
@@ -109,7 +121,7 @@ class Reader:
         found = [self.entries[number].owner_number for number in numbers.tolist() if number in self.entries]
         return distinct(np.array(found, dtype=np.int64))
 
-    def candidates(self, recalled: NDArray[np.int64], lexical: Scored | None, tail: TokenRows) -> Candidates:
+    def candidates(self, recalled: NDArray[np.int64], lexical: Scored | None, tail: ScoredTail) -> Candidates:
         """Return all signals of the recalled passages and of the tail's rows.
 
         Args:
@@ -119,17 +131,16 @@ class Reader:
         self._read(recalled)
         entries = [self.entries[number] for number in recalled.tolist() if number in self.entries]
         held = token_rows(entries, self.dimensions)
-        rows = concatenate(held, tail)
+        rows = concatenate(held, tail.rows)
         late, by_token = self.tokens.shares(rows)
-        statistics = self._statistics(tail)
-        bm25 = np.concatenate((self._lexical(held, lexical), self._lexical_of_tail(tail, statistics)))
+        bm25 = np.concatenate((self._lexical(held, lexical), tail.lexical))
         return Candidates(
             numbers=rows.numbers,
             owners=rows.owners,
             lexical=bm25,
             dense=cosines(rows.vectors, self.query.vector),
             late=late,
-            literal=np.maximum(by_token, literal_share(bm25, _rarity(self.query.terms, statistics))),
+            literal=np.maximum(by_token, literal_share(bm25, _rarity(self.query.terms, tail.statistics))),
             lengths=rows.lengths,
         )
 
@@ -144,14 +155,6 @@ class Reader:
         if missing and self.query.terms:
             known.update(self.generation.lexical.score(self.query.terms, missing, self.scope))
         return np.array([known.get(number, 0.0) for number in rows.numbers.tolist()], dtype=np.float32)
-
-    def _statistics(self, tail: TokenRows) -> LexicalStatistics:
-        indexed = self.generation.lexical.statistics(self.query.terms)
-        numbers = tail.numbers.tolist()
-        return self.tails.statistics(self.scope.namespace, numbers, self.query.terms, indexed) if numbers else indexed
-
-    def _lexical_of_tail(self, tail: TokenRows, statistics: LexicalStatistics) -> NDArray[np.float32]:
-        return self.tails.lexical(self.scope.namespace, tail.numbers.tolist(), self.query.terms, statistics)
 
 
 def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:

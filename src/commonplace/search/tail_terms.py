@@ -1,0 +1,114 @@
+"""An inverted index of the tail, in memory: which of its passages hold a term, how often, in which field.
+
+It knows analysed passages and BM25, neither the store nor what else a passage is scored by.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.index.contract import LexicalStatistics
+from commonplace.ranking.arrays import within
+from commonplace.ranking.bm25 import K1, B, inverse_document_frequency
+from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.types import IndexEntry
+
+_NAMES = tuple(FIELDS)
+_FIELD_BITS, _COUNT_BITS = 4, 12
+_MOST = (1 << _COUNT_BITS) - 1
+
+
+class TailTerms:
+    """Grows with the tail: about 1 kB a passage of 200 words. Not safe for threads.
+
+    A posting is one integer: the passage's place, the field, the count, from high bits to low.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._lengths = [array("I") for _ in _NAMES]
+        self._postings: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
+
+    @property
+    def last(self) -> int:
+        """The highest passage number held, 0 for none."""
+        return self._numbers[-1] if self._numbers else 0
+
+    def add(self, entries: Iterable[IndexEntry]) -> None:
+        """Take passages, by number ascending, all above `last`."""
+        for entry in entries:
+            place = len(self._numbers)
+            self._numbers.append(entry.number)
+            fields = fields_of(entry)
+            for field, name in enumerate(_NAMES):
+                terms = fields.get(name, [])
+                self._lengths[field].append(len(terms))
+                for term, count in Counter(terms).items():
+                    posting = (place << _FIELD_BITS | field) << _COUNT_BITS | min(count, _MOST)
+                    self._postings[term].append(posting)
+
+    def score(
+        self, numbers: NDArray[np.int64], terms: Sequence[str], index: LexicalStatistics
+    ) -> tuple[NDArray[np.float32], LexicalStatistics]:
+        """Return BM25 scores of passages, and the statistics they follow from: of the index and these passages.
+
+        Args:
+            numbers: int64, shape (n,), ascending.
+
+        Returns:
+            float32, shape (n,), 0 where no term matches and for a passage that is not held.
+        """
+        held = np.frombuffer(self._numbers, dtype=np.int64)
+        places = np.flatnonzero(within(held, numbers))
+        is_held = within(numbers, held)
+        lengths = [np.frombuffer(length, dtype=np.uint32)[places].astype(np.float64) for length in self._lengths]
+        matches = {term: self._matches(term, places) for term in terms}
+        statistics = _together(index, lengths, matches)
+        scores = np.zeros(len(places))
+        for term, (rows, fields, counts) in matches.items():
+            for field, name in enumerate(_NAMES):
+                chosen = fields == field
+                if not chosen.any():
+                    continue
+                rarity = inverse_document_frequency(statistics.documents, statistics.frequencies[name][term])
+                mean = statistics.mean_lengths[name] or 1.0
+                weight = FIELDS[name] * rarity * (K1 + 1.0)
+                count, length = counts[chosen], lengths[field][rows[chosen]]
+                scores[rows[chosen]] += weight * count / (count + K1 * (1.0 - B + B * length / mean))
+        result = np.zeros(len(numbers), dtype=np.float32)
+        result[is_held] = scores
+        return result, statistics
+
+    def _matches(
+        self, term: str, places: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]:
+        """Return rows among `places`, fields and counts of a term's postings."""
+        packed = np.frombuffer(self._postings.get(term, array("Q")), dtype=np.uint64).astype(np.int64)
+        place = packed >> (_FIELD_BITS + _COUNT_BITS)
+        packed = packed[within(place, places)]
+        rows = np.searchsorted(places, packed >> (_FIELD_BITS + _COUNT_BITS))
+        fields = (packed >> _COUNT_BITS) & ((1 << _FIELD_BITS) - 1)
+        return rows, fields, (packed & _MOST).astype(np.float64)
+
+
+def _together(
+    index: LexicalStatistics,
+    lengths: Sequence[NDArray[np.float64]],
+    matches: dict[str, tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]],
+) -> LexicalStatistics:
+    documents = index.documents + len(lengths[0])
+    mean_lengths: dict[str, float] = {}
+    frequencies: dict[str, dict[str, int]] = {}
+    for field, name in enumerate(_NAMES):
+        total = index.mean_lengths.get(name, 0.0) * index.documents + float(lengths[field].sum())
+        mean_lengths[name] = total / documents if documents else 0.0
+        known = index.frequencies.get(name, {})
+        frequencies[name] = {
+            term: known.get(term, 0) + int((fields == field).sum()) for term, (_, fields, _) in matches.items()
+        }
+    return LexicalStatistics(documents, mean_lengths, frequencies)
