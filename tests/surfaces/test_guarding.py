@@ -230,3 +230,23 @@ def test_status_tells_how_the_index_stands(
     line = next(line for line in program.run("index", "status").stdout.splitlines() if line.startswith("Index:"))
     assert told in line
     assert f"change {indexed} of {change}" in line
+
+
+def test_size_of_a_directory_that_goes_while_it_is_read_is_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process sweeps old generations of the index while somebody asks how large it is."""
+    from commonplace.engine.upkeep import size
+
+    (tmp_path / "swept").mkdir()
+    (tmp_path / "kept").write_text("four")
+    is_dir = Path.is_dir
+
+    def seen_for_the_last_time(path: Path) -> bool:
+        found = is_dir(path)
+        if path.name == "swept":
+            path.rmdir()
+        return found
+
+    monkeypatch.setattr(Path, "is_dir", seen_for_the_last_time)
+    assert size(tmp_path) == 4

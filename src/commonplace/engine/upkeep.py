@@ -197,9 +197,9 @@ class Upkeep:
 
 def size(path: Path) -> int:
     """Return the bytes of a file or of all files below a directory; files that vanish meanwhile count nothing."""
-    if path.is_dir():
-        return sum(size(child) for child in path.iterdir())
     try:
+        if path.is_dir():
+            return sum(size(child) for child in path.iterdir())
         return path.stat().st_size
     except OSError:
         return 0
