@@ -158,11 +158,24 @@ class Upkeep:
             verify_data()
         except ModelError as error:
             findings.append(Finding("model", str(error), "reinstall commonplace"))
-        problems = self._index_problems()
-        if problems:
-            mended = mend and self._rebuild()
-            findings += [Finding("index", problem, "rebuild it from the store", mended) for problem in problems]
-        return DoctorReport(("store", "model", "index"), tuple(findings))
+        return DoctorReport(("store", "model", "index"), (*findings, *self._examine_index(mend)))
+
+    def _examine_index(self, mend: bool) -> list[Finding]:
+        """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""
+        try:
+            problems = self._index_problems()
+        except CommonplaceError as error:
+            return [Finding("index", error.args[0], error.remedy)]
+        remedy, is_mended = "rebuild it from the store", False
+        if problems and mend:
+            if self._store.is_read_only:
+                remedy = "make the store writable, it is read-only; then rebuild the index from it"
+            else:
+                try:
+                    is_mended = self._rebuild()
+                except CommonplaceError as error:
+                    remedy = str(error)
+        return [Finding("index", problem, remedy, is_mended) for problem in problems]
 
     def _fault(self, generation: Generation) -> str:
         """Return why a generation cannot be used with this store, a clause that continues "the index …", or ""."""
