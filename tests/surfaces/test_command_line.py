@@ -30,6 +30,25 @@ def test_init_creates_a_store_that_git_ignores_and_leaves_an_old_one_alone(bare:
     assert bare.json("index", "status")["store_id"] == identity
 
 
+def test_store_that_a_build_or_a_library_creates_is_ignored_by_git(bare: Program, tmp_path: Path) -> None:
+    """A project with a settings file needs no `init`, and its store is as private."""
+    (bare.project / "commonplace.toml").touch()
+    bare.run("index", "build")
+    commonplace.open(tmp_path / ".commonplace").close()
+    for project in (bare.project, tmp_path):
+        assert (project / ".commonplace" / ".gitignore").read_text() == "*\n"
+
+
+def test_directory_of_another_name_is_not_hidden_from_git(bare: Program) -> None:
+    """It may be somebody's own directory with other files in it; and rules that were there stay."""
+    bare.run("init", "--store", "docs")
+    assert not (bare.project / "docs" / ".gitignore").exists()
+    (bare.project / ".commonplace").mkdir()
+    (bare.project / ".commonplace" / ".gitignore").write_text("logs/\n")
+    bare.run("init")
+    assert (bare.project / ".commonplace" / ".gitignore").read_text() == "logs/\n"
+
+
 def test_build_counts_new_then_unchanged_then_removed_files(program: Program) -> None:
     """A second build costs a glance at each file."""
     (program.project / "docs" / "storage.md").unlink()

@@ -34,9 +34,6 @@ def init(invocation: Invocation, directory: Path) -> None:
     store = Path(loaded.store.path)
     existed = (store / DATABASE).is_file()
     invocation.open(loaded, create=True).close()
-    if not existed:
-        # The store is never part of the project's own history.
-        (store / ".gitignore").write_text("*\n", encoding="utf-8")
     if outer is not None:
         notify((f"from here downward this store hides the one above, {harmless_line(str(outer))}",), invocation)
     shown = harmless_line(str(store))

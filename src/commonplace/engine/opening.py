@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from commonplace.index.directory import Index
 from commonplace.models.opening import EMBEDDERS, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
-from commonplace.settings.locations import project_of
+from commonplace.settings.locations import STORE_NAME, project_of
 from commonplace.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ def _check_namespace(namespace: str) -> None:
 def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        if directory.name == STORE_NAME and not (directory / DATABASE).exists():
+            # The store of a project is never part of the project's own history, whoever makes it.
+            with suppress(FileExistsError), (directory / ".gitignore").open("x", encoding="utf-8") as file:
+                file.write("*\n")
     except FileExistsError as error:
         raise StoreError(f"{directory} is a file", remedy="name a directory with --store") from error
     except OSError as error:
