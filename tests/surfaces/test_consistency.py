@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,6 +113,57 @@ def test_one_long_text_does_not_take_all_places(book: Engine, method: str) -> No
     assert len(found(book, "turbine bearing serviced", method=method, limit=20)) == 16
 
 
+@pytest.mark.parametrize("method", ["bm25", "semantic", "two-stage"])
+def test_what_is_not_indexed_yet_hides_neither_behind_a_long_text_nor_others(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Ten hits are ten owners in the index, in the tail, and when an unrelated tail stands beside the index."""
+    line = "The turbine was serviced and its bearing was changed."
+    long = "\n\n".join(f"# Entry {n}\n\n" + " ".join(f"{line} Round {n}.{k}." for k in range(12)) for n in range(300))
+    short = [Document(f"note{n}", f"Note {n}: look at the turbine bearing in hall {n}.") for n in range(9)]
+    wanted = {"log", *(document.id for document in short)}
+    book.index_documents([Document("log", long), *short])
+    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    book.index_documents([Document(f"recipe{n}", f"Potatoes with dill, number {n}.") for n in range(12)])
+    assert set(found(book, "turbine bearing serviced", method=method, limit=10)) == wanted
+    book.index_documents([Document("log", long), *short])
+    assert set(found(book, "turbine bearing serviced", method=method, limit=10)) == wanted
+
+
+def test_a_store_restored_under_an_open_engine_is_read_anew(
+    book: Engine, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was analysed of the lost history must not be taken for what stands there now."""
+    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    book.index_documents([Document("a", "The herons nest by the lake.")])
+    store = SqliteStore.open(directory / DATABASE, create=False)
+    store.backup(tmp_path / "backup.db")
+    book.index_documents([Document("b", "Printing invoices needs the large tray.")])
+    assert found(book, "printing invoices", method="bm25") == ["b"]
+    source = sqlite3.connect(tmp_path / "backup.db")
+    target = sqlite3.connect(directory / DATABASE)
+    source.backup(target)
+    source.close()
+    target.close()
+    with commonplace.open(directory) as other:
+        other.index_documents([Document("c", "The login service checks the password.")])
+    assert store.change() == 2
+    store.close()
+    assert found(book, "login service", method="bm25") == ["c"]
+    assert found(book, "printing invoices", method="bm25") == []
+
+
+def test_a_store_that_lost_rows_still_answers(book: Engine, directory: Path) -> None:
+    """A damaged store may find less; it must not search for ever."""
+    book.index_documents(animals("heron", 400))
+    database = sqlite3.connect(directory / DATABASE)
+    database.execute("DELETE FROM passage_vectors")
+    database.commit()
+    database.close()
+    assert found(book, "heron parade") == []
+    assert not book.doctor(mend=False).is_healthy
+
+
 def test_several_passages_of_an_owner_are_hits_where_asked_for(book: Engine) -> None:
     """Whoever reads one manual wants its best pages."""
     sections = [f"# Part {n}\n\n" + f"The valve of pump {n} opens to the left. " * 20 for n in range(5)]
@@ -127,6 +179,7 @@ def test_several_passages_of_an_owner_are_hits_where_asked_for(book: Engine) -> 
         ({"paths": "docs/**"}, "paths is the string"),
         ({"types": [""]}, "types holds ''"),
         ({"tags": [3]}, "tags holds 3"),
+        ({"tags": 5}, "tags is 5; give a list of strings"),
         ({"kinds": ["nonsense"]}, "kind 'nonsense' is unknown; use one of artifact, memory, knowledge"),
         ({"limit": 2.5}, "limit is 2.5, it must be a whole number between 1 and 1000"),
         ({"limit": "3"}, "limit is '3'"),

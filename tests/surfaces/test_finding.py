@@ -105,6 +105,22 @@ def test_a_query_about_nothing_in_the_index_finds_nothing(book: Engine, query: s
     assert book.search(query).hits == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我们把数据库的索引重建了一遍，模型也重新训练了。", ["数据库", "索引", "重建", "模型"]),
+        ("오늘 회의에서 예산을 두 배로 늘리기로 했다.", ["회의에서", "예산을"]),
+        ("公園を散歩していると、古い時計台が見えた。", ["散歩", "時計台"]),
+        ("Мы перенесли базу данных на новый сервер.", ["базу данных", "сервер"]),
+    ],
+)
+def test_a_word_of_any_script_finds_the_sentence_it_stands_in(book: Engine, text: str, words: list[str]) -> None:
+    """The token model was taught English; words it does not know count as words all the same."""
+    book.index_documents([Document("wanted", text, kind="memory")])
+    for word in words:
+        assert [hit.owner_id for hit in book.search(word).hits][:1] == ["wanted"], word
+
+
 def test_the_cut_can_be_moved_and_zero_keeps_all_that_was_ranked(book: Engine) -> None:
     """Whoever judges rankings needs the whole of them."""
     everything = book.search("chocolate cake recipe", min_score=0.0).hits

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,6 +91,29 @@ def test_export_replaces_a_file_whole_and_leaves_nothing_beside_it(
     program.run("index", "export", "--output", "index.json")
     assert len(json.loads(target.read_text())["artifacts"]) == 4
     assert [path.name for path in program.project.iterdir() if "index.json" in path.name] == ["index.json"]
+
+
+def test_export_leaves_alone_the_draft_of_another(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what this program made is cleared away when writing fails."""
+    monkeypatch.setattr(secrets, "token_hex", lambda _: "taken")
+    for suffix in ("taken", str(os.getpid())):
+        (program.project / f".index.json.{suffix}").write_text("of another")
+    assert "File exists" in program.error("index", "export", "--output", "index.json", code=2)["message"]
+    for suffix in ("taken", str(os.getpid())):
+        assert (program.project / f".index.json.{suffix}").read_text() == "of another"
+
+
+def test_export_keeps_the_rights_of_the_file_it_replaces(program: Program) -> None:
+    """Who kept the old index to themselves keeps the new one; a new file is as readable as any other."""
+    for name in ("fresh.json", "private.json"):
+        (program.project / name).touch()
+    usual = (program.project / "fresh.json").stat().st_mode
+    (program.project / "fresh.json").unlink()
+    (program.project / "private.json").chmod(0o600)
+    for name in ("fresh.json", "private.json"):
+        program.run("index", "export", "--output", name)
+    assert (program.project / "private.json").stat().st_mode & 0o777 == 0o600
+    assert (program.project / "fresh.json").stat().st_mode == usual
 
 
 def test_export_to_a_device_leaves_the_device(program: Program) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +17,10 @@ from commonplace.index.contract import Scope, Scored
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.cache import AgingCache
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates, TokenRows
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates
 from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, WEIGHTS
 from commonplace.search.conversation import next_to, steps
+from commonplace.search.recall import recall
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.selection import Ranking, select
@@ -125,48 +127,34 @@ class Searcher:
             )
         with clock.stage("tail") as count:
             unindexed = self._tail(reader, tail)
-            shortened = unindexed.shortened(query, tokens)
+            shortened = unindexed.shortened(query, tokens, request)
             count.append(len(shortened.rows))
-        lexical, dense = self._recall(request, reader, shortened.rows, clock)
+        lexical, dense = self._recall(request, reader, clock)
         with clock.stage("signals") as count:
             recalled = _union(lexical, dense)
             candidates = reader.candidates(recalled, lexical, shortened)
             beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
                 beside, candidates = self._with_neighbours(reader, candidates, recalled, lexical, unindexed)
+            candidates = reader.with_unknown_words(candidates, shortened.statistics)
             count.append(len(candidates))
         with clock.stage("fusion"):
             return _order(request, query, candidates, beside)
 
-    def _recall(
-        self, request: Request, reader: Reader, tail: TokenRows, clock: _Clock
-    ) -> tuple[Scored | None, Scored | None]:
-        """Return what lexical and dense recall find, asking again past the owners found while they are too few.
-
-        One long text may fill a stage with its passages; without the further rounds it would be the only hit.
-        """
-        scope, generation, query = reader.scope, reader.generation, reader.query
-        lexical: Scored | None = None
-        dense: Scored | None = None
-        owners = distinct(tail.owners)
-        while True:
-            is_full = False
-            if request.method != "semantic":
-                with clock.stage(LEXICAL) as count:
-                    found = generation.lexical.search(query.terms, scope, request.stage1_limit)
-                    count.append(len(found.numbers))
-                lexical, is_full = _joined(lexical, found), len(found.numbers) == request.stage1_limit
-            if request.method != "bm25":
-                with clock.stage(DENSE) as count:
-                    found = generation.dense.search(query.vector, scope, request.stage1_limit)
-                    count.append(len(found.numbers))
-                dense, is_full = _joined(dense, found), is_full or len(found.numbers) == request.stage1_limit
-            if not is_full:
-                return lexical, dense
-            owners = union(owners, reader.owners(_union(lexical, dense)))
-            if len(owners) >= request.limit:
-                return lexical, dense
-            scope = replace(scope, passed_over=owners)
+    def _recall(self, request: Request, reader: Reader, clock: _Clock) -> tuple[Scored | None, Scored | None]:
+        """Return what lexical and dense recall find in the index."""
+        lexical, dense = None, None
+        if request.method != "semantic":
+            with clock.stage(LEXICAL) as count:
+                words = partial(reader.generation.lexical.search, reader.query.terms)
+                lexical = recall(words, reader.owners, reader.scope, request)
+                count.append(len(lexical.numbers))
+        if request.method != "bm25":
+            with clock.stage(DENSE) as count:
+                meaning = partial(reader.generation.dense.search, reader.query.vector)
+                dense = recall(meaning, reader.owners, reader.scope, request)
+                count.append(len(dense.numbers))
+        return lexical, dense
 
     def _prepared(self, query: str) -> PreparedQuery:
         prepared = self._queries.get(query)
@@ -219,13 +207,6 @@ class Searcher:
         if reader.scope.owners is not None:
             wider = wider.select(within(wider.owners, reader.scope.owners))
         return beside, wider
-
-
-def _joined(known: Scored | None, more: Scored) -> Scored:
-    """Return both; the later ones are of other owners, so that none is there twice."""
-    if known is None:
-        return more
-    return Scored(np.concatenate((known.numbers, more.numbers)), np.concatenate((known.scores, more.scores)))
 
 
 def _union(lexical: Scored | None, dense: Scored | None) -> NDArray[np.int64]:

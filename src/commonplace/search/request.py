@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -97,10 +98,13 @@ def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
     """
     if isinstance(values, str):
         raise UsageError(f"{name} is the string {values!r}", remedy=f"give a list: [{values!r}]")
-    for value in values or ():
+    if values is not None and not isinstance(values, Iterable):
+        raise UsageError(f"{name} is {values!r}", remedy="give a list of strings")
+    given = tuple(values or ())
+    for value in given:
         if not isinstance(value, str) or not value:
             raise UsageError(f"{name} holds {value!r}", remedy="give strings that are not empty")
-    return tuple(values or ())
+    return given
 
 
 def _check_number(name: str, value: object, low: float, high: float, kind: type | tuple[type, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -13,13 +13,15 @@ from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
 from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, TokenRows, concatenate, cosines, token_rows
+from commonplace.search.recall import first_places
+from commonplace.text.analysis import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from commonplace.index.contract import LexicalStatistics, Scope, Scored
     from commonplace.index.directory import Generation
-    from commonplace.search.request import PreparedQuery
+    from commonplace.search.request import PreparedQuery, Request
     from commonplace.search.tail import Tail
     from commonplace.store.contract import Store
     from commonplace.types import TokenEntry
@@ -29,6 +31,9 @@ MAX_QUERY_TOKENS = 32
 
 MAX_TAIL_CANDIDATES = 200
 """A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
+
+MAX_READ = 50
+"""The texts of so many candidates are read for words that the token model does not know."""
 
 LITERAL = 0.999
 """A similarity from here on is the token itself."""
@@ -52,6 +57,13 @@ class TokenWeights:
 
     similarities: NDArray[np.float32]
     idf: NDArray[np.float32]
+
+    @property
+    def unknown(self) -> float:
+        """The share of the query, by IDF, whose tokens are like no token, not even themselves; 0–1."""
+        is_unknown = ~self.similarities.any(axis=1)
+        total = float(self.idf.sum())
+        return float(self.idf[is_unknown].sum()) / total if total > 0 else 0.0
 
     def shares(self, rows: TokenRows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return coverage and literal share of the query for each row, float32, shape (n,), 0–1."""
@@ -88,14 +100,16 @@ class ScoredTail:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
         return ScoredTail(self.rows.select(keep), self.lexical[keep], self.statistics)
 
-    def shortened(self, query: PreparedQuery, tokens: TokenWeights) -> ScoredTail:
-        """Return the rows that are worth ranking: the best by words, and the best by meaning."""
+    def shortened(self, query: PreparedQuery, tokens: TokenWeights, request: Request) -> ScoredTail:
+        """Return the rows that are worth ranking: the best by words and the best by meaning, of enough owners."""
         if len(self.rows) <= MAX_TAIL_CANDIDATES:
             return self
         meaning = tokens.shares(self.rows)[0] + cosines(self.rows.vectors, query.vector)
         keep = np.zeros(len(self.rows), dtype=np.bool_)
         for values in (self.lexical, meaning):
-            keep[np.argsort(-values, kind="stable")[:MAX_TAIL_CANDIDATES]] = True
+            order = np.argsort(-values, kind="stable")
+            keep[order[:MAX_TAIL_CANDIDATES]] = True
+            keep[order[first_places(self.rows.owners[order], request.per_owner, request.limit)]] = True
         return self.select(keep)
 
 
@@ -116,10 +130,10 @@ class Reader:
     entries: dict[int, TokenEntry] = field(default_factory=dict)
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the owner numbers of the given passages of the index, each once, ascending."""
+        """Return the owner number of each passage of the index, int64, shape (n,), −1 for one that is gone."""
         self._read(numbers)
-        found = [self.entries[number].owner_number for number in numbers.tolist() if number in self.entries]
-        return distinct(np.array(found, dtype=np.int64))
+        found = (self.entries.get(number) for number in numbers.tolist())
+        return np.array([-1 if entry is None else entry.owner_number for entry in found], dtype=np.int64)
 
     def candidates(self, recalled: NDArray[np.int64], lexical: Scored | None, tail: ScoredTail) -> Candidates:
         """Return all signals of the recalled passages and of the tail's rows.
@@ -143,6 +157,28 @@ class Reader:
             literal=np.maximum(by_token, literal_share(bm25, _rarity(self.query.terms, tail.statistics))),
             lengths=rows.lengths,
         )
+
+    def with_unknown_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
+        """Return the candidates with words that the token model does not know counted as words.
+
+        Most Chinese, Japanese and Korean words are unknown tokens, like nothing at all. What of the query they are,
+        the terms of the best candidates by BM25 decide.
+        """
+        unknown = self.tokens.unknown
+        places = np.flatnonzero(candidates.lexical > 0)
+        if unknown <= 0.0 or not len(places):
+            return candidates
+        places = places[np.argsort(-candidates.lexical[places], kind="stable")[:MAX_READ]]
+        entries = self.store.entries(self.scope.namespace, candidates.numbers[places].tolist())
+        late, literal = candidates.late.copy(), candidates.literal.copy()
+        whole = _rarity(self.query.terms, statistics)
+        for place in places.tolist():
+            entry = entries.get(int(candidates.numbers[place]))
+            held = {term for terms in fields_of(entry).values() for term in terms} if entry else set()
+            share = _rarity([term for term in self.query.terms if term in held], statistics) / whole
+            literal[place] = max(literal[place], share)
+            late[place] = max(late[place], (1 - unknown) * late[place] + unknown * share)
+        return replace(candidates, late=late, literal=literal)
 
     def _read(self, numbers: NDArray[np.int64]) -> None:
         missing = [number for number in numbers.tolist() if number not in self.entries]

@@ -27,14 +27,18 @@ class Tail:
 
     Attributes:
         base, upto: the rows are the passages written in change numbers (base, upto].
+        token: of the change `upto`; a store with another one there has another history.
         rows: those of them that still exist, by number ascending.
         dead: numbers of the passages deleted in (base, upto], ascending; int64, shape (n,).
+        terms: the analysed rows; shared with the tails that grew into this one.
     """
 
     base: int
     upto: int
+    token: str
     rows: TokenRows
     dead: NDArray[np.int64]
+    terms: TailTerms
 
 
 class TailReader:
@@ -45,21 +49,27 @@ class TailReader:
         self._dimensions = dimensions
         self._lock = threading.Lock()
         self._tails: dict[str, Tail] = {}
-        self._terms: dict[str, tuple[int, TailTerms]] = {}
 
     def read(self, namespace: str, base: int) -> Tail:
         """Return what was written and deleted after `base`; within a snapshot of the store, what that holds."""
         upto = self._store.change()
         with self._lock:
             known = self._tails.get(namespace)
-        if known is None or known.base != base or known.upto > upto:
-            known = Tail(base, base, token_rows([], self._dimensions), np.empty(0, dtype=np.int64))
+        if known is None or known.base != base or known.upto > upto or known.token != self._store.token(known.upto):
+            nothing = token_rows([], self._dimensions)
+            known = Tail(base, base, self._store.token(base), nothing, np.empty(0, dtype=np.int64), TailTerms())
         if known.upto == upto:
             return known
-        fresh = self._rows(namespace, known.upto)
         gone = np.array(self._store.deleted_since(known.upto, upto), dtype=np.int64)
-        rows = concatenate(known.rows, fresh)
-        tail = Tail(base, upto, rows.select(~within(rows.numbers, gone)), union(known.dead, gone))
+        rows = concatenate(known.rows, self._rows(namespace, known.upto))
+        tail = Tail(
+            base,
+            upto,
+            self._store.token(upto),
+            rows.select(~within(rows.numbers, gone)),
+            union(known.dead, gone),
+            known.terms,
+        )
         with self._lock:
             self._tails[namespace] = tail
         return tail
@@ -72,15 +82,11 @@ class TailReader:
         What the tail has gained since the last call is analysed first, which costs most.
         """
         with self._lock:
-            base, held = self._terms.get(namespace, (tail.base, TailTerms()))
-            if base != tail.base:
-                held = TailTerms()
-            self._terms[namespace] = (tail.base, held)
-            fresh = tail.rows.numbers[tail.rows.numbers > held.last].tolist()
+            fresh = tail.rows.numbers[tail.rows.numbers > tail.terms.last].tolist()
             for begin in range(0, len(fresh), _READ_AT_ONCE):
                 entries = self._store.entries(namespace, fresh[begin : begin + _READ_AT_ONCE])
-                held.add(entries[number] for number in sorted(entries))
-            return held.score(tail.rows.numbers, terms, index)
+                tail.terms.add(entries[number] for number in sorted(entries))
+            return tail.terms.score(tail.rows.numbers, terms, index)
 
     def _rows(self, namespace: str, base: int) -> TokenRows:
         return token_rows(self._store.tail(namespace, base), self._dimensions)
