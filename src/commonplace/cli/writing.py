@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,16 +44,19 @@ def write_whole(path: Path, text: str) -> None:
             return
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            with fresh.open("x", encoding="utf-8") as file:
+        # Not tempfile's own file, which nobody else could read: this one gets the rights that any new file gets.
+        fresh = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        with fresh.open("x", encoding="utf-8") as file:
+            try:
+                if target.exists():
+                    os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            fresh.replace(target)
-        except BaseException:
-            with suppress(OSError):
-                fresh.unlink()
-            raise
+                fresh.replace(target)
+            except BaseException:
+                with suppress(OSError):
+                    fresh.unlink()
+                raise
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", remedy="name another --output") from error
