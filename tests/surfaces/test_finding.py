@@ -51,6 +51,7 @@ A customer who cancels within fourteen days gets the whole price back.
 """,
     "docs/travel.md": "# 旅行\n\n京都の紅葉は十一月が一番きれいです。\n\n新幹線の切符は駅で買えます。\n",
     "tests/test_billing.py": "def test_refund_is_whole_within_fourteen_days():\n    assert refund(day=13) == price()\n",
+    "docs/日志.md": "# 日志\n\n每天晚上把日志存到磁盘，三次失败以后通知值班的人。\n",
     "docs/garden.md": "# Garden\n\nTomatoes want sun, water in the morning and a stake to climb.\n",
 }
 
@@ -98,6 +99,8 @@ def test_the_right_passage_comes_first(book: Engine, query: str, path: str) -> N
         "zxqv wplk jjrt",
         "量子力学の講義",
         "!!! ??? ...",
+        "今天天气怎么样",
+        "우주 비행사의 점심",
     ],
 )
 def test_a_query_about_nothing_in_the_index_finds_nothing(book: Engine, query: str) -> None:
@@ -111,6 +114,11 @@ def test_a_query_about_nothing_in_the_index_finds_nothing(book: Engine, query: s
         ("我们把数据库的索引重建了一遍，模型也重新训练了。", ["数据库", "索引", "重建", "模型"]),
         ("오늘 회의에서 예산을 두 배로 늘리기로 했다.", ["회의에서", "예산을"]),
         ("公園を散歩していると、古い時計台が見えた。", ["散歩", "時計台"]),
+        (
+            "缓存过期时间是三十分钟。管理员可以在备份之后回滚数据库。",
+            ["缓存过期时间", "管理员", "备份", "回滚", "数据库"],
+        ),
+        ("暗証番号を三回間違えると口座は凍結されます。", ["暗証番号", "凍結"]),
         ("Мы перенесли базу данных на новый сервер.", ["базу данных", "сервер"]),
     ],
 )

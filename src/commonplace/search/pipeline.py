@@ -136,7 +136,7 @@ class Searcher:
             beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
                 beside, candidates = self._with_neighbours(reader, candidates, recalled, lexical, unindexed)
-            candidates = reader.with_unknown_words(candidates, shortened.statistics)
+            candidates = reader.with_unspaced_words(candidates, shortened.statistics)
             count.append(len(candidates))
         with clock.stage("fusion"):
             return _order(request, query, candidates, beside)

@@ -70,24 +70,34 @@ class PreparedQuery:
 
     Attributes:
         terms: analysed terms for BM25, each once, in order.
-        token_ids: those of the query's words, without punctuation; uint16, shape (q,), each once.
+        token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
+            uint16, shape (q,), each once.
         vector: float32, shape (d,), unit length or zero.
+        unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
+            so only terms tell what they mean.
     """
 
     terms: tuple[str, ...]
     token_ids: NDArray[np.uint16]
     vector: NDArray[np.float32]
+    unspaced: float
 
 
 def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder) -> PreparedQuery:
     """Analyse, tokenize and embed a query."""
     from commonplace.models.contract import TokenizedText
     from commonplace.ranking.arrays import distinct
-    from commonplace.text.analysis import analyse
+    from commonplace.text.analysis import analyse, without_unspaced
 
     vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
-    words = _PUNCTUATION.sub(" ", query)
-    return PreparedQuery(tuple(dict.fromkeys(analyse(query))), distinct(tokenize(words)), vector)
+    words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
+    token_ids = tokenize(words)
+    return PreparedQuery(
+        terms=tuple(dict.fromkeys(analyse(query))),
+        token_ids=distinct(token_ids),
+        vector=vector,
+        unspaced=characters / max(1, characters + len(token_ids)),
+    )
 
 
 def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:

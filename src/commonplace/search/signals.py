@@ -33,7 +33,7 @@ MAX_TAIL_CANDIDATES = 200
 """A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
 
 MAX_READ = 50
-"""The texts of so many candidates are read for words that the token model does not know."""
+"""The texts of so many candidates are read for words of scripts that the token model does not know."""
 
 LITERAL = 0.999
 """A similarity from here on is the token itself."""
@@ -57,13 +57,6 @@ class TokenWeights:
 
     similarities: NDArray[np.float32]
     idf: NDArray[np.float32]
-
-    @property
-    def unknown(self) -> float:
-        """The share of the query, by IDF, whose tokens are like no token, not even themselves; 0–1."""
-        is_unknown = ~self.similarities.any(axis=1)
-        total = float(self.idf.sum())
-        return float(self.idf[is_unknown].sum()) / total if total > 0 else 0.0
 
     def shares(self, rows: TokenRows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return coverage and literal share of the query for each row, float32, shape (n,), 0–1."""
@@ -158,27 +151,30 @@ class Reader:
             lengths=rows.lengths,
         )
 
-    def with_unknown_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
-        """Return the candidates with words that the token model does not know counted as words.
+    def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
+        """Return the candidates with the unspaced part of the query judged by terms alone.
 
-        Most Chinese, Japanese and Korean words are unknown tokens, like nothing at all. What of the query they are,
-        the terms of the best candidates by BM25 decide.
+        The terms of the best candidates by BM25 are read again; what the token model says counts for the rest.
         """
-        unknown = self.tokens.unknown
-        places = np.flatnonzero(candidates.lexical > 0)
-        if unknown <= 0.0 or not len(places):
+        unspaced = self.query.unspaced
+        if unspaced <= 0.0:
             return candidates
+        share = np.zeros(len(candidates), dtype=np.float32)
+        places = np.flatnonzero(candidates.lexical > 0)
         places = places[np.argsort(-candidates.lexical[places], kind="stable")[:MAX_READ]]
         entries = self.store.entries(self.scope.namespace, candidates.numbers[places].tolist())
-        late, literal = candidates.late.copy(), candidates.literal.copy()
         whole = _rarity(self.query.terms, statistics)
         for place in places.tolist():
             entry = entries.get(int(candidates.numbers[place]))
             held = {term for terms in fields_of(entry).values() for term in terms} if entry else set()
-            share = _rarity([term for term in self.query.terms if term in held], statistics) / whole
-            literal[place] = max(literal[place], share)
-            late[place] = max(late[place], (1 - unknown) * late[place] + unknown * share)
-        return replace(candidates, late=late, literal=literal)
+            share[place] = _rarity([term for term in self.query.terms if term in held], statistics) / whole
+        rest = np.float32(1.0 - unspaced)
+        return replace(
+            candidates,
+            late=rest * candidates.late + np.float32(unspaced) * share,
+            literal=rest * candidates.literal + np.float32(unspaced) * share,
+            dense=rest * candidates.dense,
+        )
 
     def _read(self, numbers: NDArray[np.int64]) -> None:
         missing = [number for number in numbers.tolist() if number not in self.entries]

@@ -159,6 +159,17 @@ def terms_by_field(
     }
 
 
+def without_unspaced(text: str) -> tuple[str, int]:
+    """Return a text with the characters of scripts written without spaces blanked, and how many these were."""
+    rest, runs = [], 0
+    end = 0
+    for run in _UNSPACED_RUN.finditer(text):
+        rest.append(text[end : run.start()])
+        runs += len(run[0])
+        end = run.end()
+    return " ".join([*rest, text[end:]]), runs
+
+
 def clear_cache() -> None:
     """Give back the memory of the words seen so far: some 15 MB when a large corpus was analysed."""
     _words.clear()
