@@ -167,6 +167,14 @@ def test_wrong_use_exits_with_2(program: Program, arguments: tuple[str, ...]) ->
     program.run(*arguments, code=2)
 
 
+@pytest.mark.parametrize("group", [(), ("index",), ("benchmark",), ("settings",)])
+def test_group_without_a_command_prints_its_help(bare: Program, group: tuple[str, ...]) -> None:
+    """Typing the name alone is how people ask what there is; a script still learns that it did nothing."""
+    told = bare.run(*group, code=2)
+    assert told.stdout == ""
+    assert told.stderr.splitlines() == bare.run(*group, "--help").stdout.splitlines()
+
+
 @pytest.mark.parametrize("option", ["--watch", "--agent"])
 def test_options_of_later_features_are_absent(program: Program, option: str) -> None:
     """What is not there is not accepted."""

@@ -40,6 +40,8 @@ def report(error: BaseException, invocation: Invocation) -> None:
         print_json({"error": _described(error), "exit_code": exit_code(error)}, indent=None, err=True)
     elif isinstance(error, KeyboardInterrupt | click.Abort):
         say("interrupted", err=True)
+    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
+        say(error.format_message(), err=True)
     elif isinstance(error, click.ClickException):
         if isinstance(error, click.UsageError) and error.ctx is not None:
             say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
