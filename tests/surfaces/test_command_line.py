@@ -215,8 +215,10 @@ def test_closed_pipe_is_silent(program: Program) -> None:
     assert done.returncode == 1
 
 
+# A parent that ignores Ctrl-C, as `nohup` and a shell's background do, would hand that down.
 INTERRUPTED = """
 import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from commonplace.engine import Engine
 Engine.search = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
 from commonplace.cli.main import main
