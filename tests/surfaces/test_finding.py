@@ -193,6 +193,13 @@ def test_changed_new_and_removed_files_are_followed(book: Engine, project: Path)
     assert book.index(project).unchanged == len(FILES)
 
 
+def test_a_run_that_chooses_nothing_says_what_it_removed(book: Engine, project: Path) -> None:
+    """A slip in a glob empties the index, which must not go unnoticed."""
+    report = book.index(project, include=["nothing/**"])
+    assert report.removed == len(FILES)
+    assert report.notices == (f"no file of {project} was chosen, and the {len(FILES)} that were indexed are gone",)
+
+
 def test_namespaces_do_not_see_each_other(book: Engine, project: Path) -> None:
     """Whoever shares a store shares nothing else."""
     with commonplace.open(project / ".commonplace", namespace="other") as other:

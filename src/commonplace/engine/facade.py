@@ -178,7 +178,10 @@ class Engine:
         )
         report = index_root(self._destination(), selection, force=force, progress=self._progress)
         self._tokens.release()
-        return replace(report, notices=self._upkeep.project())
+        notices = self._upkeep.project()
+        if report.removed and not report.added + report.changed + report.unchanged:
+            notices = (f"no file of {root} was chosen, and the {report.removed} that were indexed are gone", *notices)
+        return replace(report, notices=notices)
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Bring texts that are not files into the store, each under its own id; a known id is replaced.
@@ -210,10 +213,11 @@ class Engine:
     def _answer(self, request: Request) -> SearchResult:
         """Search, after mending a faulty index; once more if the fault shows only while it is read."""
         freshness = self._upkeep.freshen(self.namespace)
+        generation = self._index.reader()
         try:
             return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
         except IndexFaultError as fault:
-            self._index.condemn(str(fault))
+            self._index.condemn(str(fault), generation)
         freshness = self._upkeep.freshen(self.namespace)
         return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
 
