@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -14,9 +15,13 @@ import numpy as np
 import pytest
 
 from commonplace.errors import IndexFaultError
+from commonplace.index.chunks import ChunkFile
 from commonplace.index.contract import Scope
+from commonplace.index.dense import ChunkedDenseIndex
 from commonplace.index.directory import Index
+from commonplace.index.files import OpenFiles
 from commonplace.index.lexical import faults
+from commonplace.index.manifest import generation_path, read_manifest
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.store.memory import MemoryStore
 from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
@@ -139,52 +144,53 @@ def test_new_times_are_not_recorded_while_another_writes_or_where_nobody_may(tmp
     assert (copy / "current.json").read_bytes() == before
 
 
-CUT = """
-import os, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[4])
-import numpy as np
-from commonplace.errors import IndexFaultError
-from commonplace.index.contract import Scope
-from commonplace.index.directory import Index
-from commonplace.types import Embedding, Filter
-
-scope, query = Scope("default", Filter()), np.full(8, 8**-0.5, np.float32)
-generation = Index(Path(sys.argv[1]), store_id=sys.argv[2], embedding=Embedding("test", "1", 8)).reader()
-def search():
-    generation.check()
-    hits = generation.lexical.search(["appl"], scope, 99), generation.dense.search(query, scope, 99)
-    return [len(part.numbers) for part in hits]
-assert search() == [41, 41]
-os.truncate(sys.argv[3], int(sys.argv[5]))
-try:
-    search()
-except IndexFaultError as fault:
-    print(fault)
-try:
-    assert len(generation.dense.search(query, scope, 99).numbers) == 41
-except IndexFaultError:
-    pass
-"""
-
-
 @pytest.mark.parametrize("share", [0, 2])
-def test_a_file_cut_short_under_an_open_process_is_a_fault_and_no_crash(tmp_path: Path, share: int) -> None:
+def test_a_file_cut_short_while_it_is_open_is_noticed_before_it_is_read(tmp_path: Path, share: int) -> None:
     """Touching a mapped page that is gone ends the process, and with it an agent's whole session."""
-    store, original = projected(tmp_path)
-    kinds = {path.suffix or path.name: path for path in current_files(original) if path.stat().st_size}
+    store, directory = projected(tmp_path)
+    manifest = read_manifest(directory, store_id=store.id, embedding=EMBEDDING)
+    kinds = {path.suffix or path.name: path for path in current_files(directory) if path.stat().st_size}
     assert {".chunk", "dead", "frequencies", ".json", ".idx", ".term", ".fast", ".fieldnorm"} <= kinds.keys()
-    source = str(Path(__file__).parents[2] / "src")
-    for number, path in enumerate(kinds.values()):
+    for path in kinds.values():
+        data = path.read_bytes()
+        # Without Tantivy, which maps the files and reads them in threads of its own for a moment after it opens them.
+        files = OpenFiles(generation_path(directory, manifest.generation), manifest.files)
+        files.check()
+        left = len(data) // share if share else 0
+        os.truncate(path, left)
+        with pytest.raises(IndexFaultError) as fault:
+            files.check()
+        assert str(fault.value) == f"was damaged: {path.parent.name}/{path.name} is {len(data) - left} bytes too short"
+        path.write_bytes(data)
+
+
+def test_an_open_generation_whose_file_changes_its_size_is_a_fault(tmp_path: Path) -> None:
+    """What is searched looks at all its files first, those of Tantivy too."""
+    store, original = projected(tmp_path)
+    for number, path in enumerate(path for path in current_files(original) if path.stat().st_size):
         copy = tmp_path / f"copy{number}"
         shutil.copytree(original, copy)
-        left = path.stat().st_size // share if share else 0
-        arguments = [str(copy), store.id, str(copy / path.relative_to(original)), source, str(left)]
-        run = subprocess.run(
-            [sys.executable, "-c", CUT, *arguments], check=True, timeout=60, capture_output=True, text=True
-        )
-        missing = path.stat().st_size - left
-        assert run.stdout == f"was damaged: {path.parent.name}/{path.name} is {missing} bytes too short\n"
+        generation = Index(copy, store_id=store.id, embedding=EMBEDDING).reader()
+        generation.check()
+        with (copy / path.relative_to(original)).open("ab") as file:
+            file.write(b"x")
+        with pytest.raises(IndexFaultError, match=f"{path.name} is 1 bytes too long"):
+            generation.check()
+
+
+def test_vectors_can_be_searched_or_are_a_fault_after_their_file_was_cut_short(tmp_path: Path) -> None:
+    """Chunk files are not mapped: whoever reads them meanwhile is told, and does not die."""
+    store, directory = projected(tmp_path)
+    manifest = read_manifest(directory, store_id=store.id, embedding=EMBEDDING)
+    generation = generation_path(directory, manifest.generation)
+    query = np.full(8, 8**-0.5, np.float32)
+    held = ChunkedDenseIndex(generation, manifest)
+    loose = ChunkFile(generation / manifest.chunks[0].file, 8)
+    for path in (path for path in current_files(directory) if path.parent.name == "dense"):
+        os.truncate(path, 0)
+    assert len(held.search(query, SCOPE, 99).numbers) == 41
+    with pytest.raises(IndexFaultError, match="a chunk was cut short while it was open"):
+        loose.vectors(np.arange(1))
 
 
 def test_an_open_generation_passes_its_check_after_newer_ones_replaced_it(tmp_path: Path) -> None:
@@ -244,8 +250,6 @@ def test_damage_at_large_is_told_and_mended(tmp_path: Path, damage: Callable[[Pa
 
 def test_an_altered_file_of_the_same_size_and_time_is_found_by_verify(tmp_path: Path) -> None:
     """`doctor` reads everything; opening does not."""
-    import os
-
     store, directory = projected(tmp_path)
     path = next(path for path in current_files(directory) if path.suffix == ".chunk")
     stat = path.stat()
@@ -287,6 +291,28 @@ def test_a_condemned_generation_is_not_used_again_and_is_rebuilt(tmp_path: Path)
     report = bring_up_to_date(store, index)
     assert report is not None
     assert (report.rebuilt, found(index), index.reader().fault) == (True, 41, "")
+
+
+def test_condemning_an_old_generation_leaves_the_rebuilt_one_in_use(tmp_path: Path) -> None:
+    """Of two threads that meet one fault, the slower one must not throw away what the faster one has rebuilt."""
+    store, directory = projected(tmp_path)
+    index = Index(directory, store_id=store.id, embedding=EMBEDDING)
+    faulty = index.reader()
+    index.condemn("was damaged: x", faulty)
+    assert index.reader().fault == "was damaged: x"
+    assert bring_up_to_date(store, index) is not None
+    index.condemn("was damaged: x", faulty)
+    assert (found(index), index.reader().fault) == (41, "")
+
+
+def test_condemning_does_not_hide_what_another_process_has_published(tmp_path: Path) -> None:
+    """The rebuilt generation may be on disk already when this process still holds the faulty one."""
+    store, directory = projected(tmp_path)
+    index, other = (Index(directory, store_id=store.id, embedding=EMBEDDING) for _ in range(2))
+    faulty = index.reader()
+    assert bring_up_to_date(store, other, rebuild=True) is not None
+    index.condemn("was damaged: x", faulty)
+    assert (found(index), index.reader().fault) == (41, "")
 
 
 class PanicException(BaseException):

@@ -104,10 +104,16 @@ class Index:
             assert self._generation is not None
             return self._generation
 
-    def condemn(self, fault: str) -> None:
-        """Stop using the current generation, which failed while it was read; `reader` tells the fault from now on."""
+    def condemn(self, fault: str, generation: Generation | None = None) -> None:
+        """Stop using a generation that failed while it was read; `reader` tells the fault until another is published.
+
+        Args:
+            generation: the one that failed; nothing happens where it is no longer in use. None is the one in use.
+        """
         with self._opening:
-            self._generation, self._seen = _nothing(fault), self._signature()
+            if generation is None or generation is self._generation:
+                # Its own signature stays the one seen: what was published since then is looked at.
+                self._generation = _nothing(fault)
 
     def verify(self) -> list[str]:
         """Compare every file with its checksum; return the faults, empty when all is well."""
