@@ -34,6 +34,9 @@ ARTIFACT_IDS: Final = uuid.UUID("0b9a4f4e-5f0c-5c1e-8d7b-7a2c9f6e3d10")
 RACY_NS: Final = 2_000_000_000
 """A file this young may change again without its time moving: some file systems keep times to two seconds."""
 
+_ASKED: Final = "/asked"
+"""Ends the recipe of a text that is indexed only because globs named it; a run without globs does not want it."""
+
 _BATCH: Final = 1000
 _PROGRESS_STEP: Final = 64
 _log = logging.getLogger(__name__)
@@ -114,6 +117,7 @@ class _Run:
         self._force = force
         self._clock = clock
         self._recipe = recipe(destination)
+        self._asked = self._recipe + _ASKED
         self._project = "" if selection.project is None else os.path.realpath(selection.project)
         self._stored = {
             owner.path: (number, owner) for number, owner in destination.store.artifacts(destination.namespace)
@@ -159,7 +163,7 @@ class _Run:
         stamp = self._settled(read_stamp)
         known = self._valid_stamp(stored)
         if stored and known and known.sha256 == stamp.sha256:
-            self._keep(stored[1], stamp)
+            self._keep(stored[1], replace(stamp, recipe=known.recipe))
             return
         decoded = to_text(data)
         if isinstance(decoded, Refusal):
@@ -167,9 +171,11 @@ class _Run:
             return
         text, note = decoded
         language = language_of(os.path.basename(file.path)) or "text"  # noqa: PTH119 -- paths are strings here
-        if self._selection.include is None and (reason := _unwanted(text, language)):
-            self._refuse(file, Refusal(reason), stored)
-            return
+        if reason := _unwanted(text, language):
+            if self._selection.include is None:
+                self._refuse(file, Refusal(reason), None if self._is_asked_elsewhere(stored) else stored)
+                return
+            stamp = replace(stamp, recipe=self._asked)
         if note:
             self._report(file, note)
         root = self._root_of(file.path, stored[1].root if stored else "")
@@ -213,7 +219,15 @@ class _Run:
     def _valid_stamp(self, stored: tuple[int, Owner] | None) -> FileStamp | None:
         """Return the stored stamp of passages that this run would make in the same way."""
         stamp = stored[1].stamp if stored and not self._force else None
-        return stamp if stamp and stamp.recipe == self._recipe else None
+        is_valid = stamp and (
+            stamp.recipe == self._recipe or (stamp.recipe == self._asked and self._selection.include is not None)
+        )
+        return stamp if is_valid else None
+
+    def _is_asked_elsewhere(self, stored: tuple[int, Owner] | None) -> bool:
+        """Return whether the globs of another root's run brought a text that this run does not want."""
+        owner = stored[1] if stored else None
+        return bool(owner and owner.root != self.found.root and owner.stamp and owner.stamp.recipe.endswith(_ASKED))
 
     def _keep(self, owner: Owner, stamp: FileStamp) -> None:
         self.counts["unchanged"] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.unit.ingest.projects import Project, tokenize
+from tests.unit.ingest.projects import LONG_AGO, Project, tokenize
 
 from commonplace.ingest.artifacts import index_root
 from commonplace.ingest.discovery import Selection
@@ -104,3 +104,53 @@ def test_files_outside_the_project_are_indexed_under_absolute_paths(project: Pro
     assert project.index().removed == 0
     (outside / "a.md").unlink()
     assert project.index(str(outside)).removed == 1
+
+
+FIGURES = "".join(f"{number} {number * number}\n" for number in range(2000))
+
+
+def test_what_is_indexed_does_not_depend_on_earlier_globs(project: Project) -> None:
+    """Figures that only a request by name lets in leave with the next run without one, changed or not."""
+    project.write("fig.txt", FIGURES)
+    project.write("a.txt")
+    assert project.index().skipped == {"data": 1}
+    assert set(project.owners()) == {"a.txt"}
+    report = project.index(include=("*.txt",))
+    assert (report.added, report.unchanged) == (1, 1)
+    report = project.index()
+    assert (report.removed, report.unchanged, report.skipped) == (1, 1, {"data": 1})
+    assert set(project.owners()) == {"a.txt"}
+
+
+def test_what_was_asked_for_is_not_read_again_while_it_is_asked_for(project: Project, reads: list[str]) -> None:
+    """Nor is an ordinary text read again because globs come or go."""
+    path = project.write("fig.txt", FIGURES)
+    project.write("a.txt")
+    project.index(include=("*.txt",))
+    os.utime(path, ns=(LONG_AGO + 1, LONG_AGO + 1))
+    project.index(include=("*.txt",))
+    reads.clear()
+    assert (project.index(include=("*.txt",)).unchanged, reads) == (2, [])
+    project.index()
+    assert reads == ["fig.txt"]
+
+
+def test_what_was_asked_for_of_another_directory_stays(project: Project) -> None:
+    """The globs of one directory's indexing are not undone by that of the project around it."""
+    project.write("data/fig.txt", FIGURES)
+    project.index("data", ("*.txt",))
+    before = project.owners()
+    assert project.index().skipped == {"data": 1}
+    assert project.index(force=True).skipped == {"data": 1}
+    assert project.owners() == before
+    assert project.index("data").removed == 1
+
+
+def test_what_was_asked_for_and_became_text_is_like_any_other(project: Project) -> None:
+    """Then nobody need ask for it any more."""
+    project.write("data/fig.txt", FIGURES)
+    project.index("data", ("*.txt",))
+    project.write("data/fig.txt", "Words.\n", LONG_AGO + 1)
+    assert project.index().changed == 1
+    assert project.owners()["data/fig.txt"].root == "."
+    assert project.index().unchanged == 1
