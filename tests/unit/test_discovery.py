@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -149,6 +150,16 @@ def test_excluded_directories_are_never_entered_whatever_the_globs(tmp_path: Pat
     (tmp_path / "link").symlink_to(tmp_path / "memory" / "store", target_is_directory=True)
     selection = Selection(tmp_path, tmp_path, ("**",), excluded=(tmp_path / "link", tmp_path / "nowhere"))
     assert [file.path for file in discover(selection).files] == ["a.md"]
+
+
+@pytest.mark.parametrize("name", ["store", "store/logs", "store/logs/a.log", "link/logs", "store/../store"])
+def test_an_excluded_directory_is_refused_by_name_too(tmp_path: Path, name: str) -> None:
+    """A store that holds its own logs finds itself; nothing is in there that anybody wrote."""
+    write(tmp_path, "a.md", "store/b.md", "store/logs/a.log")
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    selection = Selection(tmp_path, tmp_path / name, ("*",), excluded=(tmp_path / "missing", tmp_path / "store"))
+    with pytest.raises(UsageError, match=re.escape(repr(str(tmp_path / "store")))):
+        discover(selection)
 
 
 def test_dependencies_caches_and_environments_are_never_entered(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from commonplace.errors import NotFoundError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.ignore import IGNORE_FILES, Rules, globs, is_ignored
 from commonplace.ingest.ignore_files import outset, rules_of
 from commonplace.text.languages import language_of
@@ -54,7 +54,8 @@ class Selection:
         root: the directory to walk, or one file.
         include: globs relative to `root`, as in .gitignore; None means the usual kinds of text in a project.
         max_file_bytes: larger files are passed over.
-        excluded: directories that are never entered, such as the store's own; they need not exist.
+        excluded: directories that are never entered, such as the store's own; they need not exist. A root in one is an
+            error.
     """
 
     project: Path | None
@@ -115,7 +116,7 @@ def discover(selection: Selection) -> Discovery:
 
     Raises:
         NotFoundError: there is nothing at its root.
-        UsageError: a glob is not valid.
+        UsageError: a glob is not valid, or the root is an excluded directory or lies in one.
     """
     root = os.path.realpath(selection.root)
     project = None if selection.project is None else os.path.realpath(selection.project)
@@ -126,6 +127,7 @@ def discover(selection: Selection) -> Discovery:
         raise NotFoundError(
             f"there is no file or directory {str(selection.root)!r}", remedy="name one that exists and can be read"
         ) from error
+    _refuse_excluded(root, selection)
     if stat.S_ISDIR(mode):
         walk.run()
     else:
@@ -251,6 +253,18 @@ class _Walk:
         self.found.unseen.append(path)
         self.found.skipped["unreadable"] += 1
         self.found.problems.append(FileProblem(path, f"cannot be read: {error.strerror or error}"))
+
+
+def _refuse_excluded(root: str, selection: Selection) -> None:
+    """Raise UsageError if a real path is, or lies in, a directory that is never entered."""
+    for directory in (root, *map(str, Path(root).parents)):
+        with suppress(OSError):
+            status = os.stat(directory)  # noqa: PTH116 -- the walk speaks in strings
+            if any(os.path.samestat(status, excluded) for excluded in _statuses(selection.excluded)):
+                raise UsageError(
+                    f"{str(selection.root)!r} is in {directory!r}, which is never indexed",
+                    remedy="name a directory of texts, or keep the store in a directory of its own",
+                )
 
 
 def _is_storable(path: str) -> bool:
