@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -244,6 +246,20 @@ def test_pipes_and_sockets_are_counted_and_never_opened(tmp_path: Path, monkeypa
         discovery = discover(Selection(tmp_path, tmp_path))
     assert discovery.files == []
     assert discovery.skipped == {"not a regular file": 2}
+
+
+@pytest.mark.parametrize("name", [".gitignore", "sub/.commonplaceignore", ".git/info/exclude"])
+def test_an_ignore_file_that_is_a_pipe_says_nothing(tmp_path: Path, name: str) -> None:
+    """Opening a pipe waits for somebody to write to it, so a build would never end."""
+    write(tmp_path, "sub/a.md", ".git/info/x")
+    os.mkfifo(tmp_path / name)
+    program = (
+        "import sys; from pathlib import Path; from commonplace.ingest.discovery import Selection, discover\n"
+        "print([file.path for file in discover(Selection(Path(sys.argv[1]), Path(sys.argv[1], 'sub'))).files])"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "['sub/a.md']\n"
 
 
 def test_names_that_cannot_be_stored_are_reported_in_printable_form(tmp_path: Path) -> None:

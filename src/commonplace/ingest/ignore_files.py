@@ -6,6 +6,7 @@ It knows where such files lie, not what their lines mean.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,10 @@ def _top(root: str, project: str | None) -> str:
 
 def _lines(location: str) -> list[str]:
     try:
-        with open(location, "rb") as stream:  # noqa: PTH123 -- the walk speaks in strings
+        # O_NONBLOCK: opening a pipe would wait for its writer.
+        with open(os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return []
             data = stream.read(_MOST_BYTES)
     except OSError:
         return []
