@@ -262,6 +262,30 @@ def test_an_ignore_file_that_is_a_pipe_says_nothing(tmp_path: Path, name: str) -
     assert done.stdout == "['sub/a.md']\n"
 
 
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("[[:foo:]]*.md", []),
+        ("[[:foo:]][ab].md", []),
+        ("[![:foo:]]*.md", []),
+        ("[b[:a-z:]].md", []),
+        ("[[::]]*.md", []),
+        ("[[:foo]*.md", ["[.md", "f.md"]),
+        ("[[:digit:][:foo:]]*.md", []),
+        ("[[:digit:][:upper:]].md", ["0.md", "Z.md"]),
+        ("[[:graph:]].md", ["0.md", "Z.md", "[.md", "b.md", "f.md"]),
+        ("[[:cntrl:]].md", []),
+        ("[[:print:]]f.md", [" f.md"]),
+    ],
+)
+def test_a_rule_with_an_unknown_class_matches_nothing(tmp_path: Path, line: str, named: list[str]) -> None:
+    """So does git; a bracket that took in what follows would ignore files that nobody meant."""
+    write(tmp_path, "0.md", "Z.md", "[.md", "b.md", "f.md", " f.md")
+    everything = set(found(tmp_path))
+    (tmp_path / ".gitignore").write_text(line + "\n")
+    assert sorted(everything - set(found(tmp_path))) == named
+
+
 def test_names_that_cannot_be_stored_are_reported_in_printable_form(tmp_path: Path) -> None:
     """A name that is not UTF-8 fits no database column, and a newline in a name forges a line of output."""
     for name in (b"bad\xff.md", b"two\nlines.md", "größe 文.md".encode()):

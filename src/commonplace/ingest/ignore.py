@@ -18,7 +18,7 @@ IGNORE_FILES: Final = (".gitignore", ".commonplaceignore")
 
 _TOKEN: Final = re.compile(
     r"(?P<deep>(?:(?<=/)|^)\*\*+/)|(?P<rest>(?:(?<=/)|^)\*\*+$)|(?P<stars>\*+)|(?P<any>\?)"
-    r"|\[(?P<class>[!^]?+\]?+(?:\[:\w+:\]|\\.|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<slash>/)|(?P<plain>[^\\\[])",
+    r"|\[(?P<class>[!^]?+\]?+(?:\[:[^\]]*:\]|\\.|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<slash>/)|(?P<plain>[^\\\[])",
     re.DOTALL,
 )
 _CLASSES: Final = {
@@ -30,9 +30,12 @@ _CLASSES: Final = {
     "xdigit": "0-9a-fA-F",
     "space": r"\s",
     "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "graph": "!-~",
+    "print": " -~",
     "punct": r"!-/:-@\[-`{-~",
 }
-_CLASS_PART: Final = re.compile(r"\[:(\w+):\]|\\(.)|(.)", re.DOTALL)
+_CLASS_PART: Final = re.compile(r"(\[:[^\]]*:\])|\\(.)|(.)", re.DOTALL)
 _NAME: Final = "(?=[^/])"  # a name comes next: what stands for anything does not stand for nothing
 _UNHEARD_OF: Final = "\ue000"  # a file name that only a rule for every name can match
 
@@ -178,19 +181,24 @@ def _expression(pattern: str, *, is_anchored: bool) -> str:
             case "any":
                 parts.append("[^/]")
             case "class":
-                parts.append(_class(token["class"]))
+                bracket = _class(token["class"])
+                if not bracket:
+                    return ""
+                parts.append(bracket)
             case _:
                 parts.append(re.escape(token["escaped"] or token["plain"]))
     return "".join(parts)
 
 
 def _class(written: str) -> str:
-    """Return the regular expression of a bracket; it never matches a slash."""
+    """Return the regular expression of a bracket, "" if it names an unknown class; it never matches a slash."""
     negation = "^" if written[0] in "!^" else ""
     parts: list[str] = []
     for named, escaped, plain in _CLASS_PART.findall(written[len(negation) :]):
         if named:
-            parts.append(_CLASSES.get(named, ""))
+            if named[2:-2] not in _CLASSES:
+                return ""
+            parts.append(_CLASSES[named[2:-2]])
         elif escaped:
             parts.append(re.escape(escaped))
         else:
