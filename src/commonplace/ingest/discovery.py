@@ -262,7 +262,7 @@ def _refuse_excluded(root: str, selection: Selection) -> None:
             status = os.stat(directory)  # noqa: PTH116 -- the walk speaks in strings
             if any(os.path.samestat(status, excluded) for excluded in _statuses(selection.excluded)):
                 raise UsageError(
-                    f"{str(selection.root)!r} is in {directory!r}, which is never indexed",
+                    f"{str(selection.root)!r} is, or lies in, {directory!r}, which is never indexed",
                     remedy="name a directory of texts, or keep the store in a directory of its own",
                 )
 
