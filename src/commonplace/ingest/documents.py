@@ -24,7 +24,8 @@ def index_documents(
     """Write documents; one whose kind and id exist is replaced.
 
     A session may be given in parts: documents that it does not hold yet take the places after its last one, in the
-    order they arrive; one that it holds keeps its place.
+    order they arrive; one that it holds keeps its place. A session has one writer at a time: two that add to it at
+    once may give the same places.
 
     Returns:
         A report; `added` and `changed` are told apart by how many owners the namespace holds before and after.
