@@ -181,3 +181,24 @@ def test_missing_file_is_not_found(tmp_path: Path) -> None:
     """The person mistyped a path; the message repeats it."""
     with pytest.raises(NotFoundError, match=r"nowhere\.yaml"):
         read_auto_retrieval(tmp_path / "nowhere.yaml")
+
+
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: &a [*a]\n", "aliases are not allowed"),
+        (BOMB, "aliases are not allowed"),
+        ("a: " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ('{"a": ' * 5000 + "1" + "}" * 5000, "nested too deeply"),
+        ("".join(" " * n + "a:\n" for n in range(3000)), "nested too deeply"),
+        ("- " * 20_000 + "a\n", "nested too deeply"),
+    ],
+)
+def test_text_that_would_never_be_read_to_its_end_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    """A document comes from somebody else; neither a loop nor a bomb in it may hold up or break the program."""
+    (tmp_path / "bomb.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=why):
+        read_auto_retrieval(tmp_path / "bomb.yaml")

@@ -142,6 +142,13 @@ def test_file_that_is_no_text_is_a_settings_error(place: Place) -> None:
         place.load()
 
 
+def test_toml_that_nests_too_deeply_is_a_settings_error(place: Place) -> None:
+    """A project's file comes with a clone; it must not break the program."""
+    place.project_file.write_text("[search]\nlimit = " + "[" * 5000 + "]" * 5000 + "\n")
+    with pytest.raises(SettingsError, match=r"commonplace\.toml is not valid TOML: nested too deeply"):
+        place.load()
+
+
 def test_project_file_may_not_choose_the_store(place: Place) -> None:
     """It came with somebody's clone: it could point at a store that another program reads."""
     place.project_file.write_text('[store]\npath = "/elsewhere"\n')

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import ConfigError, NotFoundError
+from commonplace.formats.guarded_yaml import load_yaml
 from commonplace.text.inside import stays_inside
 
 if TYPE_CHECKING:
@@ -55,16 +56,15 @@ def read_auto_retrieval(file: Path) -> dict[str, object]:
         NotFoundError: there is no such file.
         ConfigError: the file cannot be read or breaks the schema; `path` is the place of the fault.
     """
-    import yaml
-
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", path="") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}", path="") from error
+    document, fault = load_yaml(text)
+    if fault:
+        raise ConfigError(f"{file} is not valid YAML: {fault}", path="")
     return translate(document)
 
 

@@ -5,18 +5,17 @@ It knows no files and gives the values as they are written; what they mean is fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from commonplace.formats.guarded_yaml import load_yaml
 from commonplace.text.sections import front_matter_end
 
 LONGEST: Final = 16_384
 """Characters of front matter that are parsed; more of it is taken for something else."""
 
-_DEEPEST: Final = 64
-_ANCHOR: Final = re.compile(r"(?:^|[\s\[{,])&\w")
+_MOST_BRACKETS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +66,6 @@ def _toml(block: str) -> tuple[object, str]:
 
 
 def _yaml(block: str) -> tuple[object, str]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    if block.count("[") + block.count("{") > _DEEPEST:
-        return None, f"more than {_DEEPEST} brackets"
-    try:
-        if _ANCHOR.search(block) and any(isinstance(token, yaml.AliasToken) for token in yaml.scan(block)):
-            return None, "aliases are not allowed"
-        return yaml.load(block, Loader=loader), ""  # noqa: S506 -- a safe loader, in C where there is one
-    except yaml.MarkedYAMLError as error:
-        line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
-        return None, f"{error.problem or error.context or 'not YAML'}{line}"
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        return None, " ".join(str(error).split()) or "nested too deeply"
+    if block.count("[") + block.count("{") > _MOST_BRACKETS:
+        return None, f"more than {_MOST_BRACKETS} brackets"
+    return load_yaml(block, first_line=2)
