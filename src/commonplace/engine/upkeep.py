@@ -119,7 +119,7 @@ class Upkeep:
         if not fault and pending <= PENDING_LIMIT:
             return Freshness()
         if fault and not generation.fault:
-            self._index.condemn(fault)
+            self._index.condemn(fault, generation)
         wait_s = WAIT_S if pending > PENDING_LIMIT else 0.0
         try:
             report = bring_up_to_date(self._store, self._index, timeout_s=wait_s, progress=self._progress)
