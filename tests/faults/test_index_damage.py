@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -14,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commonplace.errors import IndexFaultError
+from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.chunks import ChunkFile
 from commonplace.index.contract import Scope
 from commonplace.index.dense import ChunkedDenseIndex
@@ -324,6 +326,50 @@ def test_driver_errors_and_panics_become_a_fault(error: BaseException) -> None:
     """Tantivy's panics derive from BaseException and would end the process."""
     with pytest.raises(IndexFaultError, match="was damaged: x"), faults():
         raise error
+
+
+def test_too_few_descriptors_are_not_taken_for_damage(tmp_path: Path) -> None:
+    """A healthy index was thrown away and rebuilt because a program had many files open."""
+    store, directory = projected(tmp_path)
+    before = (directory / "current.json").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    index = Index(directory, store_id=store.id, embedding=EMBEDDING)
+    assert found(Index(directory, store_id=store.id, embedding=EMBEDDING)) == 41
+    refused: list[str] = []
+    for limit in range(3, 500):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limits[1]))
+        try:
+            index.reader()
+            break
+        except StoreError as error:
+            refused.append(f"{type(error).__name__}: {error}")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert len(refused) > len(current_files(directory))
+    assert {text.partition(":")[0] for text in refused} == {"StoreError"}
+    assert all("the index cannot be used: " in text and "Too many open files" in text for text in refused)
+    assert ((directory / "current.json").read_bytes(), found(index), index.reader().fault) == (before, 41, "")
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EACCES, errno.EIO])
+def test_an_update_that_the_system_refuses_to_let_read_is_no_rebuild(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """What cannot be read now may be whole: building it again would fail the same way, or hide a failing disk."""
+    store, directory = projected(tmp_path)
+    index = Index(directory, store_id=store.id, embedding=EMBEDDING)
+    assert found(index) == 41
+    store.delete_owners("default", [2])
+
+    def refuse(*_arguments: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    before = (directory / "current.json").read_bytes()
+    monkeypatch.setattr("commonplace.index.files.os.open", refuse)
+    with pytest.raises(StoreError, match=os.strerror(code)) as caught:
+        bring_up_to_date(store, index)
+    assert not isinstance(caught.value, IndexFaultError)
+    assert (directory / "current.json").read_bytes() == before
 
 
 def test_an_interrupt_is_not_taken_for_damage() -> None:

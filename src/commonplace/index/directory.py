@@ -16,7 +16,7 @@ from pathlib import Path
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.contract import DenseIndex, LexicalIndex
 from commonplace.index.dense import ChunkedDenseIndex
-from commonplace.index.files import OpenFiles
+from commonplace.index.files import OpenFiles, unreadable
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
 from commonplace.index.manifest import CURRENT, Manifest, encode, generation_path, read_manifest, replace_file
 from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
@@ -90,7 +90,7 @@ class Index:
         """Return the current generation; costs one `stat` while no other was published.
 
         Raises:
-            StoreError: the index is closed.
+            StoreError: the index is closed, or its files may be whole and cannot be read.
         """
         with self._opening:
             if self._is_closed:
@@ -116,7 +116,11 @@ class Index:
                 self._generation = _nothing(fault)
 
     def verify(self) -> list[str]:
-        """Compare every file with its checksum; return the faults, empty when all is well."""
+        """Compare every file with its checksum; return the faults, empty when all is well.
+
+        Raises:
+            StoreError: a file may be whole and cannot be read.
+        """
         try:
             current = self._read_manifest()
             OpenFiles(generation_path(self._directory, current.generation), current.files, thorough=True)
@@ -175,26 +179,31 @@ class Index:
 
     def _open(self) -> Generation:
         try:
-            current = self._read_manifest()
-            directory = generation_path(self._directory, current.generation)
-            files = OpenFiles(directory, current.files)
-            generation = Generation(
-                current.change,
-                TantivyLexicalIndex(directory / LEXICAL, current),
-                ChunkedDenseIndex(directory, current),
-                documents=current.documents,
-                dead=current.counted - current.documents,
-                token=current.token,
-                files=files,
-            )
-            generation.check()
-            if files.records != current.files:
-                self._record(replace(current, files=files.records), current)
-            return generation
+            return self._open_current()
         except IndexFaultError as fault:
             return _nothing(str(fault))
+
+    def _open_current(self) -> Generation:
+        current = self._read_manifest()
+        directory = generation_path(self._directory, current.generation)
+        files = OpenFiles(directory, current.files)
+        try:
+            dense = ChunkedDenseIndex(directory, current)
         except OSError as error:
-            return _nothing(f"cannot be read: {error}")
+            raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
+        generation = Generation(
+            current.change,
+            TantivyLexicalIndex(directory / LEXICAL, current),
+            dense,
+            documents=current.documents,
+            dead=current.counted - current.documents,
+            token=current.token,
+            files=files,
+        )
+        generation.check()
+        if files.records != current.files:
+            self._record(replace(current, files=files.records), current)
+        return generation
 
     def _record(self, verified: Manifest, current: Manifest) -> None:
         """Publish the present times of files that a copy gave new ones, or every process compares all checksums."""
@@ -207,7 +216,10 @@ class Index:
                     self._lock.release()
 
     def _read_manifest(self) -> Manifest:
-        return read_manifest(self._directory, store_id=self._empty.store_id, embedding=self._empty.embedding)
+        try:
+            return read_manifest(self._directory, store_id=self._empty.store_id, embedding=self._empty.embedding)
+        except OSError as error:
+            raise unreadable(error.errno, f"{CURRENT} cannot be read ({error.strerror})") from error
 
     def _signature(self) -> tuple[int, ...]:
         try:

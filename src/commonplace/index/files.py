@@ -6,16 +6,18 @@ is noticed before anybody touches its mapped pages, which would end the process.
 
 from __future__ import annotations
 
+import errno
 import os
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from zlib import crc32
 
-from commonplace.errors import IndexFaultError
+from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.manifest import FileRecord
 
 _BLOCK = 1 << 18
+_OF_WRONG_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
 
 class OpenFiles:
@@ -33,7 +35,8 @@ class OpenFiles:
             thorough: compare the checksums whatever the times say.
 
         Raises:
-            IndexFaultError: a file is missing, cannot be read or differs.
+            IndexFaultError: a file is missing or differs.
+            StoreError: a file may be whole and cannot be read.
         """
         self._descriptors: dict[str, int] = {}
         weakref.finalize(self, _close_all, self._descriptors)
@@ -62,8 +65,22 @@ class OpenFiles:
         except FileNotFoundError as error:
             raise IndexFaultError(f"was damaged: {name} is missing") from error
         except OSError as error:
-            raise IndexFaultError(f"was damaged: {name} cannot be read ({error.strerror})") from error
+            raise unreadable(error.errno, f"{name} cannot be read ({error.strerror})") from error
         return FileRecord(known.size, stat.st_mtime_ns, known.crc32)
+
+
+def unreadable(code: int | None, what: str) -> StoreError:
+    """Return what to raise when the system refuses to read: a fault only where it says what stands there is wrong.
+
+    Too many open files, missing rights or a failing disk say nothing of the files: to rebuild would not help.
+
+    Args:
+        code: the system's error number.
+        what: what happened, a clause.
+    """
+    if code in _OF_WRONG_KIND:
+        return IndexFaultError(f"was damaged: {what}")
+    return StoreError(f"the index cannot be used: {what}", remedy="end the cause and try again; nothing is lost")
 
 
 def record(path: Path) -> FileRecord:

@@ -6,6 +6,8 @@ include deleted passages until their segment is merged, and span all namespaces.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from tantivy import DocAddress, Occur, Query
 from commonplace.errors import IndexFaultError
 from commonplace.index.contract import LexicalStatistics, Scope, Scored
 from commonplace.index.dense import best
+from commonplace.index.files import unreadable
 from commonplace.index.manifest import Manifest
 from commonplace.ranking.arrays import within
 from commonplace.text.analysis import FIELDS
@@ -30,6 +33,8 @@ NO_PHASE = "*"
 """Stands in the phase field of a passage without one, which passes every phase filter."""
 
 _TOKENIZER = "analysed"
+_SYSTEM_ERROR = re.compile(r"\bOs \{ code: (\d+)")
+"""How Tantivy's messages tell the system's error number; they carry it nowhere else."""
 _SPARE_HITS = 64
 """Hits fetched beyond the limit, so that ties at its edge are broken by number and not by place."""
 _MOST_OWNERS = 2_000
@@ -67,10 +72,16 @@ def open_tantivy(directory: Path) -> tantivy.Index:
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """Turn what Tantivy raises into `IndexFaultError`; its panics do not even derive from Exception."""
+    """Turn what Tantivy raises into `IndexFaultError`, or into `StoreError` where the system refused to read or write.
+
+    Its panics do not even derive from Exception.
+    """
     try:
         yield
     except (ValueError, OSError, RuntimeError) as error:
+        code = _SYSTEM_ERROR.search(str(error))
+        if code:
+            raise unreadable(int(code[1]), os.strerror(int(code[1]))) from error
         raise IndexFaultError(f"was damaged: {error}") from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
