@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from commonplace.errors import IndexFaultError
 from commonplace.index.directory import Generation, Index
@@ -30,6 +30,15 @@ class ProjectionReport:
     rebuilt: bool
     fault: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """The change to be reached, its token, and whether to begin with nothing."""
+
+    upto: int
+    token: str
+    rebuild: bool
 
 
 def bring_up_to_date(
@@ -58,22 +67,24 @@ def bring_up_to_date(
 def _project(store: Store, index: Index, rebuild: bool, progress: Progress | None) -> ProjectionReport:
     started = time.monotonic()
     generation = index.reader()
-    # One state of the store: whatever is written from here on is left to the next projection.
     with store.snapshot():
         before, upto = generation.change, store.change()
+        token = store.token(upto)
         fault = generation.fault or _disagreement(store, generation)
-        rebuild = rebuild or bool(fault) or generation.is_wasteful
-        added = deleted = 0
-        if rebuild or before < upto:
-            try:
-                added, deleted = _write(store, index, 0 if rebuild else before, upto, rebuild, progress)
-            except IndexFaultError as error:
-                if rebuild:
-                    raise
-                rebuild, fault = True, str(error)
-                added, deleted = _write(store, index, 0, upto, rebuild, progress)
+    # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. Nothing is
+    # ever added to changes up to `upto`: a passage that is deleted meanwhile is absent, and its deletion comes later.
+    goal = _Goal(upto, token, rebuild or bool(fault) or generation.is_wasteful)
+    added = deleted = 0
+    if goal.rebuild or before < upto:
+        try:
+            added, deleted = _write(store, index, before, goal, progress)
+        except IndexFaultError as error:
+            if goal.rebuild:
+                raise
+            goal, fault = replace(goal, rebuild=True), str(error)
+            added, deleted = _write(store, index, before, goal, progress)
     seconds = time.monotonic() - started
-    return ProjectionReport(before, upto, added, deleted, rebuild and upto > 0, fault, seconds)
+    return ProjectionReport(before, upto, added, deleted, goal.rebuild and upto > 0, fault, seconds)
 
 
 def _disagreement(store: Store, generation: Generation) -> str:
@@ -85,16 +96,14 @@ def _disagreement(store: Store, generation: Generation) -> str:
     return ""
 
 
-def _write(
-    store: Store, index: Index, base: int, upto: int, rebuild: bool, progress: Progress | None
-) -> tuple[int, int]:
+def _write(store: Store, index: Index, base: int, goal: _Goal, progress: Progress | None) -> tuple[int, int]:
     return index.update(
-        store.entries_since(base, upto),
-        [] if rebuild else store.deleted_since(base, upto),
-        upto=upto,
-        token=store.token(upto),
-        rebuild=rebuild,
-        progress=_tell(store, rebuild, progress),
+        store.entries_since(0 if goal.rebuild else base, goal.upto),
+        [] if goal.rebuild else store.deleted_since(base, goal.upto),
+        upto=goal.upto,
+        token=goal.token,
+        rebuild=goal.rebuild,
+        progress=_tell(store, goal.rebuild, progress),
     )
 
 
