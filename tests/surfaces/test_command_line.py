@@ -114,6 +114,16 @@ def test_contradicting_limits_are_wrong_use(program: Program) -> None:
     assert "differ" in program.error("search", "x", "--limit", "1", "--stage2-topk", "2", code=2)["message"]
 
 
+def test_min_score_auto_asks_for_the_calibrated_cut_again(program: Program) -> None:
+    """Messages and settings offer the word, so the option takes it, and it wins over a settings file."""
+    (program.project / "commonplace.toml").write_text("[search]\nmin_score = 1.0\n")
+    assert program.json("search", "session expires")["hits"] == []
+    assert program.json("search", "session expires", "--min-score", "auto")["hits"]
+    told = program.error("search", "x", "--min-score", "high", code=2)
+    assert "a number from 0 to 1 or 'auto'" in told["message"] + told["remedy"]
+    program.error("search", "x", "--min-score", "nan", code=2)
+
+
 @pytest.mark.parametrize("method", ["bm25", "semantic", "two-stage"])
 def test_every_method_answers(program: Program, method: str) -> None:
     """The contract compares them."""

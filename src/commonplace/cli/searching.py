@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import filled, globs
+from commonplace.cli.values import filled, globs, score
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES
 
 if TYPE_CHECKING:
@@ -46,7 +46,12 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
     "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
 )
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
-@click.option("--min-score", type=float, metavar="SCORE", help="Leave out hits below it, 0 to 1; 0 shows all ranked.")
+@click.option(
+    "--min-score",
+    metavar="SCORE",
+    callback=score,
+    help="Leave out hits below it, 0 to 1; 0 shows all ranked, auto cuts as usual.",
+)
 @pass_invocation
 def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
     """Find the passages that answer QUERY, best first.

@@ -27,5 +27,13 @@ def globs(context: click.Context, parameter: click.Parameter, value: tuple[str, 
     return value
 
 
+def score(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
+    """Return a number where one was written; the settings judge every other word, and the range."""
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return value
+
+
 def _quoted(values: Sequence[str]) -> str:
     return ", ".join(map(repr, values))
