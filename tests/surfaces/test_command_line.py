@@ -225,6 +225,17 @@ def test_closed_pipe_is_silent(program: Program) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize("arguments", [("search", "session"), ("search", "session", "--json"), ("--help",)])
+def test_full_disk_under_the_output_is_told_as_such(program: Program, arguments: tuple[str, ...]) -> None:
+    """It is no defect of ours, and half an answer must not pass for a whole one."""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", "from commonplace.cli.main import main; main()", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert "standard output cannot be written: No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.returncode == 1
+
+
 # A parent that ignores Ctrl-C, as `nohup` and a shell's background do, would hand that down.
 INTERRUPTED = """
 import os, signal

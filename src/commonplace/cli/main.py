@@ -17,6 +17,7 @@ from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
 from commonplace.cli.indexing import index
 from commonplace.cli.invocation import Group, Invocation
 from commonplace.cli.keeping import doctor, init
+from commonplace.cli.output import OutputError, guard_output
 from commonplace.cli.searching import search
 from commonplace.cli.showing import settings
 
@@ -41,6 +42,9 @@ class Program(Group):
                 silence_output()
             code = FAILURE
         except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, OutputError):
+                with suppress(OSError, ValueError):
+                    silence_output()
             report(error, invocation)
             code = exit_code(error)
         finally:
@@ -82,8 +86,8 @@ for _command in (init, index, search, doctor, settings, benchmark, demo):
 
 def main() -> NoReturn:
     """Run the program; the console script."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal without UTF-8 shows what it cannot write as an escape; nothing fails for a dash.
-            stream.reconfigure(errors="backslashreplace")
+    # A terminal without UTF-8 shows what it cannot write as an escape; nothing fails for a dash.
+    guard_output()
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")
     cli.main()
