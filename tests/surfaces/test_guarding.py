@@ -68,6 +68,52 @@ def test_export_never_writes_into_the_store(program: Program) -> None:
     assert program.json("doctor")["healthy"] is True
 
 
+@pytest.mark.parametrize("setting", ["export_path", "export_embeddings"])
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        (".git/config", "belongs to git"),
+        (".git/fresh", "belongs to git"),
+        ("docs/.GIT/config", "belongs to git"),
+        ("link", "belongs to git"),
+        ("commonplace.toml", "holds settings"),
+        ("docs/Commonplace.toml", "holds settings"),
+        ("docs/.commonplace/fresh", "inside the store"),
+        ("docs/auth.md", "exists and is no earlier export"),
+        ("empty", "exists and is no earlier export"),
+        ("queue", "exists and is no earlier export"),
+    ],
+)
+def test_export_never_destroys_what_a_settings_file_names(
+    program: Program, monkeypatch: pytest.MonkeyPatch, setting: str, named: str, why: str
+) -> None:
+    """The file arrived with somebody's clone; it must not cost its reader their checkout."""
+    for directory in (".git", "docs/.GIT"):
+        (program.project / directory).mkdir()
+        (program.project / directory / "config").write_text("[core]\n")
+    (program.project / "empty").touch()
+    (program.project / "link").symlink_to(".git/config")
+    os.mkfifo(program.project / "queue")
+    (program.project / "commonplace.toml").write_text(f'[index]\n{setting} = "{named}"\n')
+    monkeypatch.setattr("commonplace.cli.writing.VECTORS_FILE", "")  # so that both settings name the file itself
+    before = {path: path.read_bytes() for path in program.project.rglob("*") if path.is_file()}
+    told = program.error("index", "export", code=2)
+    assert (told["type"], why in told["message"]) == ("SettingsError", True)
+    after = {path: path.read_bytes() for path in program.project.rglob("*") if path.is_file()}
+    assert {path for path in before if "logs" not in path.parts and after[path] != before[path]} == set()
+
+
+@pytest.mark.parametrize("namespace", ["default", 'none "here"'])
+def test_export_replaces_its_own_earlier_export(program: Program, namespace: str) -> None:
+    """Whoever exports daily to the same place is not asked to clear it first, be the export empty or not."""
+    (program.project / "docs" / 'a"b.md').write_text("# Quoted\n\nA name with a mark.\n")
+    program.run("index", "build")
+    (program.project / "commonplace.toml").write_text('[index]\nexport_path = "i.json"\nexport_embeddings = "v"\n')
+    for _ in range(2):
+        written = program.json("index", "export", "--namespace", namespace)["written"]
+        assert set(written) == {"index", "embeddings"}
+
+
 def test_person_may_export_anywhere(program: Program, elsewhere: Path) -> None:
     """What is typed is meant, links included."""
     assert program.json("index", "export", "--output", "out/index.json")["artifacts"] == 4

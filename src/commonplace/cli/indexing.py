@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from commonplace.types import IndexReport
 
 PROBLEMS_SHOWN = 10
-VECTORS_FILE = "embeddings.jsonl"
 
 
 @click.group(cls=Group)
@@ -185,7 +184,7 @@ def export(invocation: Invocation, output: Path | None) -> None:
     """
     from commonplace.cli.escaping import harmless_json
     from commonplace.cli.screen import print_json, say
-    from commonplace.cli.writing import write_whole
+    from commonplace.cli.writing import VECTORS_FILE, write_whole
 
     loaded = invocation.settings()
     target = output or _named(loaded, "export_path")
