@@ -1,4 +1,4 @@
-"""Locks between processes: one file, one holder at a time. They know nothing of what they protect.
+"""Locks between processes, one file and one holder at a time, and locks across a fork; they know not what they guard.
 
 The lock is flock(2) on a file that is created when needed and never removed (removing it would let two processes
 hold two different files of the same name). The kernel drops it when its holder dies, however it dies.
@@ -14,15 +14,43 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from commonplace.errors import StoreBusyError, StoreError
 
 _FIRST_WAIT_S = 0.0005
 _LONGEST_WAIT_S = 0.001
 
-_locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
+_to_renew: weakref.WeakSet[Renewable] = weakref.WeakSet()
 _hook = threading.Lock()
 _hooked = False
+
+
+class Renewable(Protocol):
+    """What must not go on in a forked child as it stood in the parent."""
+
+    def renew(self) -> None:
+        """Make new locks and drop what only the parent may use; called in the child, which has one thread."""
+        ...
+
+
+def renew_in_children(thing: Renewable) -> None:
+    """Have `thing.renew` called in every process forked from now on, for as long as it lives.
+
+    A lock that another thread holds at the moment of a fork is copied held, and in the child nobody ever releases it.
+    """
+    global _hooked  # noqa: PLW0603 - a fork handler can be registered only once and never removed
+    with _hook:
+        if not _hooked:
+            os.register_at_fork(before=_hook.acquire, after_in_parent=_hook.release, after_in_child=_renew_all)
+            _hooked = True
+        _to_renew.add(thing)
+
+
+def _renew_all() -> None:
+    _hook.release()
+    for thing in list(_to_renew):
+        thing.renew()
 
 
 class FileLock:
@@ -35,8 +63,7 @@ class FileLock:
         self._path = path
         self._threads = threading.Lock()
         self._descriptor: int | None = None
-        _watch_forks()
-        _locks.add(self)
+        renew_in_children(self)
 
     def acquire(self, timeout_s: float) -> bool:
         """Take the lock, waiting at most `timeout_s` seconds; 0 tries once. Return whether it was taken.
@@ -106,7 +133,7 @@ class FileLock:
                 remedy="make its directory exist and be writable, or name another store",
             ) from error
 
-    def _start_unheld(self) -> None:
+    def renew(self) -> None:
         """Drop what a fork copied, without unlocking: the open file, and so the lock, is shared with the parent."""
         self._threads = threading.Lock()
         descriptor, self._descriptor = self._descriptor, None
@@ -120,16 +147,3 @@ def _try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _watch_forks() -> None:
-    global _hooked  # noqa: PLW0603 - a fork handler can be registered only once and never removed
-    with _hook:
-        if not _hooked:
-            os.register_at_fork(after_in_child=_start_all_unheld)
-            _hooked = True
-
-
-def _start_all_unheld() -> None:
-    for lock in list(_locks):
-        lock._start_unheld()

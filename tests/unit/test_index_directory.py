@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from commonplace.errors import StoreError
 from commonplace.index import update
 from commonplace.index.contract import Scope
 from commonplace.index.directory import Index
+from commonplace.index.files import OpenFiles
 from commonplace.index.manifest import MISSING
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.store.contract import Store
@@ -245,6 +248,35 @@ def test_a_closed_index_is_not_read(tmp_path: Path) -> None:
     index.close()
     with pytest.raises(StoreError, match=r"the index .* is closed; open the store again"):
         index.reader()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_reads_while_a_thread_of_its_parent_is_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A web server forks its workers at any moment: the child must not wait for a thread that it does not have."""
+    created(tmp_path).update([entry(1, "apple")], [], upto=1)
+    index = make(tmp_path)
+    is_opening, may_open = threading.Event(), threading.Event()
+
+    def wait(*arguments: Any) -> Any:
+        is_opening.set()
+        assert may_open.wait(60)
+        return OpenFiles(*arguments)
+
+    monkeypatch.setattr("commonplace.index.directory.OpenFiles", wait)
+    thread = threading.Thread(target=index.reader)
+    thread.start()
+    assert is_opening.wait(60)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        may_open.set()
+        os._exit(0 if held(index, "appl") == [1] else 1)
+    may_open.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert held(index, "appl") == [1]
 
 
 def test_a_search_that_has_begun_ends_well_after_closing(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import StoreBusyError, StoreError
-from commonplace.locks import FileLock
+from commonplace.locks import FileLock, renew_in_children
 
 HOLDER = """
 import sys
 from pathlib import Path
-from commonplace.locks import FileLock
+from commonplace.locks import FileLock, renew_in_children
 lock = FileLock(Path(sys.argv[1]))
 assert lock.acquire(10)
 print("held", flush=True)
@@ -140,3 +140,23 @@ def test_a_forked_child_does_not_own_the_parents_lock(tmp_path: Path) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert not FileLock(tmp_path / "lock").acquire(0)
     lock.release()
+
+
+class Guarded:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        self.lock = threading.Lock()
+
+
+def test_a_forked_child_can_take_what_another_thread_of_its_parent_held() -> None:
+    """The thread that would release the lock does not exist in the child: it would wait for ever."""
+    guarded = Guarded()
+    with guarded.lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if guarded.lock.acquire(blocking=False) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert guarded.lock.locked()

@@ -21,7 +21,7 @@ from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
 from commonplace.index.manifest import CURRENT, Manifest, encode, generation_path, read_manifest, replace_file
 from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
 from commonplace.index.update import Update
-from commonplace.locks import FileLock
+from commonplace.locks import FileLock, renew_in_children
 from commonplace.types import Embedding, IndexEntry
 
 _ATTEMPTS = 10
@@ -80,6 +80,11 @@ class Index:
         self._generation: Generation | None = None
         self._seen: tuple[int, ...] = ()
         self._is_closed = False
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """Let a forked child read: another thread may have been opening a generation when it was forked."""
+        self._opening = threading.Lock()
 
     def close(self) -> None:
         """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""

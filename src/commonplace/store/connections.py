@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from commonplace.errors import StoreError
-from commonplace.locks import FileLock
+from commonplace.locks import FileLock, renew_in_children
 from commonplace.store.batches import snapshot_is_written
 from commonplace.store.driver import (
     can_be_written,
@@ -26,9 +24,6 @@ from commonplace.store.migrations import refuse_newer
 
 _IDLE_READERS = 8
 
-_open: weakref.WeakSet[Connections] = weakref.WeakSet()
-_hook = threading.Lock()
-_hooked = False
 _left_to_parent: list[sqlite3.Connection] = []
 
 
@@ -55,8 +50,7 @@ class Connections:
         self.is_read_only = not can_be_written(path)
         # By thread, not thread-local: a fork must find those of all threads. None: the process was forked meanwhile.
         self._snapshots: dict[int, sqlite3.Connection | None] = {}
-        _watch_forks()
-        _open.add(self)
+        renew_in_children(self)
 
     def __del__(self) -> None:
         with suppress(AttributeError):  # a constructor that failed leaves no pool
@@ -201,7 +195,8 @@ class Connections:
         if db is not None:
             db.close()
 
-    def _start_empty(self) -> None:
+    def renew(self) -> None:
+        """Start with an empty pool in a forked child."""
         _left_to_parent.extend(self._idle)
         if self._writer is not None:
             _left_to_parent.append(self._writer)
@@ -212,16 +207,3 @@ class Connections:
         self._idle = []
         self._writer = None
         self._is_writing = False
-
-
-def _watch_forks() -> None:
-    global _hooked  # noqa: PLW0603 - a fork handler can be registered only once and never removed
-    with _hook:
-        if not _hooked:
-            os.register_at_fork(after_in_child=_start_all_empty)
-            _hooked = True
-
-
-def _start_all_empty() -> None:
-    for connections in list(_open):
-        connections._start_empty()
