@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import tantivy
 
+from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.lexical import NO_PHASE, faults, open_tantivy, raw_term
 from commonplace.index.manifest import Manifest
 from commonplace.text.analysis import FIELDS, fields_of
@@ -61,6 +63,11 @@ class LexicalWriter:
             document.add_text("tag", raw_term(tag))
         with faults():
             self._writer.add_document(document)
+
+    def abandon(self) -> None:
+        """Stop writing: Tantivy's threads would go on making files in a directory that is about to be removed."""
+        with suppress(IndexFaultError, StoreError), faults():
+            self._writer.wait_merging_threads()
 
     def finish(self) -> Mapping[str, float]:
         """Commit, wait for merges, leave only the files of live segments; return mean lengths by field."""

@@ -68,13 +68,17 @@ class Update:
         self._checkpoint("open")
         dense = DenseWriter(self._draft, self._manifest)
         lexical = LexicalWriter(self._draft / LEXICAL, self._manifest, is_rebuild=not self._base.files)
-        self._checkpoint("add")
-        dropped = dense.delete(sorted(deleted))
-        for number in deleted:
-            lexical.delete(number)
-        added, replaced = self._add(entries, deleted, lexical, dense)
-        self._checkpoint("commit")
-        mean_lengths = lexical.finish()
+        try:
+            self._checkpoint("add")
+            dropped = dense.delete(sorted(deleted))
+            for number in deleted:
+                lexical.delete(number)
+            added, replaced = self._add(entries, deleted, lexical, dense)
+            self._checkpoint("commit")
+            mean_lengths = lexical.finish()
+        except BaseException:
+            lexical.abandon()
+            raise
         self._checkpoint("dense")
         chunks, counted = dense.finish()
         self._manifest = replace(
