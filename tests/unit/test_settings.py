@@ -149,6 +149,15 @@ def test_toml_that_nests_too_deeply_is_a_settings_error(place: Place) -> None:
         place.load()
 
 
+def test_directory_in_place_of_a_settings_file_is_told_as_such(place: Place) -> None:
+    """Its permissions are right; it is the wrong thing."""
+    place.project_file.mkdir()
+    with pytest.raises(SettingsError) as caught:
+        place.load()
+    assert str(caught.value).startswith(f"{place.project_file} is a directory")
+    assert "permissions" not in str(caught.value)
+
+
 def test_project_file_may_not_choose_the_store(place: Place) -> None:
     """It came with somebody's clone: it could point at a store that another program reads."""
     place.project_file.write_text('[store]\npath = "/elsewhere"\n')

@@ -133,6 +133,8 @@ def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) 
         raise SettingsError(f"{path} is not valid TOML: {error}", remedy="correct that line") from error
     except RecursionError as error:
         raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests") from error
+    except IsADirectoryError as error:
+        raise SettingsError(f"{path} is a directory", remedy="put a settings file in its place") from error
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy="correct its permissions") from error
     return _from_document(document, path, by_name, trusted=trusted)
