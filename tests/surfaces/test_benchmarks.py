@@ -113,6 +113,29 @@ def test_queries_alone_ask_the_current_index_for_paths(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        (
+            '{"query": "bees", "relevant": ["bees.md", "wasps.md"]}\n\n{"query": "ants", "relevant": ["./ants.md"]}\n',
+            r"queries\.jsonl:1 names wasps\.md, .*queries\.jsonl:3 names ants\.md",
+        ),
+        ('{"query": " ", "relevant": ["bees.md"]}\n', r"queries\.jsonl:1 has `query` ' '"),
+    ],
+)
+def test_question_that_no_search_can_answer_is_refused_by_its_line(tmp_path: Path, lines: str, complaint: str) -> None:
+    """A path with a slip in it would count as a miss of the search, and nobody would look for it."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "bees.md").write_text(f"# Bees\n\n{TEXTS['bees']}\n", "utf-8")
+    with commonplace.open(project / ".commonplace") as book:
+        book.index(project)
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(lines, "utf-8")
+    with pytest.raises(UsageError, match=complaint):
+        retrieval.run(RetrievalOptions(queries, methods=("bm25",), store=project / ".commonplace"))
+
+
+@pytest.mark.parametrize(
     ("change", "complaint"),
     [
         ({"methods": ("bm25", "magic")}, "method 'magic' is unknown; use some of bm25, semantic, two-stage"),

@@ -72,7 +72,10 @@ def read_labelled_queries(path: Path) -> list[Query]:
         if not isinstance(wanted, list) or not wanted or not all(isinstance(item, str) for item in wanted):
             raise _fault(place, f"has `relevant` {wanted!r}", "a list of at least one path")
         grades = {item.removeprefix("./"): 1.0 for item in wanted}
-        queries.append(Query(place.rpartition(":")[2], _text(row, "query", place), grades))
+        text = _text(row, "query", place)
+        if not text.strip():
+            raise _fault(place, f"has `query` {text!r}", "a question")
+        queries.append(Query(place.rpartition(":")[2], text, grades))
     if not queries:
         raise UsageError(f"{path} holds no query", remedy="give one JSON object {query, relevant} a line")
     return queries

@@ -25,6 +25,8 @@ from commonplace.types import METHODS, Hit, Method, Progress
 if TYPE_CHECKING:
     from commonplace.engine import Engine
 
+UNKNOWN_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOptions:
@@ -74,6 +76,7 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             engine = stack.enter_context(
                 open_engine(options.store, namespace=options.namespace, embedder=options.embedder)
             )
+            _check_paths(engine, queries, options.queries)
             corpus, identity = {}, path_of
         queries = _drawn(queries, options)
         return {
@@ -85,6 +88,26 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             **_measured(engine, queries, methods, identity, progress),
             "peak_memory_bytes": peak_memory_bytes(),
         }
+
+
+def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:
+    """Refuse a path that the index does not hold: it would count as something that no search finds.
+
+    An index that also holds texts without a file is let pass, since what those are called cannot be listed.
+
+    Raises:
+        UsageError: names the first few, each with its line.
+    """
+    known = {artifact["path"] for artifact in engine.export_index()["artifacts"]}
+    if engine.index_status().counts["owners"] > len(known):
+        return
+    unknown = [f"{file}:{query.id} names {path}" for query in queries for path in query.grades if path not in known]
+    if unknown:
+        more = f" and {len(unknown) - UNKNOWN_NAMED} more" if len(unknown) > UNKNOWN_NAMED else ""
+        raise UsageError(
+            f"{', '.join(unknown[:UNKNOWN_NAMED])}{more}: not in the index",
+            remedy="write paths as `commonplace search` prints them, or index those files first",
+        )
 
 
 def _drawn(queries: list[Query], options: RetrievalOptions) -> list[Query]:
