@@ -43,3 +43,14 @@ def test_commands_of_a_page_run_in_their_order(bare: Program, page: str) -> None
         bare.run("index", "build")
     for line in typed:
         bare.run(*shlex.split(line, comments=True))
+
+
+def test_auto_retrieval_document_of_the_manual_is_accepted_and_rules_the_build(program: Program) -> None:
+    """It is copied whole and then changed line by line."""
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/settings.md").read_text("utf-8"), re.DOTALL)
+    (program.project.parent / "retrieval.yaml").write_text(example, "utf-8")
+    program.run("index", "build", "--config", "../retrieval.yaml")
+    shown = program.json("settings", "show")
+    assert shown["index.include"]["value"] == ["docs/**/*.md", "src/**/*.py"]
+    assert shown["index.chunk_tokens"]["value"] == 256
+    assert (shown["search.stage1_limit"]["value"], shown["search.limit"]["value"]) == (200, 5)
