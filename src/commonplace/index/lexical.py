@@ -71,6 +71,23 @@ def open_tantivy(directory: Path) -> tantivy.Index:
 
 
 @contextmanager
+def _lockable(directory: Path) -> Iterator[Path]:
+    """Give a directory with the same files in which Tantivy can make its lock file, which it does even to read.
+
+    Where the index itself cannot be written, that is a temporary one with links; what is open outlives it.
+    """
+    if os.access(directory, os.W_OK):
+        yield directory
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="commonplace-") as place:
+        for file in directory.iterdir():
+            (Path(place) / file.name).symlink_to(file.absolute())
+        yield Path(place)
+
+
+@contextmanager
 def faults() -> Iterator[None]:
     """Turn what Tantivy raises into `IndexFaultError`, or into `StoreError` where the system refused to read or write.
 
@@ -106,11 +123,12 @@ class TantivyLexicalIndex:
         self._mean_lengths = dict(manifest.mean_lengths)
         self._counted = manifest.counted
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
-        index = open_tantivy(directory)
-        self._schema = index.schema
-        with faults():
-            index.reload()
-            self._searcher = index.searcher()
+        with _lockable(directory) as place:
+            index = open_tantivy(place)
+            self._schema = index.schema
+            with faults():
+                index.reload()
+                self._searcher = index.searcher()
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
         """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
