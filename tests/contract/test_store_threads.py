@@ -41,6 +41,8 @@ class TestThreadsAndClosing:
         """Cleanup code runs in any order."""
         store.close()
         store.close()
+        with pytest.raises(StoreError, match="is closed"):
+            store.change()
 
     def test_a_closed_store_says_so(self, store: Store) -> None:
         """Rather than show what the driver thinks of it."""
