@@ -26,6 +26,15 @@ ARTIFACT_TYPES: tuple[ArtifactType, ...] = (
 Phase = Literal["inception", "elaboration", "construction", "transition"]
 PHASES: tuple[Phase, ...] = ("inception", "elaboration", "construction", "transition")
 
+Tier = Literal["ultra", "short", "medium", "long"]
+TIERS: tuple[Tier, ...] = ("ultra", "short", "medium", "long")
+
+Status = Literal["active", "promoted", "archived"]
+STATUSES: tuple[Status, ...] = ("active", "promoted", "archived")
+
+Origin = Literal["user", "agent", "tool", "document", "web"]
+ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "document", "web")
+
 Method = Literal["bm25", "semantic", "two-stage"]
 METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
 
@@ -101,6 +110,114 @@ class OwnerWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """What is kept of one version of a memory besides its owner and passages. Times are seconds since the epoch.
+
+    Attributes:
+        content: the text as it was taken in, secrets replaced.
+        category: a word that chooses half-life and section: "decision", "preference", "fact", …; "" is none.
+        source: who or what it came from, in the caller's words.
+        trust: 0–1; of a derived memory the least of its sources'.
+        metadata: a JSON object as text, keys sorted.
+        born_at: when its first version was stored.
+        last_used, use_count, strength, uses: what retention is made of; `uses` are the latest accesses, newest last.
+        derived_from: ids of the memories it was made from.
+        is_forced: taken in although admission would not have.
+    """
+
+    content: str
+    tier: Tier = "short"
+    status: Status = "active"
+    category: str = ""
+    entities: tuple[str, ...] = ()
+    source: str = ""
+    origin: Origin = "agent"
+    trust: float = 1.0
+    metadata: str = "{}"
+    version: int = 1
+    born_at: float = 0.0
+    last_used: float = 0.0
+    use_count: int = 0
+    strength: float = 1.0
+    uses: tuple[float, ...] = ()
+    review_count: int = 0
+    derived_from: tuple[str, ...] = ()
+    is_forced: bool = False
+    promoted_at: float | None = None
+    vault_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWrite:
+    """One version of a memory, ready to be written.
+
+    Attributes:
+        owner: its `position` counts only where `is_placed`; else the store gives the next one of the session.
+        digest: hexadecimal sum of the content's normal form; equal for texts that differ in nothing that matters.
+        bands: what texts that nearly agree have in common, 63-bit; memories that share one are worth comparing.
+        dates: times that the text speaks of: seconds since the epoch, half-open, an end may be infinite.
+    """
+
+    owner: Owner
+    passages: tuple[NewPassage, ...]
+    record: MemoryRecord
+    digest: str = ""
+    bands: tuple[int, ...] = ()
+    dates: tuple[tuple[float, float], ...] = ()
+    is_placed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """One version of a memory as the store has it.
+
+    Attributes:
+        number: the owner number of this version; every version has its own.
+        created_at, expired_at: when this version was what we knew; None is until now.
+    """
+
+    number: int
+    owner: Owner
+    record: MemoryRecord
+    created_at: float
+    expired_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A directed link between two memories of one namespace, by their ids; one of each type between two."""
+
+    source: str
+    target: str
+    type: str = "related"
+    strength: float = 1.0
+    created_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which memories a list holds. Empty means no restriction; values of one field are alternatives, fields add up.
+
+    Attributes:
+        ids: these ids.
+        since, until: half-open, over the memory's own time or else its birth; by it "newest" comes first, ties by id.
+    """
+
+    ids: tuple[str, ...] = ()
+    tiers: tuple[Tier, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    tags: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    order: Literal["newest", "id"] = "newest"
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A stored passage.
 
@@ -154,6 +271,9 @@ class Filter:
         phases: an owner without a phase passes every phase filter.
         tags: an owner passes with any one of them.
         paths: globs over the artifact's path, as in .gitignore: `**` crosses directories, `*` does not.
+        tiers, sessions, sources: of memories; nothing else passes a filter that names any.
+        min_trust: 0–1; memories that are trusted less are left out, other owners pass.
+        as_of: a time: the versions of memories that were live then, other owners that were stored by then. None is now.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -161,10 +281,20 @@ class Filter:
     phases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    tiers: tuple[Tier, ...] = ()
+    sessions: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    min_trust: float = 0.0
+    as_of: float | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.kinds or self.types or self.phases or self.tags or self.paths)
+        return self == Filter()
+
+    @property
+    def needs_owners(self) -> bool:
+        """True where the index's own fields do not tell who passes, and the store must."""
+        return self != Filter(self.kinds, self.types, self.phases, self.tags)
 
 
 @dataclass(frozen=True, slots=True)

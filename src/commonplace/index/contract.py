@@ -23,9 +23,9 @@ class Scope:
 
     Attributes:
         namespace: always one; nothing outside it is ever returned.
-        filter: the request's filter; the lexical part applies all of it but `paths` by its own fields.
+        filter: the request's filter; the lexical part applies kinds, types, phases and tags by its own fields.
         owners: ascending owner numbers that pass the whole filter, or None when the filter is empty; the dense part
-            applies these, the lexical part uses them for `paths`.
+            applies these, the lexical part uses them where the filter `needs_owners`.
         dead: ascending passage numbers that the store deleted since this generation; they take no place in a result.
         passed_over: ascending owner numbers of which nothing more is wanted; likewise.
     """

@@ -217,13 +217,13 @@ class TantivyLexicalIndex:
         for field, values in (("kind", wanted.kinds), ("type", wanted.types), ("phase", phases), ("tag", wanted.tags)):
             if values:
                 restrictions.append(Query.term_set_query(self._schema, field, [raw_term(value) for value in values]))
-        if wanted.paths and scope.owners is not None and not _has_many_owners(scope):
+        if wanted.needs_owners and scope.owners is not None and not _has_many_owners(scope):
             restrictions.append(Query.term_set_query(self._schema, "owner", scope.owners.tolist()))
         return restrictions
 
 
 def _has_many_owners(scope: Scope) -> bool:
-    return bool(scope.filter.paths) and scope.owners is not None and len(scope.owners) > _MOST_OWNERS
+    return scope.filter.needs_owners and scope.owners is not None and len(scope.owners) > _MOST_OWNERS
 
 
 def _is_sifted(scope: Scope) -> bool:

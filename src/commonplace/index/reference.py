@@ -111,7 +111,7 @@ def _is_in_scope(entry: IndexEntry, scope: Scope) -> bool:
         and (not wanted.types or entry.type in wanted.types)
         and (not wanted.phases or not entry.phase or entry.phase in wanted.phases)
         and (not wanted.tags or not set(wanted.tags).isdisjoint(entry.tags))
-        and (not wanted.paths or _is_owner_in(entry, scope))
+        and (not wanted.needs_owners or _is_owner_in(entry, scope))
         and not _is_left_out(entry, scope)
     )
 

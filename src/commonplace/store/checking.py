@@ -47,7 +47,48 @@ _CLAIMS = (
     ),
     (
         "passages that are recorded as deleted",
-        "SELECT count(*) FROM passages WHERE number IN (SELECT number FROM deletions)",
+        "SELECT count(*) FROM passage_vectors WHERE is_past = 0 AND number IN (SELECT number FROM deletions)",
+    ),
+    (
+        "passages that are past where their owner is not, or the other way round",
+        """
+        SELECT count(*) FROM passage_vectors v JOIN owners o ON o.number = v.owner
+        WHERE v.is_past != (o.expired_at IS NOT NULL)
+        """,
+    ),
+    (
+        "memories that name another id or namespace than their owner does",
+        """
+        SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner
+        WHERE m.id != o.id OR m.namespace != o.namespace OR o.kind != 'memory'
+        """,
+    ),
+    (
+        "memories without exactly one latest version",
+        """
+        SELECT count(*) FROM (
+            SELECT 1 FROM memories GROUP BY namespace, id HAVING sum(is_latest) != 1
+                OR max(owner) != max(owner) FILTER (WHERE is_latest = 1)
+        )
+        """,
+    ),
+    (
+        "versions that are live though a later one exists",
+        """
+        SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner
+        WHERE o.expired_at IS NULL AND m.is_latest = 0
+        """,
+    ),
+    (
+        "bands of memories that are past or gone",
+        """
+        SELECT count(*) FROM memory_bands b LEFT JOIN owners o ON o.number = b.owner
+        WHERE o.number IS NULL OR o.expired_at IS NOT NULL
+        """,
+    ),
+    (
+        "dates of memories that are gone",
+        "SELECT count(*) FROM memory_dates WHERE owner NOT IN (SELECT owner FROM memories)",
     ),
     (
         "passage numbers above the last one given",
@@ -72,12 +113,12 @@ _CLAIMS = (
         "counts that do not fit the rows",
         """
         WITH owned AS (
-            SELECT namespace, kind, count(*) AS owners FROM owners GROUP BY 1, 2
+            SELECT namespace, kind, count(*) AS owners FROM owners WHERE expired_at IS NULL GROUP BY 1, 2
         ),
         written AS (
             SELECT o.namespace, o.kind, count(*) AS passages,
                 sum(length(CAST(p.text AS BLOB)) - (typeof(p.text) = 'blob')) AS text_bytes
-            FROM passages p JOIN owners o ON o.number = p.owner GROUP BY 1, 2
+            FROM passages p JOIN owners o ON o.number = p.owner WHERE o.expired_at IS NULL GROUP BY 1, 2
         )
         SELECT (
             SELECT count(*) FROM counts c

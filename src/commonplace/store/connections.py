@@ -23,6 +23,7 @@ from commonplace.store.driver import (
 from commonplace.store.migrations import refuse_newer
 
 _IDLE_READERS = 8
+_COMPACT_WAIT_MS = 1_000
 
 _left_to_parent: list[sqlite3.Connection] = []
 
@@ -114,6 +115,26 @@ class Connections:
                 self._roll_back(db)
                 raise
             finally:
+                self._end_writing()
+
+    def compact(self, *, thorough: bool) -> bool:
+        """Move the log into the database and empty it; with `thorough`, write the whole database anew before.
+
+        Returns:
+            False where another connection still reads an older state, so that the log cannot be emptied now.
+        """
+        with self.writing():
+            pass  # refuses a closed, read-only or newer store, and makes the writing connection
+        with self._lock.hold(self._timeout_s), driver_errors(self.path):
+            db = self._take_writer()
+            try:
+                if thorough:
+                    db.execute("VACUUM")
+                db.execute(f"PRAGMA busy_timeout = {_COMPACT_WAIT_MS}")
+                (is_busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                return not is_busy
+            finally:
+                db.execute(f"PRAGMA busy_timeout = {round(self._timeout_s * 1000)}")
                 self._end_writing()
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from commonplace.store.memory_contract import MemoryStore
 from commonplace.types import (
     Embedding,
     FileStamp,
@@ -24,7 +25,7 @@ from commonplace.types import (
 )
 
 
-class Store(Protocol):
+class Store(MemoryStore, Protocol):
     """One durable collection of namespaces.
 
     Writes are transactions: all or nothing, durable when the call returns, visible to every later read of any
@@ -84,11 +85,14 @@ class Store(Protocol):
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
+    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
         """Write owners with their passages in one transaction and return its change number.
 
         An owner replaces the one with the same kind and id, or (for a non-empty path) the same kind and path;
         its old passages go and the new ones get new numbers, in the order given. Creates the namespace.
+
+        Args:
+            at: from when on they count for a filter's `as_of`, seconds since the epoch.
         """
         ...
 

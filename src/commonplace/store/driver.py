@@ -70,6 +70,8 @@ def prepare_writer(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
+    # What is deleted is overwritten at once: to forget must not depend on what is written later.
+    db.execute("PRAGMA secure_delete = ON")
     db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
 
 

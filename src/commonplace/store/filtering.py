@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from commonplace.store import queries
+from commonplace.store import memory_queries, queries
 from commonplace.store.globs import path_matcher
-from commonplace.store.rows import pack_text, unpack
+from commonplace.store.memory_rows import hex_json
+from commonplace.store.rows import pack_id, pack_text, unpack
 from commonplace.types import Filter
 
 
 def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
     name = pack_text(namespace)
-    values = {"kinds": _hex_json(wanted.kinds), "types": _hex_json(wanted.types), "phases": _hex_json(wanted.phases)}
-    numbers = {number for (number,) in db.execute(queries.MATCHING, {"namespace": name, **values})}
+    values = {
+        "namespace": name,
+        "kinds": hex_json(wanted.kinds),
+        "types": hex_json(map(pack_text, wanted.types)),
+        "phases": hex_json(map(pack_text, wanted.phases)),
+        "as_of": wanted.as_of,
+    }
+    numbers = _numbers(db, queries.MATCHING, values)
+    if wanted.as_of is not None:
+        numbers |= _numbers(db, queries.MATCHING_PAST, values)
     if wanted.paths:
         is_wanted = path_matcher(wanted.paths)
         numbers &= {n for n, path in db.execute(queries.PATHS, {"namespace": name}) if is_wanted(unpack(path))}
     if wanted.tags:
         tagged: set[int] = set()
         for tag in wanted.tags:
-            tagged.update(owner for (owner,) in db.execute(queries.TAGGED, {"namespace": name, "tag": pack_text(tag)}))
+            tagged |= _numbers(db, queries.TAGGED, {"namespace": name, "tag": pack_text(tag)})
         numbers &= tagged
+    if wanted.tiers or wanted.sessions or wanted.sources:
+        numbers &= _numbers(
+            db,
+            memory_queries.MATCHING,
+            {
+                "namespace": name,
+                "tiers": hex_json(wanted.tiers),
+                "sessions": hex_json(map(pack_id, wanted.sessions)),
+                "sources": hex_json(map(pack_text, wanted.sources)),
+            },
+        )
+    if wanted.min_trust:
+        numbers -= _numbers(db, memory_queries.DISTRUSTED, {"namespace": name, "min_trust": wanted.min_trust})
     return sorted(numbers)
 
 
-def _hex_json(values: Sequence[str]) -> str | None:
-    if not values:
-        return None
-    packed = map(pack_text, values)
-    return json.dumps([(value.encode() if isinstance(value, str) else value).hex().upper() for value in packed])
+def _numbers(db: sqlite3.Connection, sql: str, values: Mapping[str, str | bytes | float | None]) -> set[int]:
+    return {number for (number,) in db.execute(sql, values)}

@@ -15,7 +15,7 @@ ARTIFACTS = """
     FROM owners o INDEXED BY owners_by_filter
         LEFT JOIN file_stamps s ON s.owner = o.number
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND o.kind = 'artifact' AND o.path != ''
+        AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
 """
 
 PASSAGES = """
@@ -38,7 +38,7 @@ TAIL = """
     WHERE v.number >= coalesce(
             (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
         )
-        AND v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
     ORDER BY v.number
 """
 
@@ -60,7 +60,7 @@ ENTRIES_BETWEEN = """
         CROSS JOIN passage_vectors v ON v.number = p.number
         CROSS JOIN owners o ON o.number = p.owner
         CROSS JOIN namespaces n ON n.number = p.namespace
-    WHERE p.number >= :first AND p.number < :end
+    WHERE p.number >= :first AND p.number < :end AND v.is_past = 0
     ORDER BY p.number
     LIMIT :limit
 """
@@ -76,7 +76,7 @@ PENDING = """
     SELECT
         (
             SELECT count(*) FROM passage_vectors v
-            WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+            WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
                 AND v.number >= coalesce(
                     (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
                 )
@@ -90,6 +90,7 @@ HAS_SESSIONS = """
     SELECT EXISTS (
         SELECT 1 FROM owners
         WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session != ''
+            AND expired_at IS NULL
     )
 """
 
@@ -100,24 +101,28 @@ NEIGHBOURS = """
             CROSS JOIN passages p ON p.number = j.value
             CROSS JOIN owners o ON o.number = p.owner
         WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND o.session != ''
+            AND o.expired_at IS NULL
     ),
     beside AS (
         SELECT a.number, a.namespace, a.session, (
             SELECT max(b.position) FROM owners b
-            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.position < a.position
+            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
+                AND b.position < a.position
         ) AS position
         FROM asked a
         UNION
         SELECT a.number, a.namespace, a.session, (
             SELECT min(b.position) FROM owners b
-            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.position > a.position
+            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
+                AND b.position > a.position
         ) AS position
         FROM asked a
     )
     SELECT DISTINCT a.number, p.number
     FROM beside a
         CROSS JOIN owners o
-            ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.position = a.position
+            ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.expired_at IS NULL
+                AND o.position = a.position
         CROSS JOIN passages p ON p.owner = o.number
     ORDER BY 1, 2
 """
@@ -129,23 +134,37 @@ MATCHING = """
         AND (:kinds IS NULL OR hex(CAST(o.kind AS BLOB)) IN (SELECT value FROM json_each(:kinds)))
         AND (:types IS NULL OR hex(CAST(o.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
         AND (:phases IS NULL OR o.phase = '' OR hex(CAST(o.phase AS BLOB)) IN (SELECT value FROM json_each(:phases)))
+        AND o.expired_at IS NULL AND (:as_of IS NULL OR o.created_at <= :as_of)
 """
 """The wanted values come as JSON lists of hexadecimal digits: JSON in SQLite ends a string at a NUL."""
+
+MATCHING_PAST = """
+    SELECT o.number
+    FROM owners o INDEXED BY owners_past
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND (:kinds IS NULL OR hex(CAST(o.kind AS BLOB)) IN (SELECT value FROM json_each(:kinds)))
+        AND (:types IS NULL OR hex(CAST(o.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
+        AND (:phases IS NULL OR o.phase = '' OR hex(CAST(o.phase AS BLOB)) IN (SELECT value FROM json_each(:phases)))
+        AND o.expired_at > :as_of AND o.created_at <= :as_of
+"""
 
 PATHS = """
     SELECT number, path
     FROM owners INDEXED BY owners_by_path
     WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = 'artifact' AND path != ''
+        AND expired_at IS NULL
 """
 
 PLACE = """
     SELECT session, position FROM owners
     WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = :kind AND id = :id
+        AND expired_at IS NULL
 """
 
 LAST_POSITION = """
     SELECT max(position) FROM owners
     WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session = :session AND session != ''
+        AND expired_at IS NULL
 """
 
 TAGGED = """

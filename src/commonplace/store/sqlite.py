@@ -14,6 +14,7 @@ from commonplace.store.connections import Connections
 from commonplace.store.database_files import copy, make, stands_at, upgrade
 from commonplace.store.filtering import matching_owners
 from commonplace.store.rows import pack_id, pack_text, unpack
+from commonplace.store.sqlite_memories import SqliteMemories
 from commonplace.store.sqlite_writing import (
     Change,
     create_namespace,
@@ -39,7 +40,7 @@ from commonplace.types import (
 _ENTRIES_A_READ = 500
 
 
-class SqliteStore:
+class SqliteStore(SqliteMemories):
     """A `Store` in a SQLite database. Use `open` or `create`; close it when done."""
 
     def __init__(self, connections: Connections) -> None:
@@ -125,7 +126,7 @@ class SqliteStore:
             refuse_reembedding(read_embedding(db), embedding, passages)
             set_embedding(db, embedding)
 
-    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
+    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
         """Write owners with their passages in one transaction and return its change number."""
         with self._connections.writing() as db:
             settled = settle(writes, read_embedding(db))
@@ -133,7 +134,7 @@ class SqliteStore:
                 return current_change(db)
             change = Change.begin(db, create_namespace(db, namespace))
             for write in settled:
-                change.put(write)
+                change.put(write, at)
             return change.finish()
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:

@@ -83,6 +83,7 @@ class Change:
     _tags: list[Row] = field(default_factory=list)
     _stamps: list[Row] = field(default_factory=list)
     _deleted: list[int] = field(default_factory=list)
+    _is_due: bool = False
 
     @classmethod
     def begin(cls, db: sqlite3.Connection, space: int) -> Change:
@@ -90,8 +91,8 @@ class Change:
         sql = "SELECT number + 1, next_owner, next_passage FROM changes ORDER BY number DESC LIMIT 1"
         return cls(db, space, *db.execute(sql).fetchone())
 
-    def put(self, write: OwnerWrite) -> None:
-        """Write one owner in the place of those with the same id or path."""
+    def put(self, write: OwnerWrite, at: float = 0.0) -> None:
+        """Write one owner in the place of those with the same id or path; `at` is from when on it counts."""
         owner = write.owner
         number, other = self._find(owner)
         if other is not None and other != number:
@@ -100,25 +101,66 @@ class Change:
             else:
                 self.remove(other)
         if number is None:
-            number = self.next_owner
-            self.next_owner += 1
-            self._insert_owner(number, owner)
-        else:
-            self._clear(number)
-            self._update_owner(number, owner)
-        self._tallies[owner.kind].owners += 1
-        self._tags += [(self.space, pack_text(tag), number) for tag in set(owner.tags)]
-        if owner.stamp:
-            self._stamps.append((number, *pack_stamp(owner.stamp)))
-        for ordinal, passage in enumerate(write.passages):
-            self._add_passage(number, owner.kind, ordinal, passage)
+            self.add(owner, write.passages, created_at=at)
+            return
+        self._clear(number)
+        self._update_owner(number, owner, at)
+        self._fill(number, owner, write.passages, is_past=False)
+
+    def add(
+        self,
+        owner: Owner,
+        passages: Sequence[NewPassage],
+        *,
+        created_at: float,
+        expired_at: float | None = None,
+    ) -> int:
+        """Write a new owner row, live or past, and return its number."""
+        number = self.next_owner
+        self.next_owner += 1
+        self.db.execute(
+            """
+            INSERT INTO owners (number, namespace, kind, change, created_at, expired_at, id, type, phase, path, root,
+                                session, position, at, title, tags, "references", summary)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            (number, self.space, owner.kind, self.number, created_at, expired_at, *pack_owner(owner)),
+        )
+        self._fill(number, owner, passages, is_past=expired_at is not None)
+        return number
+
+    def expire(self, number: int, at: float) -> bool:
+        """Make a live owner past from `at` on; return whether this namespace has it, live."""
+        row = self.db.execute(
+            "SELECT kind FROM owners WHERE number = ? AND namespace = ? AND expired_at IS NULL", (number, self.space)
+        ).fetchone()
+        if row is None:
+            return False
+        self._leave(number, row[0])
+        self.db.execute("UPDATE owners SET expired_at = ? WHERE number = ?", (at, number))
+        self.db.execute(
+            "UPDATE passage_vectors SET is_past = 1 WHERE number IN (SELECT number FROM passages WHERE owner = ?)",
+            (number,),
+        )
+        self.mark()
+        return True
 
     def remove(self, number: int) -> bool:
         """Delete one owner with all it has; return whether this namespace had it."""
         if not 0 < number < self.next_owner or not self._clear(number):
             return False
         self.db.execute("DELETE FROM owners WHERE number = ?", (number,))
+        self.mark()
         return True
+
+    def mark(self) -> None:
+        """Say that a search might answer otherwise after this change."""
+        self._is_due = True
+
+    @property
+    def is_due(self) -> bool:
+        """True where something happened that must take a number."""
+        return self._is_due
 
     def finish(self) -> int:
         """Write what was collected and the record of the change; return its number."""
@@ -130,10 +172,10 @@ class Change:
         return self.number
 
     def flush(self) -> None:
-        """Write what was collected."""
+        """Write what was collected, so that it can be read."""
         db = self.db
         db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._passages)
-        db.executemany("INSERT INTO passage_vectors VALUES (?, ?, ?, ?, ?)", self._vectors)
+        db.executemany("INSERT INTO passage_vectors VALUES (?, ?, ?, ?, ?, ?)", self._vectors)
         db.executemany("INSERT INTO owner_tags VALUES (?, ?, ?)", self._tags)
         db.executemany("INSERT INTO file_stamps VALUES (?, ?, ?, ?, ?)", self._stamps)
         db.executemany("INSERT INTO deletions VALUES (?, ?)", [(self.number, number) for number in self._deleted])
@@ -146,16 +188,21 @@ class Change:
             """,
             [(self.space, kind, t.owners, t.passages, t.text_bytes) for kind, t in self._tallies.items()],
         )
+        for collected in (self._passages, self._vectors, self._tags, self._stamps, self._deleted, self._tallies):
+            collected.clear()
 
     def _find(self, owner: Owner) -> tuple[int | None, int | None]:
         by_id = self.db.execute(
-            "SELECT number FROM owners WHERE namespace = ? AND kind = ? AND id = ?",
+            "SELECT number FROM owners WHERE namespace = ? AND kind = ? AND id = ? AND expired_at IS NULL",
             (self.space, owner.kind, pack_id(owner.id)),
         ).fetchone()
         by_path = (
             owner.path
             and self.db.execute(
-                "SELECT number FROM owners WHERE namespace = ? AND kind = ? AND path = ? AND path != ''",
+                """
+                SELECT number FROM owners
+                WHERE namespace = ? AND kind = ? AND path = ? AND path != '' AND expired_at IS NULL
+                """,
                 (self.space, owner.kind, pack_text(owner.path)),
             ).fetchone()
         )
@@ -164,11 +211,29 @@ class Change:
     def _clear(self, number: int) -> bool:
         """Delete what hangs on an owner, but not its own row; return whether this namespace has the owner."""
         row = self.db.execute(
-            "SELECT kind, tags FROM owners WHERE number = ? AND namespace = ?", (number, self.space)
+            "SELECT kind, tags, expired_at FROM owners WHERE number = ? AND namespace = ?", (number, self.space)
         ).fetchone()
         if row is None:
             return False
-        tally = self._tallies[row[0]]
+        kind, tags, expired_at = row
+        if expired_at is None:
+            self._leave(number, kind)
+        gone = self.db.execute("SELECT number FROM passages WHERE owner = ?", (number,)).fetchall()
+        self.db.executemany("DELETE FROM passage_vectors WHERE number = ?", gone)
+        self.db.executemany("DELETE FROM passages WHERE number = ?", gone)
+        self.db.execute("DELETE FROM file_stamps WHERE owner = ?", (number,))
+        self.db.executemany(
+            "DELETE FROM owner_tags WHERE namespace = ? AND tag = ? AND owner = ?",
+            [(self.space, pack_text(tag), number) for tag in set(unpack_texts(tags))],
+        )
+        if kind == "memory":
+            for table in ("memory_bands", "memory_dates", "memories"):
+                self.db.execute(f"DELETE FROM {table} WHERE owner = ?", (number,))  # noqa: S608 - names of ours
+        return True
+
+    def _leave(self, number: int, kind: str) -> None:
+        """Take a live owner out of the counts, and its passages out of what the index follows."""
+        tally = self._tallies[kind]
         tally.owners -= 1
         passages = self.db.execute(
             "SELECT number, length(CAST(text AS BLOB)) - (typeof(text) = 'blob') FROM passages WHERE owner = ?",
@@ -177,42 +242,34 @@ class Change:
         tally.passages -= len(passages)
         tally.text_bytes -= sum(length for _, length in passages)
         self._deleted += [passage for passage, _ in passages]
-        gone = [(passage,) for passage, _ in passages]
-        self.db.executemany("DELETE FROM passage_vectors WHERE number = ?", gone)
-        self.db.executemany("DELETE FROM passages WHERE number = ?", gone)
-        self.db.execute("DELETE FROM file_stamps WHERE owner = ?", (number,))
-        self.db.executemany(
-            "DELETE FROM owner_tags WHERE namespace = ? AND tag = ? AND owner = ?",
-            [(self.space, pack_text(tag), number) for tag in set(unpack_texts(row[1]))],
-        )
-        return True
 
-    def _insert_owner(self, number: int, owner: Owner) -> None:
-        self.db.execute(
-            """
-            INSERT INTO owners (number, namespace, kind, change, id, type, phase, path, root, session, position, at,
-                                title, tags, "references", summary)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            (number, self.space, owner.kind, self.number, *pack_owner(owner)),
-        )
-
-    def _update_owner(self, number: int, owner: Owner) -> None:
+    def _update_owner(self, number: int, owner: Owner, at: float) -> None:
         self.db.execute(
             """
             UPDATE owners SET id = ?, type = ?, phase = ?, path = ?, root = ?, session = ?, position = ?, at = ?,
-                              title = ?, tags = ?, "references" = ?, summary = ?, change = ?
+                              title = ?, tags = ?, "references" = ?, summary = ?, change = ?, created_at = ?
             WHERE number = ?
             """,
-            (*pack_owner(owner), self.number, number),
+            (*pack_owner(owner), self.number, at, number),
         )
 
-    def _add_passage(self, owner: int, kind: str, ordinal: int, passage: NewPassage) -> None:
+    def _fill(self, number: int, owner: Owner, passages: Sequence[NewPassage], *, is_past: bool) -> None:
+        """Collect the rows that hang on an owner."""
+        if not is_past:
+            self._tallies[owner.kind].owners += 1
+        self._tags += [(self.space, pack_text(tag), number) for tag in set(owner.tags)]
+        if owner.stamp:
+            self._stamps.append((number, *pack_stamp(owner.stamp)))
+        for ordinal, passage in enumerate(passages):
+            self._add_passage(number, ordinal, passage, is_past=is_past)
+            if not is_past:
+                self._tallies[owner.kind].passages += 1
+                self._tallies[owner.kind].text_bytes += text_bytes(passage.chunk.text)
+        self.mark()
+
+    def _add_passage(self, owner: int, ordinal: int, passage: NewPassage, *, is_past: bool) -> None:
         chunk, number = passage.chunk, self.next_passage
         self.next_passage += 1
-        tally = self._tallies[kind]
-        tally.passages += 1
-        tally.text_bytes += text_bytes(chunk.text)
         self._passages.append(
             (
                 number,
@@ -226,14 +283,17 @@ class Change:
                 pack_text(chunk.text),
             )
         )
-        self._vectors.append((number, self.space, owner, passage.token_ids, passage.vector))
+        self._vectors.append((number, self.space, owner, passage.token_ids, passage.vector, int(is_past)))
 
 
 def restamp(db: sqlite3.Connection, space: int, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
     """Set root and stamp of the artifacts with the given paths; paths that are not there are passed over."""
     for path, root, stamp in stamps:
         found = db.execute(
-            "SELECT number FROM owners WHERE namespace = ? AND kind = 'artifact' AND path = ? AND path != ''",
+            """
+            SELECT number FROM owners
+            WHERE namespace = ? AND kind = 'artifact' AND path = ? AND path != '' AND expired_at IS NULL
+            """,
             (space, pack_text(path)),
         ).fetchone()
         if found:

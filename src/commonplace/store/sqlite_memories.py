@@ -1,0 +1,158 @@
+"""The part of the SQLite store that holds memories. It knows tables and connections, no rule about memories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from commonplace.store import memory_queries
+from commonplace.store.memory_contract import MemoryChange, MirroredBlock, MirroredPage, Note
+from commonplace.store.memory_rows import hex_json, unpack_link, unpack_memory
+from commonplace.store.rows import pack_id, pack_text, unpack
+from commonplace.store.sqlite_memory_change import SqliteMemoryChange
+from commonplace.store.sqlite_writing import Change, namespace_number, numbers_json
+from commonplace.types import Link, Selection, StoredMemory, TokenEntry
+
+if TYPE_CHECKING:
+    from commonplace.store.connections import Connections
+    from commonplace.store.rows import Row
+
+_TABLES = (
+    "memory_bands",
+    "memory_dates",
+    "memories",
+    "links",
+    "mirror_due",
+    "mirror_blocks",
+    "mirror_pages",
+    "notes",
+    "counts",
+)
+
+
+class SqliteMemories:
+    """Memories in a SQLite database."""
+
+    _connections: Connections
+
+    @contextmanager
+    def change_memories(self, namespace: str) -> Iterator[MemoryChange]:
+        """Begin a write transaction over the memories of a namespace."""
+        with self._connections.writing() as db:
+            change = SqliteMemoryChange(db, namespace)
+            yield change
+            change.finish()
+
+    def memory(self, namespace: str, id_: str) -> StoredMemory | None:
+        """Return the latest version of a memory, live or archived."""
+        found = self._read(memory_queries.LATEST, namespace, id=pack_id(id_))
+        return unpack_memory(found[0]) if found else None
+
+    def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
+        """Return the latest versions that a selection chooses, in its order."""
+        keys = [(number, unpack(id_), time) for number, id_, time in self._selected(namespace, selection)]
+        if selection.order == "id":
+            keys.sort(key=lambda key: key[1])
+        else:
+            keys.sort(key=lambda key: (-key[2], key[1]))
+        end = None if selection.limit is None else selection.offset + selection.limit
+        numbers = [number for number, _, _ in keys[selection.offset : end]]
+        found = self.memory_records(namespace, numbers)
+        return [found[number] for number in numbers if number in found]
+
+    def count_memories(self, namespace: str, selection: Selection) -> int:
+        """Return how many a selection chooses, its limit and offset left out of account."""
+        return len(self._selected(namespace, selection))
+
+    def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
+        """Return every version of a memory, oldest first."""
+        return [unpack_memory(row) for row in self._read(memory_queries.VERSIONS, namespace, id=pack_id(id_))]
+
+    def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
+        """Return the versions with these numbers, live or past."""
+        found = self._read(memory_queries.OF_NUMBERS, namespace, numbers=numbers_json(owner_numbers))
+        return {row[0]: unpack_memory(row) for row in found}
+
+    def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
+        """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
+        if ids is not None and not ids:
+            return []
+        found = self._read(memory_queries.LINKS, namespace, ids=hex_json(map(pack_id, ids or ())))
+        return sorted(map(unpack_link, found), key=lambda link: (link.source, link.target, link.type))
+
+    def dated(self, namespace: str, since: float, until: float) -> list[tuple[int, float, float]]:
+        """Return (owner number, since, until) of the dates in live memories that overlap an interval, sorted."""
+        return self._read(memory_queries.DATED, namespace, since=since, until=until)
+
+    def past(self, namespace: str, as_of: float) -> list[TokenEntry]:
+        """Return the passages of past versions that were live at a time, by number."""
+        return [TokenEntry(*row) for row in self._read(memory_queries.PAST, namespace, as_of=as_of)]
+
+    def due(self, namespace: str) -> list[str]:
+        """Return the ids of the memories whose Markdown is due, sorted."""
+        return sorted(unpack(id_) for (id_,) in self._read(memory_queries.DUE, namespace))
+
+    def blocks(self, namespace: str) -> list[MirroredBlock]:
+        """Return what is known of blocks in Markdown, by id."""
+        found = self._read(memory_queries.BLOCKS, namespace)
+        blocks = [MirroredBlock(unpack(id_), unpack(page), digest) for id_, page, digest in found]
+        return sorted(blocks, key=lambda block: block.id)
+
+    def pages(self, namespace: str) -> list[MirroredPage]:
+        """Return what is known of pages, by name."""
+        found = self._read(memory_queries.PAGES, namespace)
+        pages = [MirroredPage(unpack(page), *state) for page, *state in found]
+        return sorted(pages, key=lambda page: page.page)
+
+    def notes(self, namespace: str | None, kind: str) -> list[Note]:
+        """Return the notes of one kind, of one namespace or of all, by time, ties by id."""
+        found = self._read(memory_queries.NOTES, namespace, kind=pack_text(kind))
+        notes = [Note(unpack(kind_), unpack(id_), at, unpack(body)) for kind_, id_, at, body in found]
+        return sorted(notes, key=lambda note: (note.at, note.id))
+
+    def erase_namespace(self, namespace: str) -> int:
+        """Delete everything that a namespace holds, and its name, as one change; return how many owners went."""
+        with self._connections.writing() as db:
+            space = namespace_number(db, namespace)
+            if space is None:
+                return 0
+            change = Change.begin(db, space)
+            numbers = [number for (number,) in db.execute("SELECT number FROM owners WHERE namespace = ?", (space,))]
+            gone = sum(change.remove(number) for number in numbers)
+            change.mark()
+            change.finish()
+            for table in _TABLES:
+                db.execute(f"DELETE FROM {table} WHERE namespace = ?", (space,))  # noqa: S608 - names of ours
+            db.execute("DELETE FROM namespaces WHERE number = ?", (space,))
+            return gone
+
+    def compact(self, *, thorough: bool = False) -> bool:
+        """Let nothing that was deleted be left in the store's files; return whether that is so now."""
+        return self._connections.compact(thorough=thorough)
+
+    def files(self) -> list[str]:
+        """Return the absolute paths of the files that the store's data stand in."""
+        database = self._connections.path.absolute()
+        beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
+        return [str(path) for path in beside if path.exists()]
+
+    def _selected(self, namespace: str, selection: Selection) -> list[Row]:
+        return self._read(
+            memory_queries.SELECTED,
+            namespace,
+            ids=hex_json(map(pack_id, selection.ids)),
+            tiers=hex_json(selection.tiers),
+            statuses=hex_json(selection.statuses),
+            tags=hex_json(map(pack_text, selection.tags)),
+            sources=hex_json(map(pack_text, selection.sources)),
+            sessions=hex_json(map(pack_id, selection.sessions)),
+            categories=hex_json(map(pack_text, selection.categories)),
+            since=selection.since,
+            until=selection.until,
+        )
+
+    def _read(self, sql: str, namespace: str | None, **values: str | bytes | float | None) -> list[Row]:
+        name = None if namespace is None else pack_text(namespace)
+        with self._connections.reading() as db:
+            return db.execute(sql, {"namespace": name, **values}).fetchall()

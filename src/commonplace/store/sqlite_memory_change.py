@@ -1,0 +1,192 @@
+"""Memories inside one write transaction of the SQLite store: a `MemoryChange`. It knows tables, no connections."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+from commonplace.errors import StoreError
+from commonplace.store import memory_queries, queries
+from commonplace.store.batches import check_write
+from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.memory_rows import pack_record, unpack_memory
+from commonplace.store.rows import Row, pack_id, pack_text
+from commonplace.store.sqlite_writing import Change, create_namespace, read_embedding
+from commonplace.types import Link, MemoryRecord, MemoryWrite, OwnerWrite, StoredMemory
+
+_SEARCHED = ("tier", "trust", "source")
+"""What a filter of a search asks of a record."""
+
+
+class SqliteMemoryChange:
+    """Reads and writes the memories of one namespace through the writing connection."""
+
+    def __init__(self, db: sqlite3.Connection, namespace: str) -> None:
+        self._db = db
+        self._namespace = namespace
+        self._name = pack_text(namespace)
+        self._change: Change | None = None
+
+    def finish(self) -> None:
+        """Write what was collected, and the record of the change where it needs one."""
+        if self._change is not None:
+            if self._change.is_due:
+                self._change.finish()
+            else:
+                self._change.flush()
+
+    def find(self, id_: str) -> StoredMemory | None:
+        """Return the latest version of a memory, live or archived."""
+        row = self._rows(memory_queries.LATEST, id=pack_id(id_))
+        return unpack_memory(row[0]) if row else None
+
+    def alike(self, digest: str, bands: Sequence[int]) -> list[StoredMemory]:
+        """Return the live memories with that digest or any of those bands, by number."""
+        return [
+            unpack_memory(row)
+            for row in self._rows(memory_queries.ALIKE, digest=pack_text(digest), bands=json.dumps(list(bands)))
+        ]
+
+    def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
+        """Write a new version of a memory and return its number."""
+        db, owner = self._db, write.owner
+        check_write(OwnerWrite(owner, write.passages), read_embedding(db))
+        change = self._begin()
+        latest = self.find(owner.id)
+        if latest is not None:
+            if expired_at is None and latest.expired_at is None:
+                raise StoreError(f"there is a live version of memory {owner.id!r}", remedy="expire it first")
+            db.execute("UPDATE memories SET is_latest = 0 WHERE owner = ?", (latest.number,))
+        if owner.session and not write.is_placed:
+            owner = replace(owner, position=self._next_position(owner.session))
+        number = change.add(owner, write.passages, created_at=created_at, expired_at=expired_at)
+        record = pack_record(write.record)
+        db.execute(memory_queries.ADD, (number, change.space, pack_id(owner.id), pack_text(write.digest), *record))
+        if expired_at is None:
+            bands = [(change.space, band, number) for band in set(write.bands)]
+            db.executemany("INSERT INTO memory_bands VALUES (?, ?, ?)", bands)
+        dates = [(change.space, number, since, until) for since, until in set(write.dates)]
+        db.executemany("INSERT INTO memory_dates VALUES (?, ?, ?, ?)", dates)
+        self._mark(owner.id)
+        return number
+
+    def revise(self, number: int, record: MemoryRecord) -> None:
+        """Set the record of a version; its text, tags and passages stay as they are."""
+        found = self._rows(memory_queries.OF_NUMBERS, numbers=json.dumps([number]))
+        if not found:
+            return
+        old = unpack_memory(found[0])
+        change = self._begin()
+        self._db.execute(memory_queries.REVISE, (*pack_record(record), number))
+        if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
+            change.mark()
+        self._mark(old.owner.id)
+
+    def expire(self, number: int, record: MemoryRecord, at: float) -> None:
+        """Make a live version past from `at` on, with this record."""
+        if self._begin().expire(number, at):
+            self._db.execute("DELETE FROM memory_bands WHERE owner = ?", (number,))
+            self.revise(number, record)
+
+    def erase(self, ids: Sequence[str]) -> int:
+        """Delete memories with all that hangs on them; return how many versions went."""
+        db, change, gone = self._db, self._begin(), 0
+        for id_ in dict.fromkeys(ids):
+            key = pack_id(id_)
+            for row in self._rows(memory_queries.VERSIONS, id=key):
+                gone += change.remove(row[0])
+            db.execute("DELETE FROM links WHERE namespace = ? AND (source = ? OR target = ?)", (change.space, key, key))
+            self.drop_block(id_)
+            self.settle_due([id_])
+        return gone
+
+    def link(self, link: Link) -> None:
+        """Write a link in the place of the one with the same ends and type."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                self._begin().space,
+                pack_id(link.source),
+                pack_id(link.target),
+                pack_text(link.type),
+                link.strength,
+                link.created_at,
+            ),
+        )
+        self._mark_known(link.source)
+
+    def unlink(self, source: str, target: str, type_: str | None = None) -> int:
+        """Delete the links from one memory to another, of one type or of all, and return how many there were."""
+        gone = self._db.execute(
+            """
+            DELETE FROM links
+            WHERE namespace = :space AND source = :source AND target = :target AND (:type IS NULL OR type = :type)
+            """,
+            {
+                "space": self._begin().space,
+                "source": pack_id(source),
+                "target": pack_id(target),
+                "type": None if type_ is None else pack_text(type_),
+            },
+        ).rowcount
+        if gone:
+            self._mark_known(source)
+        return gone
+
+    def set_block(self, block: MirroredBlock) -> None:
+        """Record what both sides agree on for one memory."""
+        row = (self._begin().space, pack_id(block.id), pack_text(block.page), block.digest)
+        self._db.execute("INSERT OR REPLACE INTO mirror_blocks VALUES (?, ?, ?, ?)", row)
+
+    def drop_block(self, id_: str) -> None:
+        """Forget that a memory has a block."""
+        self._delete("DELETE FROM mirror_blocks WHERE namespace = ? AND id = ?", pack_id(id_))
+
+    def set_page(self, page: MirroredPage) -> None:
+        """Record the state of a page."""
+        row = (self._begin().space, pack_text(page.page), page.size, page.mtime_ns, page.sha256)
+        self._db.execute("INSERT OR REPLACE INTO mirror_pages VALUES (?, ?, ?, ?, ?)", row)
+
+    def drop_page(self, page: str) -> None:
+        """Forget a page."""
+        self._delete("DELETE FROM mirror_pages WHERE namespace = ? AND page = ?", pack_text(page))
+
+    def settle_due(self, ids: Sequence[str]) -> None:
+        """Say that the Markdown of these memories is as it should be."""
+        for id_ in ids:
+            self._delete("DELETE FROM mirror_due WHERE namespace = ? AND id = ?", pack_id(id_))
+
+    def put_note(self, note: Note) -> None:
+        """Write a note in the place of the one with the same kind and id."""
+        row = (self._begin().space, pack_text(note.kind), pack_text(note.id), note.at, pack_text(note.body))
+        self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)", row)
+
+    def drop_note(self, kind: str, id_: str) -> None:
+        """Delete a note."""
+        self._delete("DELETE FROM notes WHERE namespace = ? AND kind = ? AND id = ?", pack_text(kind), pack_text(id_))
+
+    def _begin(self) -> Change:
+        if self._change is None:
+            self._change = Change.begin(self._db, create_namespace(self._db, self._namespace))
+        return self._change
+
+    def _rows(self, sql: str, **values: str | bytes | None) -> list[Row]:
+        if self._change is not None:
+            self._change.flush()
+        return self._db.execute(sql, {"namespace": self._name, **values}).fetchall()
+
+    def _delete(self, sql: str, *values: str | bytes) -> None:
+        self._db.execute(sql, (self._begin().space, *values))
+
+    def _mark(self, id_: str) -> None:
+        self._db.execute("INSERT OR IGNORE INTO mirror_due VALUES (?, ?)", (self._begin().space, pack_id(id_)))
+
+    def _mark_known(self, id_: str) -> None:
+        if self.find(id_) is not None:
+            self._mark(id_)
+
+    def _next_position(self, session: str) -> int:
+        ((position,),) = self._rows(queries.LAST_POSITION, session=pack_id(session))
+        return 0 if position is None else int(position) + 1
