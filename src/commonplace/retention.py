@@ -1,0 +1,141 @@
+"""How a memory fades, is refreshed by use, climbs a tier and may be archived; knows numbers, no memory and no clock.
+
+The score is (use_count + 1)^0.6 · f(age) · strength. Its three curves f are a power law (forgetting after Wixted and
+Ebbesen, "On the Form of Forgetting", 1991), an exponential, and a fast and a slow exponential together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, isnan, log
+from typing import Literal, get_args
+
+from commonplace.errors import UsageError
+from commonplace.types import Tier
+
+Curve = Literal["power_law", "exponential", "two_component"]
+CURVES: tuple[Curve, ...] = get_args(Curve)
+
+DAY_S = 86_400.0
+HALF_LIFE_S = 3 * DAY_S
+"""The half-life that the constants of the curves stand for."""
+DEFAULT_HALF_LIVES = {"preference": 14 * DAY_S, "decision": 7 * DAY_S, "context": 3 * DAY_S, "fact": DAY_S}
+"""Seconds by category of memory; a memory without category fades by `HALF_LIFE_S`."""
+
+USE_EXPONENT = 0.6
+POWER = 1.1
+EXPONENTIAL_RATE = 2.673e-6
+FAST_SHARE, FAST_RATE, SLOW_RATE = 0.7, 1.603e-5, 1.147e-6
+"""Of `two_component`, rates per second."""
+
+MAX_STRENGTH, REINFORCEMENT = 2.0, 0.1
+
+RECENT_S = 7 * DAY_S
+RECENT_USES = 16
+"""More accesses than this are not kept: what they decide needs `PROMOTION_USES`."""
+PROMOTION_USES = 3
+ARCHIVE_AFTER_S: dict[Tier, float] = {"short": 7 * DAY_S, "medium": 90 * DAY_S}
+NEXT_TIER: dict[Tier, Tier] = {"ultra": "short", "short": "medium", "medium": "long"}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a memory was used so far.
+
+    Attributes:
+        strength: 1–2.
+        last_used: seconds since the epoch.
+        uses: accesses of the last seven days, at most 16, newest last.
+    """
+
+    use_count: int
+    strength: float
+    last_used: float
+    uses: tuple[float, ...] = ()
+
+
+def age(last_used: float, now: float) -> float:
+    """Return the seconds since the last use; 0 when the clock was set back behind it."""
+    return max(0.0, now - last_used)
+
+
+def fading(curve: Curve, age_s: float, *, half_life_s: float | None = None) -> float:
+    """Return f(age): 1 at age 0, falling towards 0; a negative age counts as 0.
+
+    Another half-life than that of the constants stretches time by half_life_s / 3 days. The power law and the
+    exponential then reach 0.5 at exactly that age; `two_component`, which is at 0.5 long before three days, keeps its
+    shape.
+
+    Raises:
+        UsageError: the curve is unknown, the half-life not above 0, or the age not a number.
+    """
+    _check(curve, age_s, half_life_s)
+    elapsed = max(0.0, age_s)
+    half_life = HALF_LIFE_S if half_life_s is None else half_life_s
+    if curve == "power_law":
+        time_scale = half_life / (2 ** (1 / POWER) - 1)
+        return float((1 + elapsed / time_scale) ** -POWER)
+    if curve == "exponential":
+        return exp(-elapsed * (EXPONENTIAL_RATE if half_life_s is None else log(2) / half_life))
+    scaled = elapsed * (HALF_LIFE_S / half_life)
+    return FAST_SHARE * exp(-FAST_RATE * scaled) + (1 - FAST_SHARE) * exp(-SLOW_RATE * scaled)
+
+
+def raw_score(
+    use_count: int, age_s: float, strength: float, curve: Curve = "power_law", half_life_s: float | None = None
+) -> float:
+    """Return the unclamped score, not negative; what ranking and promotion compare."""
+    return float((use_count + 1) ** USE_EXPONENT) * fading(curve, age_s, half_life_s=half_life_s) * strength
+
+
+def retention(
+    use_count: int, age_s: float, strength: float, curve: Curve = "power_law", half_life_s: float | None = None
+) -> float:
+    """Return the score clamped to 0–1; what is stored and reported."""
+    return min(1.0, max(0.0, raw_score(use_count, age_s, strength, curve, half_life_s)))
+
+
+def touched(use: Use, now: float, *, reinforce: bool = False) -> Use:
+    """Return the state after one more access.
+
+    Time never runs backwards in it: an access with a clock set back counts as made at the last use, since taking the
+    clock's word would make the memory look unused for as long once the clock is right again, and archive it.
+    """
+    moment = max(now, use.last_used)
+    recent = tuple(access for access in use.uses if access >= moment - RECENT_S)
+    # Rounded, or five steps of 0.1 end beside 1.5, where promotion begins.
+    strength = min(MAX_STRENGTH, round(use.strength + REINFORCEMENT, 9)) if reinforce else use.strength
+    return Use(use.use_count + 1, strength, moment, (*recent, moment)[-RECENT_USES:])
+
+
+def next_tier(tier: Tier, uses: tuple[float, ...], now: float) -> Tier | None:
+    """Return the tier that at least three accesses in seven days earn, or None; there is none above `long`.
+
+    Whoever moves the memory keeps `climbed` of its use, or the same accesses would carry it up again. Accesses that a
+    clock set back left in the future count.
+    """
+    recent = sum(access >= now - RECENT_S for access in uses)
+    return NEXT_TIER.get(tier) if recent >= PROMOTION_USES else None
+
+
+def climbed(use: Use) -> Use:
+    """Return the state in the next tier: the accesses that earned it are spent."""
+    return replace(use, uses=())
+
+
+def may_archive(tier: Tier, age_s: float) -> bool:
+    """Tell whether a memory unused for so long may go to the archive: short after 7 days, medium after 90.
+
+    Never `long`, which does not fade, nor `ultra`, which ends with its process.
+    """
+    limit = ARCHIVE_AFTER_S.get(tier)
+    return limit is not None and age_s >= limit
+
+
+def _check(curve: str, age_s: float, half_life_s: float | None) -> None:
+    if curve not in CURVES:
+        raise UsageError(f"retention curve is {curve!r}, known are {', '.join(CURVES)}", remedy="choose one of these")
+    if isnan(age_s):
+        raise UsageError("age is not a number, expected seconds", remedy="pass the seconds since the last use")
+    if half_life_s is not None and not half_life_s > 0:
+        raise UsageError(f"half-life is {half_life_s} s, must be above 0", remedy="give it in seconds")
