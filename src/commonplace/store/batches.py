@@ -1,4 +1,4 @@
-"""What every store does with a batch of writes before it writes: refuse what cannot be kept, drop what is overwritten.
+"""What every store does with writes before it writes: refuse what cannot be kept, drop what is overwritten.
 
 It knows no backend.
 """
@@ -10,7 +10,8 @@ import os
 from collections.abc import Sequence
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.types import Embedding, OwnerWrite
+from commonplace.store.memory_contract import MirroredPage, Note
+from commonplace.types import Embedding, Link, MemoryRecord, MemoryWrite, NewPassage, Owner, OwnerWrite
 
 _INT64 = 2**63
 
@@ -34,11 +35,16 @@ def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[Ow
         keys = {("id", owner.kind, owner.id)} | ({("path", owner.kind, owner.path)} if owner.path else set())
         if seen.isdisjoint(keys):
             seen |= keys
-            _refuse_unfit_numbers(write)
-            _refuse_foreign_vectors(write, embedding)
+            check_write(write, embedding)
             kept.append(write)
     kept.reverse()
     return kept
+
+
+def check_write(write: OwnerWrite, embedding: Embedding | None) -> None:
+    """Refuse a write that cannot be kept; see `settle`."""
+    _check_owner(write.owner, write.passages)
+    _refuse_foreign_vectors(write.passages, embedding)
 
 
 def refuse_reembedding(held: Embedding | None, wanted: Embedding, passages: int) -> None:
@@ -65,24 +71,84 @@ def snapshot_is_written() -> StoreError:
     return StoreError("a thread that reads from a snapshot cannot write", remedy="write after the snapshot's block")
 
 
-def _refuse_unfit_numbers(write: OwnerWrite) -> None:
+def check_memory(write: MemoryWrite, embedding: Embedding | None, created_at: float, expired_at: float | None) -> None:
+    """Refuse a version of a memory that a store cannot keep; its position must be the one that it will have.
+
+    Raises:
+        UsageError: its owner is of another kind or of a file, or a number does not fit a store.
+        StoreError: a vector is not of the store's embedder.
+    """
     owner = write.owner
-    if owner.at is not None and math.isnan(owner.at):
-        raise UsageError(f"the time of {owner.kind} {owner.id!r} is not a number", remedy="give seconds or None")
-    integers = [owner.position]
+    if owner.kind != "memory" or owner.path or owner.stamp:
+        what = f"of the file {owner.path!r}" if owner.kind == "memory" else f"of the kind {owner.kind!r}"
+        raise UsageError(f"{owner.id!r} is {what}, not a memory", remedy="put it as an owner")
+    check_write(OwnerWrite(owner, write.passages), embedding)
+    check_record(owner.id, write.record)
+    name = f"memory {owner.id!r}"
+    _refuse_wide(name, *write.bands)
+    check_times(name, created_at, expired_at, *(end for date in write.dates for end in date))
+
+
+def check_record(name: str, record: MemoryRecord) -> None:
+    """Refuse a record with a number that does not fit a store.
+
+    Raises:
+        UsageError: one is not a number, or needs more than 64 bits.
+    """
+    name = f"memory {name!r}"
+    _refuse_wide(name, record.version, record.use_count, record.review_count)
+    check_times(name, record.born_at, record.last_used, record.promoted_at, *record.uses)
+    if math.isnan(record.trust) or math.isnan(record.strength):
+        raise UsageError(f"trust or strength of {name} is not a number", remedy="give numbers")
+
+
+def check_entry(entry: Link | MirroredPage | Note) -> None:
+    """Refuse a link, page or note with a number that does not fit a store.
+
+    Raises:
+        UsageError: one is not a number, or needs more than 64 bits.
+    """
+    if isinstance(entry, MirroredPage):
+        _refuse_wide(f"page {entry.page!r}", entry.size, entry.mtime_ns)
+    elif isinstance(entry, Note):
+        check_times(f"{entry.kind} {entry.id!r}", entry.at)
+    else:
+        name = f"the link from {entry.source!r} to {entry.target!r}"
+        check_times(name, entry.created_at)
+        if math.isnan(entry.strength):
+            raise UsageError(f"the strength of {name} is not a number", remedy="give a number")
+
+
+def check_times(name: str, *times: float | None) -> None:
+    """Refuse a time that is not a number; None and the infinities are times.
+
+    Raises:
+        UsageError: one is NaN.
+    """
+    if any(time is not None and math.isnan(time) for time in times):
+        raise UsageError(f"a time of {name} is not a number", remedy="give seconds since the epoch")
+
+
+def _check_owner(owner: Owner, passages: Sequence[NewPassage]) -> None:
+    name = f"{owner.kind} {owner.id!r}"
+    check_times(name, owner.at)
+    _refuse_wide(name, owner.position)
     if owner.stamp:
-        integers += [owner.stamp.size, owner.stamp.mtime_ns]
-    for passage in write.passages:
-        integers += [passage.chunk.start_line, passage.chunk.end_line]
+        _refuse_wide(name, owner.stamp.size, owner.stamp.mtime_ns)
+    for passage in passages:
+        _refuse_wide(name, passage.chunk.start_line, passage.chunk.end_line)
+
+
+def _refuse_wide(name: str, *integers: int) -> None:
     for integer in integers:
         if not -_INT64 <= integer < _INT64:
-            raise UsageError(f"{integer} in {owner.kind} {owner.id!r} needs more than 64 bits; the limit is 2^63 - 1")
+            raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")
 
 
-def _refuse_foreign_vectors(write: OwnerWrite, embedding: Embedding | None) -> None:
+def _refuse_foreign_vectors(passages: Sequence[NewPassage], embedding: Embedding | None) -> None:
     if embedding is None:
         return
-    for passage in write.passages:
+    for passage in passages:
         if len(passage.vector) != embedding.dimensions:
             raise StoreError(
                 f"the vector of passage {passage.id!r} has {len(passage.vector)} dimensions, the store's embedder"

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commonplace.store.database_files import build, refuse_existing
+from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.reference_state import Space, State
 from commonplace.store.sqlite_writing import Change, create_namespace, set_embedding
-from commonplace.types import Embedding, OwnerWrite
+from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,9 @@ class StoredOwner:
     Attributes:
         change: the change that wrote it and its passages.
         first_passage: number of its first passage; the others follow without a gap.
+        created_at, expired_at: when it was what we knew; it is past where the latter is a time.
+        memory: where it is a version of a memory, what it was written from, with its present record.
+        is_latest: it is the last version of a memory.
     """
 
     namespace: str
@@ -25,6 +30,22 @@ class StoredOwner:
     change: int
     first_passage: int
     write: OwnerWrite
+    created_at: float
+    expired_at: float | None
+    memory: MemoryWrite | None
+    is_latest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntries:
+    """What one namespace holds besides owners."""
+
+    namespace: str
+    links: tuple[Link, ...]
+    blocks: tuple[MirroredBlock, ...]
+    pages: tuple[MirroredPage, ...]
+    notes: tuple[Note, ...]
+    due: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +60,24 @@ class Contents:
 
     store_id: str
     embedding: Embedding | None
-    namespaces: tuple[str, ...]
+    namespaces: tuple[StoredEntries, ...]
     owners: tuple[StoredOwner, ...]
     next_numbers: tuple[tuple[int, int], ...]
     tokens: tuple[str, ...]
     deletions: tuple[tuple[int, int], ...]
+
+
+def contents_of(store_id: str, state: State) -> Contents:
+    """Return the contents of an in-memory store; they do not change with it."""
+    return Contents(
+        store_id,
+        state.embedding,
+        tuple(_entries(name, space) for name, space in state.spaces.items()),
+        tuple(owner for name, space in state.spaces.items() for owner in _owners(name, space)),
+        tuple(state.next_numbers),
+        tuple(state.tokens),
+        tuple(state.deletions),
+    )
 
 
 def write_store(contents: Contents, target: Path) -> None:
@@ -56,11 +90,40 @@ def write_store(contents: Contents, target: Path) -> None:
     build(target, contents.store_id, lambda db: _fill(db, contents))
 
 
+def _entries(namespace: str, space: Space) -> StoredEntries:
+    return StoredEntries(
+        namespace,
+        tuple(space.links.values()),
+        tuple(space.blocks.values()),
+        tuple(space.pages.values()),
+        tuple(space.notes.values()),
+        tuple(space.due),
+    )
+
+
+def _owners(namespace: str, space: Space) -> list[StoredOwner]:
+    latest = {stored.owner.id: stored.number for stored in space.memories()}
+    return [
+        StoredOwner(
+            namespace,
+            number,
+            row.change,
+            row.first_passage,
+            OwnerWrite(row.owner, row.passages),
+            row.created_at,
+            row.expired_at,
+            row.memory,
+            row.memory is not None and latest[row.owner.id] == number,
+        )
+        for number, row in space.rows.items()
+    ]
+
+
 def _fill(db: sqlite3.Connection, contents: Contents) -> None:
     if contents.embedding:
         set_embedding(db, contents.embedding)
-    for namespace in contents.namespaces:
-        create_namespace(db, namespace)
+    for entries in contents.namespaces:
+        create_namespace(db, entries.namespace)
     for stored in contents.owners:
         space = create_namespace(db, stored.namespace)
         change = Change(db, space, stored.change, stored.number, stored.first_passage)

@@ -1,0 +1,162 @@
+"""One change to the memories of the in-memory store. It works on a copy and knows no lock, no rule about memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from commonplace.errors import StoreError
+from commonplace.store.batches import check_entry, check_memory, check_record, check_times
+from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.reference_state import Change, Row, Space
+from commonplace.types import Embedding, Link, MemoryRecord, MemoryWrite, StoredMemory
+
+
+class ReferenceMemoryChange:
+    """A `MemoryChange` on the copy of a namespace.
+
+    Attributes:
+        is_over: its block has ended.
+        is_written: something is different from what it was.
+        is_counted: it is to take a number of the change sequence.
+    """
+
+    def __init__(self, change: Change, embedding: Embedding | None) -> None:
+        self._change = change
+        self._embedding = embedding
+        self.is_over = False
+        self.is_written = False
+        self.is_counted = False
+
+    def find(self, id_: str) -> StoredMemory | None:
+        """Return the latest version of a memory, live or archived."""
+        return self._space.latest(id_)
+
+    def alike(self, digest: str, bands: Sequence[int]) -> list[StoredMemory]:
+        """Return the live memories with that digest or any of those bands, by number."""
+        space = self._space
+        numbers = {
+            number
+            for number, row in space.live()
+            if row.memory and ((digest and row.memory.digest == digest) or not set(bands).isdisjoint(row.memory.bands))
+        }
+        return [stored for stored in space.memories() if stored.number in numbers]
+
+    def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
+        """Write a new version of a memory and return its number."""
+        space, owner = self._space, write.owner
+        if owner.session and not write.is_placed:
+            write = replace(write, owner=replace(owner, position=space.last_position(owner.session) + 1))
+        check_memory(write, self._embedding, created_at, expired_at)
+        if expired_at is None and ("memory", owner.id) in space.by_id:
+            raise StoreError(f"there is a live version of memory {owner.id!r}", remedy="expire it first")
+        change = self._change
+        row = Row(write.owner, change.number, change.next_passage, write.passages, created_at, expired_at, write)
+        self._mark(owner.id, is_counted=True)
+        return change.add(row)
+
+    def revise(self, number: int, record: MemoryRecord) -> None:
+        """Set the record of a version; its text, tags and passages stay as they are."""
+        row = self._space.rows.get(number)
+        if row is None or row.memory is None:
+            return
+        check_record(row.owner.id, record)
+        old, memory = row.memory.record, replace(row.memory, record=record)
+        self._space.rows[number] = replace(row, memory=memory)
+        is_counted = (old.tier, old.trust, old.source) != (record.tier, record.trust, record.source)
+        self._mark(row.owner.id, is_counted=is_counted)
+
+    def expire(self, number: int, record: MemoryRecord, at: float) -> None:
+        """Make a live version past from `at` on, with this record; nothing happens to one that is past already."""
+        row = self._space.rows.get(number)
+        if row is None:
+            return
+        check_times(f"memory {row.owner.id!r}", at)
+        check_record(row.owner.id, record)
+        if self._change.expire(number, at):
+            self.revise(number, record)
+            self._mark(row.owner.id, is_counted=True)
+
+    def erase(self, ids: Sequence[str]) -> int:
+        """Delete memories with all that hangs on them; return how many versions went."""
+        space = self._space
+        numbers = [stored.number for id_ in set(ids) for stored in space.versions(id_)]
+        for number in numbers:
+            self._change.remove(number)
+        self.is_counted |= bool(numbers)
+        self.is_written |= bool(numbers)
+        self._drop(space.links, *[ends for ends in space.links if not set(ids).isdisjoint(ends[:2])])
+        self._drop(space.blocks, *ids)
+        self.settle_due(ids)
+        return len(numbers)
+
+    def link(self, link: Link) -> None:
+        """Write a link in the place of the one with the same ends and type."""
+        check_entry(link)
+        self._set(self._space.links, (link.source, link.target, link.type), link)
+        self._mark_known(link.source)
+
+    def unlink(self, source: str, target: str, type_: str | None = None) -> int:
+        """Delete the links from one memory to another, of one type or of all, and return how many there were."""
+        links = self._space.links
+        gone = self._drop(links, *[ends for ends in links if ends[:2] == (source, target) and type_ in (None, ends[2])])
+        if gone:
+            self._mark_known(source)
+        return gone
+
+    def set_block(self, block: MirroredBlock) -> None:
+        """Record what both sides agree on for one memory."""
+        self._set(self._space.blocks, block.id, block)
+
+    def drop_block(self, id_: str) -> None:
+        """Forget that a memory has a block."""
+        self._drop(self._space.blocks, id_)
+
+    def set_page(self, page: MirroredPage) -> None:
+        """Record the state of a page."""
+        check_entry(page)
+        self._set(self._space.pages, page.page, page)
+
+    def drop_page(self, page: str) -> None:
+        """Forget a page."""
+        self._drop(self._space.pages, page)
+
+    def settle_due(self, ids: Sequence[str]) -> None:
+        """Say that the Markdown of these memories is as it should be."""
+        self.is_written |= not self._space.due.isdisjoint(ids)
+        self._space.due.difference_update(ids)
+
+    def put_note(self, note: Note) -> None:
+        """Write a note in the place of the one with the same kind and id."""
+        check_entry(note)
+        self._set(self._space.notes, (note.kind, note.id), note)
+
+    def drop_note(self, kind: str, id_: str) -> None:
+        """Delete a note."""
+        self._drop(self._space.notes, (kind, id_))
+
+    @property
+    def _space(self) -> Space:
+        if self.is_over:
+            raise StoreError("this change of memories is over", remedy="begin another one")
+        return self._change.space
+
+    def _set(self, entries: dict[Any, Any], key: object, value: object) -> None:
+        entries[key] = value
+        self.is_written = True
+
+    def _drop(self, entries: dict[Any, Any], *keys: object) -> int:
+        gone = [entries.pop(key) for key in keys if key in entries]
+        self.is_written |= bool(gone)
+        return len(gone)
+
+    def _mark(self, id_: str, *, is_counted: bool) -> None:
+        """Make the Markdown of a memory due."""
+        self._space.due.add(id_)
+        self.is_written = True
+        self.is_counted |= is_counted
+
+    def _mark_known(self, id_: str) -> None:
+        if self.find(id_) is not None:
+            self._mark(id_, is_counted=False)

@@ -1,0 +1,209 @@
+"""The dictionaries of the in-memory store, and how one change goes through them. It knows no lock and no reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from commonplace.store.batches import new_token
+from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.types import Embedding, Link, MemoryWrite, NewPassage, Owner, StoredMemory, TokenEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An owner, live or past, with its passages.
+
+    Attributes:
+        change: the change that wrote it.
+        first_passage: number of its first passage; the others follow without a gap.
+        memory: what it was written from where it is a version of a memory; its record is the present one.
+    """
+
+    owner: Owner
+    change: int
+    first_passage: int
+    passages: tuple[NewPassage, ...]
+    created_at: float
+    expired_at: float | None = None
+    memory: MemoryWrite | None = None
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its passages."""
+        return range(self.first_passage, self.first_passage + len(self.passages))
+
+    def was_live(self, as_of: float) -> bool:
+        """Return whether it is past and was what we knew at a time."""
+        return self.expired_at is not None and self.created_at <= as_of < self.expired_at
+
+
+@dataclass(slots=True)
+class Space:
+    """What one namespace holds.
+
+    Attributes:
+        rows: by owner number; every version of a memory is one.
+        owner_of: owner number by passage number.
+        by_id, by_path: numbers of live owners, by kind and id or non-empty path.
+    """
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    owner_of: dict[int, int] = field(default_factory=dict)
+    by_id: dict[tuple[str, str], int] = field(default_factory=dict)
+    by_path: dict[tuple[str, str], int] = field(default_factory=dict)
+    links: dict[tuple[str, str, str], Link] = field(default_factory=dict)
+    blocks: dict[str, MirroredBlock] = field(default_factory=dict)
+    pages: dict[str, MirroredPage] = field(default_factory=dict)
+    notes: dict[tuple[str, str], Note] = field(default_factory=dict)
+    due: set[str] = field(default_factory=set)
+
+    def copy(self) -> Space:
+        """Return a space that can be changed without changing this one."""
+        return Space(
+            dict(self.rows),
+            dict(self.owner_of),
+            dict(self.by_id),
+            dict(self.by_path),
+            dict(self.links),
+            dict(self.blocks),
+            dict(self.pages),
+            dict(self.notes),
+            set(self.due),
+        )
+
+    def live(self) -> Iterator[tuple[int, Row]]:
+        """Yield the live owners with their numbers."""
+        return ((number, row) for number, row in self.rows.items() if row.expired_at is None)
+
+    def passages(self, numbers: Sequence[int]) -> Iterator[tuple[int, Row, NewPassage]]:
+        """Yield those of the passages that are here, with their owners."""
+        for number in map(int, numbers):
+            if number in self.owner_of:
+                row = self.rows[self.owner_of[number]]
+                yield number, row, row.passages[number - row.first_passage]
+
+    def token_entries(self, numbers: Sequence[int]) -> list[TokenEntry]:
+        """Return what scoring needs of those passages that are here, in the order given."""
+        return [
+            TokenEntry(number, self.owner_of[number], new.token_ids, new.vector)
+            for number, _, new in self.passages(numbers)
+        ]
+
+    def last_position(self, session: str) -> int:
+        """Return the highest position of live owners in a session, -1 where there are none."""
+        owners = [row.owner for _, row in self.live()]
+        return max((owner.position for owner in owners if session and owner.session == session), default=-1)
+
+    def versions(self, id_: str) -> list[StoredMemory]:
+        """Return every version of a memory, oldest first."""
+        return [stored for stored in self.memories() if stored.owner.id == id_]
+
+    def latest(self, id_: str) -> StoredMemory | None:
+        """Return the version of a memory that was written last."""
+        return next(iter(reversed(self.versions(id_))), None)
+
+    def memories(self) -> list[StoredMemory]:
+        """Return every version of every memory, by number."""
+        return [
+            StoredMemory(number, row.owner, row.memory.record, row.created_at, row.expired_at)
+            for number, row in sorted(self.rows.items())
+            if row.memory is not None
+        ]
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that the store holds.
+
+    Attributes:
+        next_numbers: by change number, from 0, the owner and the passage number that come next.
+        tokens: by change number, from 0, the change's token; that of 0 is "".
+        deletions: (change, passage number).
+    """
+
+    embedding: Embedding | None = None
+    spaces: dict[str, Space] = field(default_factory=dict)
+    next_numbers: list[tuple[int, int]] = field(default_factory=lambda: [(1, 1)])
+    tokens: list[str] = field(default_factory=lambda: [""])
+    deletions: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def change(self) -> int:
+        """The last number of the change sequence."""
+        return len(self.next_numbers) - 1
+
+    def space(self, namespace: str) -> Space:
+        """Return what a namespace holds; nothing of one that is not there."""
+        return self.spaces.get(namespace) or Space()
+
+    def begin(self, space: Space) -> Change:
+        """Start the next change of the sequence, in one namespace."""
+        return Change(space, self.change + 1, *self.next_numbers[-1])
+
+    def record(self, change: Change) -> int:
+        """Let a change take its number, and return it."""
+        self.next_numbers.append((change.next_owner, change.next_passage))
+        self.tokens.append(new_token().hex())
+        self.deletions += [(change.number, passage) for passage in change.deleted]
+        return change.number
+
+
+@dataclass(slots=True)
+class Change:
+    """One change under way: it hands out numbers and collects what is deleted, until the state records it."""
+
+    space: Space
+    number: int
+    next_owner: int
+    next_passage: int
+    deleted: list[int] = field(default_factory=list)
+
+    def put(self, owner: Owner, passages: tuple[NewPassage, ...], at: float) -> None:
+        """Write one owner in the place of the live ones with the same id or path."""
+        by_id = self.space.by_id.get((owner.kind, owner.id))
+        by_path = self.space.by_path.get((owner.kind, owner.path))
+        for number in {by_id, by_path}:
+            if number is not None:
+                self.remove(number)
+        self.add(Row(owner, self.number, self.next_passage, passages, at), by_path if by_id is None else by_id)
+
+    def add(self, row: Row, number: int | None = None) -> int:
+        """Write an owner under a number that is free, or the next one, and return the number."""
+        if number is None:
+            number, self.next_owner = self.next_owner, self.next_owner + 1
+        self.next_passage += len(row.passages)
+        self.space.rows[number] = row
+        self.space.owner_of.update(dict.fromkeys(row.numbers, number))
+        if row.expired_at is None:
+            self.space.by_id[row.owner.kind, row.owner.id] = number
+            if row.owner.path:
+                self.space.by_path[row.owner.kind, row.owner.path] = number
+        return number
+
+    def remove(self, number: int) -> bool:
+        """Delete one owner with its passages; return whether it was there."""
+        row = self.space.rows.get(number)
+        if row is None:
+            return False
+        if row.expired_at is None:
+            self._leave(row)
+        for passage in row.numbers:
+            del self.space.owner_of[passage]
+        del self.space.rows[number]
+        return True
+
+    def expire(self, number: int, at: float) -> bool:
+        """Make a live version of a memory past; return whether it was one."""
+        row = self.space.rows.get(number)
+        if row is None or row.memory is None or row.expired_at is not None:
+            return False
+        self._leave(row)
+        self.space.rows[number] = replace(row, expired_at=at)
+        return True
+
+    def _leave(self, row: Row) -> None:
+        """Take a live owner out of what is found, and its passages out of what the index follows."""
+        del self.space.by_id[row.owner.kind, row.owner.id]
+        self.space.by_path.pop((row.owner.kind, row.owner.path), None)
+        self.deleted += row.numbers
