@@ -49,6 +49,24 @@ def test_scores_are_those_of_bm25_over_index_and_tail_together() -> None:
     assert scores[2] == 0.0
 
 
+def test_the_order_in_which_passages_were_taken_does_not_matter() -> None:
+    """Passages of the past are read as they are asked for, not as they were written."""
+    numbers = np.array([10, 20, 30, 40, 50])
+    ordered, shuffled = TailTerms(), TailTerms()
+    ordered.add(ENTRIES)
+    for place in (3, 0, 4):
+        shuffled.add([ENTRIES[place]])
+    assert shuffled.missing(numbers).tolist() == [20, 30]
+    shuffled.add([ENTRIES[2], ENTRIES[1]])
+    assert shuffled.missing(numbers).tolist() == []
+    assert len(shuffled) == 5
+    for asked in (numbers, numbers[1:4]):
+        expected, of_ordered = ordered.score(asked, ["appl", "tart"], INDEX)
+        scores, statistics = shuffled.score(asked, ["appl", "tart"], INDEX)
+        assert scores.tolist() == expected.tolist()
+        assert statistics == of_ordered
+
+
 def test_passages_that_are_not_held_and_terms_that_nobody_knows_score_nothing() -> None:
     """Another thread may read an older state of the store, in which a passage since deleted still stands."""
     held = TailTerms()

@@ -79,6 +79,14 @@ class TokenRows:
             self.vectors[keep],
         )
 
+    def ascending(self) -> TokenRows:
+        """Return the rows by number ascending."""
+        order = np.argsort(self.numbers)
+        lengths = self.lengths[order]
+        shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
+        places = np.arange(len(self.token_ids)) + np.repeat(shifts, lengths)
+        return TokenRows(self.numbers[order], self.owners[order], lengths, self.token_ids[places], self.vectors[order])
+
 
 def token_rows(entries: list[TokenEntry], dimensions: int) -> TokenRows:
     """Return the entries, given by number ascending, as arrays."""
@@ -92,18 +100,19 @@ def token_rows(entries: list[TokenEntry], dimensions: int) -> TokenRows:
 
 
 def concatenate(first: TokenRows, second: TokenRows) -> TokenRows:
-    """Return the rows of both; all numbers of `second` must be above those of `first`."""
+    """Return the rows of both, which share no number, by number ascending."""
     if not len(first):
         return second
     if not len(second):
         return first
-    return TokenRows(
+    both = TokenRows(
         np.concatenate((first.numbers, second.numbers)),
         np.concatenate((first.owners, second.owners)),
         np.concatenate((first.lengths, second.lengths)),
         np.concatenate((first.token_ids, second.token_ids)),
         np.concatenate((first.vectors, second.vectors)),
     )
+    return both if first.numbers[-1] < second.numbers[0] else both.ascending()
 
 
 def cosines(vectors: NDArray[np.int8], query: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -17,9 +17,10 @@ from commonplace.index.contract import Scope, Scored
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.cache import AgingCache
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates, TokenRows, concatenate
 from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, WEIGHTS
 from commonplace.search.conversation import next_to, steps
+from commonplace.search.past import PastReader
 from commonplace.search.recall import recall
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
@@ -72,6 +73,7 @@ class Searcher:
         self._embedder = embedder
         self._tokens = tokens
         self._tails = TailReader(store, embedder.stamp.dimensions)
+        self._past = PastReader(store, embedder.stamp.dimensions)
         self._queries: AgingCache[PreparedQuery] = AgingCache(QUERY_CACHE_SIZE, QUERY_CACHE_TTL_S)
         self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE_SIZE, RANKING_CACHE_TTL_S)
         self._rankings: AgingCache[Ranking] = AgingCache(RANKING_CACHE_SIZE, RANKING_CACHE_TTL_S)
@@ -116,17 +118,12 @@ class Searcher:
     def _rank(self, request: Request, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):
             query = self._prepared(request.query)
-            tokens = weigh_tokens(query, generation, tail, self._tokens)
-            reader = Reader(
-                self._store,
-                generation,
-                self._scope(request, tail),
-                query,
-                tokens,
-                self._embedder.stamp.dimensions,
-            )
+            scope = self._scope(request, tail)
+            rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
+            tokens = weigh_tokens(query, generation, rows, self._tokens)
+            reader = Reader(self._store, generation, scope, query, tokens, self._embedder.stamp.dimensions)
         with clock.stage("tail") as count:
-            unindexed = self._tail(reader, tail)
+            unindexed = self._unindexed(reader, tail, rows)
             shortened = unindexed.shortened(query, tokens, request)
             count.append(len(shortened.rows))
         lexical, dense = self._recall(request, reader, clock)
@@ -173,15 +170,22 @@ class Searcher:
             self._owners.put(key, owners)
         return Scope(request.namespace, request.wanted, owners, tail.dead)
 
-    def _tail(self, reader: Reader, tail: Tail) -> ScoredTail:
-        """Return the part of the tail that is in scope, with its BM25 scores."""
-        statistics = reader.generation.lexical.statistics(reader.query.terms)
-        if not len(tail.rows):
-            return ScoredTail(tail.rows, np.empty(0, dtype=np.float32), statistics)
-        scores, statistics = self._tails.score(reader.scope.namespace, tail, reader.query.terms, statistics)
-        scored = ScoredTail(tail.rows, scores, statistics)
+    def _rows_then(self, scope: Scope, tail: Tail, as_of: float) -> TokenRows:
+        """Return what the index lacks of a time: the tail's passages of then, and those that are past now."""
+        rows = concatenate(tail.rows, self._past.read(scope.namespace, as_of))
+        return rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
+
+    def _unindexed(self, reader: Reader, tail: Tail, rows: TokenRows) -> ScoredTail:
+        """Return the rows that are in scope, with their BM25 scores."""
+        namespace, terms = reader.scope.namespace, reader.query.terms
+        statistics = reader.generation.lexical.statistics(terms)
+        if not len(rows):
+            return ScoredTail(rows, np.empty(0, dtype=np.float32), statistics)
+        if rows is not tail.rows:
+            return ScoredTail(rows, *self._past.score(namespace, rows, terms, statistics))
+        scored = ScoredTail(rows, *self._tails.score(namespace, tail, terms, statistics))
         owners = reader.scope.owners
-        return scored if owners is None else scored.select(within(tail.rows.owners, owners))
+        return scored if owners is None else scored.select(within(rows.owners, owners))
 
     def _with_neighbours(
         self,

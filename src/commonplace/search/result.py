@@ -22,6 +22,7 @@ class SearchResult:
         degraded: True when a part of the search could not be used; `notices` says which.
         notices: one sentence each, for people.
         trace: the candidates behind the hits, for `why`.
+        in_process: the answer from the memories of this process alone, whose hits are among `hits`; None without any.
     """
 
     query: str
@@ -34,6 +35,7 @@ class SearchResult:
     degraded: bool
     notices: tuple[str, ...]
     trace: Trace
+    in_process: SearchResult | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""

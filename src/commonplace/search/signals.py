@@ -1,4 +1,4 @@
-"""Raw signals of candidates: lexical, dense, late, literal. It reads one generation and the tail, and ranks nothing."""
+"""Raw signals of candidates: lexical, dense, late, literal. It reads index and rows beside it, and ranks nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from commonplace.index.contract import LexicalStatistics, Scope, Scored
     from commonplace.index.directory import Generation
     from commonplace.search.request import PreparedQuery, Request
-    from commonplace.search.tail import Tail
     from commonplace.store.contract import Store
     from commonplace.types import TokenEntry
 
@@ -65,10 +64,9 @@ class TokenWeights:
         return weighted_share(best, self.idf), weighted_share(literal, self.idf)
 
 
-def weigh_tokens(query: PreparedQuery, generation: Generation, tail: Tail, model: TokenModel) -> TokenWeights:
-    """Return the rarest tokens of the query with their IDF over index and tail."""
+def weigh_tokens(query: PreparedQuery, generation: Generation, rows: TokenRows, model: TokenModel) -> TokenWeights:
+    """Return the rarest tokens of the query with their IDF over the index and the rows that it does not hold."""
     documents, frequencies = generation.dense.token_frequencies(query.token_ids)
-    rows = tail.rows
     if len(rows) and len(query.token_ids):
         frequencies = frequencies + _holding(rows, query.token_ids)
     idf = inverse_document_frequency(documents + len(rows), frequencies)
@@ -78,11 +76,11 @@ def weigh_tokens(query: PreparedQuery, generation: Generation, tail: Tail, model
 
 @dataclass(frozen=True, slots=True)
 class ScoredTail:
-    """The rows of a tail with what BM25 says of them.
+    """Rows that the index does not hold, of the tail and of the past, with what BM25 says of them.
 
     Attributes:
         lexical: BM25, float32, shape (n,).
-        statistics: of index and tail together.
+        statistics: of the index and these rows together.
     """
 
     rows: TokenRows
@@ -140,7 +138,9 @@ class Reader:
         held = token_rows(entries, self.dimensions)
         rows = concatenate(held, tail.rows)
         late, by_token = self.tokens.shares(rows)
-        bm25 = np.concatenate((self._lexical(held, lexical), tail.lexical))
+        bm25 = np.empty(len(rows), dtype=np.float32)
+        bm25[np.searchsorted(rows.numbers, held.numbers)] = self._lexical(held, lexical)
+        bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
         return Candidates(
             numbers=rows.numbers,
             owners=rows.owners,

@@ -82,11 +82,15 @@ class TailReader:
         What the tail has gained since the last call is analysed first, which costs most.
         """
         with self._lock:
-            fresh = tail.rows.numbers[tail.rows.numbers > tail.terms.last].tolist()
-            for begin in range(0, len(fresh), _READ_AT_ONCE):
-                entries = self._store.entries(namespace, fresh[begin : begin + _READ_AT_ONCE])
-                tail.terms.add(entries[number] for number in sorted(entries))
+            learn(tail.terms, tail.rows.numbers[tail.rows.numbers > tail.terms.last], self._store, namespace)
             return tail.terms.score(tail.rows.numbers, terms, index)
 
     def _rows(self, namespace: str, base: int) -> TokenRows:
         return token_rows(self._store.tail(namespace, base), self._dimensions)
+
+
+def learn(terms: TailTerms, numbers: NDArray[np.int64], store: Store, namespace: str) -> None:
+    """Read and analyse passages, by number ascending."""
+    for begin in range(0, len(numbers), _READ_AT_ONCE):
+        entries = store.entries(namespace, numbers[begin : begin + _READ_AT_ONCE].tolist())
+        terms.add(entries[number] for number in sorted(entries))

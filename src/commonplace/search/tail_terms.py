@@ -1,4 +1,4 @@
-"""An inverted index of the tail, in memory: which of its passages hold a term, how often, in which field.
+"""An inverted index in memory, of passages that no index holds: which of them hold a term, how often, in which field.
 
 It knows analysed passages and BM25, neither the store nor what else a passage is scored by.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.index.contract import LexicalStatistics
-from commonplace.ranking.arrays import within
+from commonplace.ranking.arrays import within, without
 from commonplace.ranking.bm25 import K1, B, inverse_document_frequency
 from commonplace.text.analysis import FIELDS, fields_of
 from commonplace.types import IndexEntry
@@ -24,7 +24,7 @@ _MOST = (1 << _COUNT_BITS) - 1
 
 
 class TailTerms:
-    """Grows with the tail: about 1 kB a passage of 200 words. Not safe for threads.
+    """Grows with what it is given: about 1 kB a passage of 200 words. Not safe for threads.
 
     A posting is one integer: the passage's place, the field, the count, from high bits to low.
     """
@@ -34,13 +34,20 @@ class TailTerms:
         self._lengths = [array("I") for _ in _NAMES]
         self._postings: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
 
+    def __len__(self) -> int:
+        return len(self._numbers)
+
     @property
     def last(self) -> int:
-        """The highest passage number held, 0 for none."""
+        """The passage number taken last, 0 for none; the highest one where they were taken by number ascending."""
         return self._numbers[-1] if self._numbers else 0
 
+    def missing(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of the passage numbers that are not held, in their order."""
+        return without(numbers, np.sort(np.frombuffer(self._numbers, dtype=np.int64)))
+
     def add(self, entries: Iterable[IndexEntry]) -> None:
-        """Take passages, by number ascending, all above `last`."""
+        """Take passages that are not held yet, in any order."""
         for entry in entries:
             place = len(self._numbers)
             self._numbers.append(entry.number)
@@ -65,7 +72,6 @@ class TailTerms:
         """
         held = np.frombuffer(self._numbers, dtype=np.int64)
         places = np.flatnonzero(within(held, numbers))
-        is_held = within(numbers, held)
         lengths = [np.frombuffer(length, dtype=np.uint32)[places].astype(np.float64) for length in self._lengths]
         matches = {term: self._matches(term, places) for term in terms}
         statistics = _together(index, lengths, matches)
@@ -81,7 +87,7 @@ class TailTerms:
                 count, length = counts[chosen], lengths[field][rows[chosen]]
                 scores[rows[chosen]] += weight * count / (count + K1 * (1.0 - B + B * length / mean))
         result = np.zeros(len(numbers), dtype=np.float32)
-        result[is_held] = scores
+        result[np.searchsorted(numbers, held[places])] = scores
         return result, statistics
 
     def _matches(
