@@ -122,6 +122,10 @@ class Store(MemoryStore, Protocol):
         """Return the passages that exist in this namespace, by number; others are absent."""
         ...
 
+    def passages_of(self, namespace: str, owner_numbers: Sequence[int]) -> list[int]:
+        """Return the numbers of the passages of owners, live or past, ascending; unknown owners have none."""
+        ...
+
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         ...

@@ -139,6 +139,12 @@ class MemoryStore(ReferenceMemories):
                 for number, row, new in space.passages(numbers)
             }
 
+    def passages_of(self, namespace: str, owner_numbers: Sequence[int]) -> list[int]:
+        """Return the numbers of the passages of owners, live or past, ascending."""
+        with self._open():
+            rows = self._state.space(namespace).rows
+            return sorted({passage for owner in owner_numbers if owner in rows for passage in rows[owner].numbers})
+
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         with self._open():

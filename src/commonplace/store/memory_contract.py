@@ -160,10 +160,16 @@ class MemoryStore(Protocol):
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
         ...
 
-    def dated(self, namespace: str, since: float, until: float) -> list[tuple[int, float, float]]:
+    def dated(
+        self, namespace: str, since: float, until: float, *, as_of: float | None = None
+    ) -> list[tuple[int, float, float]]:
         """Return (owner number, since, until) of the dates in live memories that overlap an interval, sorted.
 
-        Each `at` of a memory counts as the interval from it to it, which overlaps where since <= at < until.
+        Each `at` of an owner of the kind memory counts as the interval from it to it, which overlaps where
+        since <= at < until.
+
+        Args:
+            as_of: take the versions that were live at this time instead.
         """
         ...
 

@@ -81,11 +81,25 @@ DATED = f"""
     SELECT d.owner, d.since, d.until
     FROM memory_dates d CROSS JOIN owners o ON o.number = d.owner
     WHERE d.namespace = {_SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
+        AND (:as_of IS NULL OR o.created_at <= :as_of)
     UNION
     SELECT o.number, o.at, o.at
     FROM owners o
     WHERE o.namespace = {_SPACE} AND o.kind = 'memory' AND o.expired_at IS NULL AND o.at >= :since AND o.at < :until
+        AND (:as_of IS NULL OR o.created_at <= :as_of)
     ORDER BY 1, 2, 3
+"""
+
+DATED_PAST = f"""
+    SELECT d.owner, d.since, d.until
+    FROM owners o INDEXED BY owners_past CROSS JOIN memory_dates d ON d.owner = o.number
+    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+        AND d.since < :until AND d.until > :since
+    UNION
+    SELECT o.number, o.at, o.at
+    FROM owners o INDEXED BY owners_past
+    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+        AND o.kind = 'memory' AND o.at >= :since AND o.at < :until
 """
 
 PAST = f"""

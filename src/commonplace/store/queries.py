@@ -25,6 +25,13 @@ PASSAGES = """
     WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """
 
+PASSAGES_OF = """
+    SELECT p.number
+    FROM json_each(:numbers) j
+        CROSS JOIN passages p ON p.owner = j.value
+    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
 TOKENS = """
     SELECT v.number, v.owner, v.token_ids, v.vector
     FROM json_each(:numbers) j

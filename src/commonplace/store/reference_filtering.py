@@ -15,16 +15,8 @@ def matching_owners(space: Space, wanted: Filter) -> list[int]:
     return sorted(
         number
         for number, row in space.rows.items()
-        if _was_there(row, wanted.as_of)
-        and _passes(row.owner, wanted, is_wanted_path)
-        and _passes_as_memory(row, wanted)
+        if row.counts(wanted.as_of) and _passes(row.owner, wanted, is_wanted_path) and _passes_as_memory(row, wanted)
     )
-
-
-def _was_there(row: Row, as_of: float | None) -> bool:
-    if row.expired_at is None:
-        return as_of is None or row.created_at <= as_of
-    return as_of is not None and row.was_live(as_of)
 
 
 def _passes(owner: Owner, wanted: Filter, is_wanted_path: Callable[[str], bool] | None) -> bool:

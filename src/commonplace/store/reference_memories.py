@@ -80,13 +80,16 @@ class ReferenceMemories:
             links = sorted(self._state.space(namespace).links.items())
         return [link for (source, target, _), link in links if ids is None or not {source, target}.isdisjoint(ids)]
 
-    def dated(self, namespace: str, since: float, until: float) -> list[tuple[int, float, float]]:
+    def dated(
+        self, namespace: str, since: float, until: float, *, as_of: float | None = None
+    ) -> list[tuple[int, float, float]]:
         """Return (owner number, since, until) of the dates in live memories that overlap an interval, sorted."""
         found: set[tuple[int, float, float]] = set()
         with self._open():
-            for number, row in self._state.space(namespace).live():
-                if row.memory is not None:
-                    found |= {(number, *date) for date in row.memory.dates if date[0] < until and date[1] > since}
+            for number, row in self._state.space(namespace).rows.items():
+                if row.owner.kind == "memory" and row.counts(as_of):
+                    dates = row.memory.dates if row.memory is not None else ()
+                    found |= {(number, *date) for date in dates if date[0] < until and date[1] > since}
                     if row.owner.at is not None and since <= row.owner.at < until:
                         found.add((number, row.owner.at, row.owner.at))
         return sorted(found)

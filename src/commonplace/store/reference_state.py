@@ -37,6 +37,12 @@ class Row:
         """Return whether it is past and was what we knew at a time."""
         return self.expired_at is not None and self.created_at <= as_of < self.expired_at
 
+    def counts(self, as_of: float | None) -> bool:
+        """Return whether it is what we know, or with a time: whether it was that then."""
+        if self.expired_at is None:
+            return as_of is None or self.created_at <= as_of
+        return as_of is not None and self.was_live(as_of)
+
 
 @dataclass(slots=True)
 class Space:

@@ -175,6 +175,10 @@ class SqliteStore(SqliteMemories):
         """Return the passages that exist in this namespace, by number; others are absent."""
         return {row[0]: rows.unpack_passage(row) for row in self._of_numbers(queries.PASSAGES, namespace, numbers)}
 
+    def passages_of(self, namespace: str, owner_numbers: Sequence[int]) -> list[int]:
+        """Return the numbers of the passages of owners, live or past, ascending."""
+        return sorted({number for (number,) in self._of_numbers(queries.PASSAGES_OF, namespace, owner_numbers)})
+
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         return {row[0]: TokenEntry(*row) for row in self._of_numbers(queries.TOKENS, namespace, numbers)}

@@ -81,9 +81,15 @@ class SqliteMemories:
         found = self._read(memory_queries.LINKS, namespace, ids=hex_json(map(pack_id, ids or ())))
         return sorted(map(unpack_link, found), key=lambda link: (link.source, link.target, link.type))
 
-    def dated(self, namespace: str, since: float, until: float) -> list[tuple[int, float, float]]:
+    def dated(
+        self, namespace: str, since: float, until: float, *, as_of: float | None = None
+    ) -> list[tuple[int, float, float]]:
         """Return (owner number, since, until) of the dates in live memories that overlap an interval, sorted."""
-        return self._read(memory_queries.DATED, namespace, since=since, until=until)
+        found = self._read(memory_queries.DATED, namespace, since=since, until=until, as_of=as_of)
+        if as_of is None:
+            return found
+        past = self._read(memory_queries.DATED_PAST, namespace, since=since, until=until, as_of=as_of)
+        return sorted([*found, *past])
 
     def past(self, namespace: str, as_of: float) -> list[TokenEntry]:
         """Return the passages of past versions that were live at a time, by number."""
