@@ -1,0 +1,113 @@
+"""Find secrets in text and put placeholders in their place. It knows text alone: no files, no stores, no settings.
+
+A detector would rather miss a secret than take an ordinary word for one: what is stored is what people search for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from commonplace.redaction.cards import find_cards
+from commonplace.redaction.context import find_in_context
+from commonplace.redaction.tokens import find_tokens
+from commonplace.redaction.view import Secret, view_of
+
+__all__ = ["KINDS", "Redacted", "Secret", "find_secrets", "redact"]
+
+KINDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "private key": "A PEM, OpenSSH, PGP or age private key, also in JSON and without its end.",
+        "aws access key": "The id of an AWS access key (`AKIA…`, `ASIA…`).",
+        "aws secret key": "The 40 characters of an AWS secret key, where AWS or the key's id is named shortly before.",
+        "gcp key": "A Google API key (`AIza…`) or OAuth client secret (`GOCSPX-…`).",
+        "azure key": "An Azure key in a connection string, a shared access signature, a client secret.",
+        "github token": "A GitHub token (`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`).",
+        "gitlab token": "A GitLab token (`glpat-…` and its relatives).",
+        "slack token": "A Slack token (`xoxb-…`, `xoxp-…`, `xapp-…`, …).",
+        "slack webhook": "The secret path of a Slack webhook.",
+        "stripe key": "A Stripe secret or restricted key, live or test, or a webhook's secret; no publishable key.",
+        "anthropic key": "An Anthropic key (`sk-ant-…`).",
+        "openai key": "An OpenAI key (`sk-…`, `sk-proj-…`), or another vendor's of the same form.",
+        "hugging face token": "A Hugging Face token (`hf_…`).",
+        "npm token": "An npm token (`npm_…`).",
+        "pypi token": "A PyPI token (`pypi-AgE…`).",
+        "sendgrid key": "A SendGrid key (`SG.….…`).",
+        "twilio key": "A Twilio API key (`SK` and 32 hexadecimal digits).",
+        "telegram token": "The token of a Telegram bot (`123456789:AA…`).",
+        "discord token": "The token of a Discord bot, or the secret path of a Discord webhook.",
+        "json web token": "A JSON web token, of which the first part names an algorithm.",
+        "payment card": "A payment card's number, grouped or not: known issuer, its length, valid check digit.",
+        "password in a url": "The password in `scheme://user:password@host`; the rest of the address stays.",
+        "authorization header": "What follows `Bearer`, `Basic` or `Token` in an Authorization header.",
+        "password": "A literal password in an assignment or after `password is`: 6 or more letters and digits.",
+        "secret value": "16 or more disordered characters, assigned to a name that ends in secret, token or key.",
+    }
+)
+"""Each kind of secret and a sentence on it, the surest first: of two that overlap, the first names both."""
+
+_RANK: Final = {kind: rank for rank, kind in enumerate(KINDS)}
+_PLACEHOLDER: Final = re.compile(r"\[redacted: (?:" + "|".join(KINDS) + r")\]")
+_LINE_BREAK: Final = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without secrets, and the kinds of those it had, one entry for each, in order."""
+
+    text: str
+    kinds: tuple[str, ...]
+
+
+def find_secrets(text: str) -> tuple[Secret, ...]:
+    """Return the secrets in a text, in order, none overlapping another or one of our placeholders."""
+    view = view_of(text)
+    found = [*find_tokens(view), *find_in_context(view), *find_cards(view)]
+    if not found:
+        return ()
+    placeholders = [match.span() for match in _PLACEHOLDER.finditer(text)] if "[redacted: " in text else []
+    return tuple(_apart(_joined(found), placeholders))
+
+
+def redact(text: str) -> Redacted:
+    """Replace each secret by a placeholder that keeps its line breaks; a redacted text stays as it is.
+
+    A replacement can uncover what its neighbourhood hid, so the text is searched again until nothing is found.
+    """
+    kinds: list[str] = []
+    while secrets := find_secrets(text):
+        kinds.extend(secret.kind for secret in secrets)
+        done = 0
+        pieces: list[str] = []
+        for secret in secrets:
+            breaks = "".join(_LINE_BREAK.findall(text, secret.start, secret.end))
+            pieces += (text[done : secret.start], f"[redacted: {secret.kind}]", breaks)
+            done = secret.end
+        text = "".join([*pieces, text[done:]])
+    return Redacted(text, tuple(kinds))
+
+
+def _joined(found: list[Secret]) -> Iterator[Secret]:
+    """Yield secrets in order, those that overlap as one."""
+    found.sort(key=lambda secret: (secret.start, _RANK[secret.kind]))
+    last = found[0]
+    for secret in found[1:]:
+        if secret.start < last.end:
+            last = Secret(min(last.kind, secret.kind, key=_RANK.__getitem__), last.start, max(last.end, secret.end))
+        else:
+            yield last
+            last = secret
+    yield last
+
+
+def _apart(secrets: Iterator[Secret], placeholders: list[tuple[int, int]]) -> Iterator[Secret]:
+    """Yield the secrets that touch no placeholder; both are in order."""
+    at = 0
+    for secret in secrets:
+        while at < len(placeholders) and placeholders[at][1] <= secret.start:
+            at += 1
+        if at == len(placeholders) or placeholders[at][0] >= secret.end:
+            yield secret
