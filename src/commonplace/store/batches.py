@@ -71,6 +71,23 @@ def snapshot_is_written() -> StoreError:
     return StoreError("a thread that reads from a snapshot cannot write", remedy="write after the snapshot's block")
 
 
+def change_is_under_way() -> StoreError:
+    """Return the error for a write beside a change of memories of the same thread: it would wait for itself."""
+    return StoreError(
+        "a thread that changes memories cannot write in another way", remedy="write after the change's block"
+    )
+
+
+def change_is_over() -> StoreError:
+    """Return the error for a use of a change of memories after its block: it would belong to no transaction."""
+    return StoreError("this change of memories is over", remedy="begin another one")
+
+
+def live_version_exists(id_: str) -> StoreError:
+    """Return the error for a version of a memory beside a live one: nobody could say which is the truth."""
+    return StoreError(f"there is a live version of memory {id_!r}", remedy="expire it first")
+
+
 def check_memory(write: MemoryWrite, embedding: Embedding | None, created_at: float, expired_at: float | None) -> None:
     """Refuse a version of a memory that a store cannot keep; its position must be the one that it will have.
 

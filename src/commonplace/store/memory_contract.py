@@ -54,7 +54,14 @@ class MemoryChange(Protocol):
     """Memories of one namespace inside one write transaction; it reads its own writes.
 
     It is committed as one change when its block ends and rolled back when that raises; nothing that is read in it can
-    be changed by others meanwhile. Whatever adds, replaces, revises or expires a memory makes its Markdown due.
+    be changed by others meanwhile. Whatever adds, replaces, revises or expires a memory makes its Markdown due; a link
+    does so for the memory where it starts, when it comes and when it goes. Numbers that are no version here are passed
+    over. What cannot be written is refused before anything of it is, and the change may go on without it.
+
+    Raises:
+        StoreError: it is used after its block has ended.
+        UsageError: a number does not fit a store (a time that is not a number, an integer beyond 64 bits), or an owner
+            is of another kind or of a file.
     """
 
     def find(self, id_: str) -> StoredMemory | None:
@@ -68,8 +75,8 @@ class MemoryChange(Protocol):
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number; what was the latest version before is that no longer.
 
-        With `expired_at` the version is past from the start. Otherwise an older version that is still live must have
-        been expired before.
+        With `expired_at` the version is past from the start. An older version that is still live must have been expired
+        before: the live version is always the latest.
 
         Raises:
             StoreError: a live version of that id exists, or a vector is not of the store's embedder.
@@ -85,7 +92,10 @@ class MemoryChange(Protocol):
         ...
 
     def erase(self, ids: Sequence[str]) -> int:
-        """Delete memories with every version, passage, link, date and Markdown mark; return how many versions went."""
+        """Delete memories with every version, passage, link, date and Markdown mark; return how many versions went.
+
+        Links and marks go also where nothing but them has that id.
+        """
         ...
 
     def link(self, link: Link) -> None:
@@ -132,7 +142,10 @@ class MemoryStore(Protocol):
         """Begin a write transaction over the memories of a namespace, which is created where something is written.
 
         It takes a change number only where versions came or went, or where a record's tier, trust or source changed:
-        where a search might answer otherwise.
+        where a search might answer otherwise. Reads of the store itself do not see it before it is committed.
+
+        Raises:
+            StoreError: this thread writes to the store in another way inside the block.
         """
         ...
 
@@ -190,11 +203,14 @@ class MemoryStore(Protocol):
         ...
 
     def notes(self, namespace: str | None, kind: str) -> list[Note]:
-        """Return the notes of one kind, of one namespace or of all, by time, ties by id."""
+        """Return the notes of one kind, of one namespace or of all, by time, ties by id, then by body."""
         ...
 
     def erase_namespace(self, namespace: str) -> int:
-        """Delete everything that a namespace holds, and its name, as one change; return how many owners went."""
+        """Delete everything that a namespace holds, and its name, as one change; return how many owners went.
+
+        Past versions count. A namespace that is not there takes no change number.
+        """
         ...
 
     def compact(self, *, thorough: bool = False) -> bool:

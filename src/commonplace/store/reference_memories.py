@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from commonplace.errors import StoreError
 from commonplace.store import memory_contract
-from commonplace.store.batches import snapshot_is_written
+from commonplace.store.batches import change_is_under_way, snapshot_is_written
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_memory_change import ReferenceMemoryChange
 from commonplace.store.reference_state import State
@@ -162,10 +162,7 @@ class ReferenceMemories:
             if self._snapshots:
                 raise snapshot_is_written()
             if self._is_changing:
-                raise StoreError(
-                    "a thread that changes memories cannot write in another way",
-                    remedy="write after the change's block",
-                )
+                raise change_is_under_way()
             yield
 
 

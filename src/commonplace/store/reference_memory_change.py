@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from commonplace.errors import StoreError
-from commonplace.store.batches import check_entry, check_memory, check_record, check_times
+from commonplace.store.batches import (
+    change_is_over,
+    check_entry,
+    check_memory,
+    check_record,
+    check_times,
+    live_version_exists,
+)
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_state import Change, Row, Space
 from commonplace.types import Embedding, Link, MemoryRecord, MemoryWrite, StoredMemory
@@ -49,8 +55,8 @@ class ReferenceMemoryChange:
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=space.last_position(owner.session) + 1))
         check_memory(write, self._embedding, created_at, expired_at)
-        if expired_at is None and ("memory", owner.id) in space.by_id:
-            raise StoreError(f"there is a live version of memory {owner.id!r}", remedy="expire it first")
+        if ("memory", owner.id) in space.by_id:
+            raise live_version_exists(owner.id)
         change = self._change
         row = Row(write.owner, change.number, change.next_passage, write.passages, created_at, expired_at, write)
         self._mark(owner.id, is_counted=True)
@@ -139,7 +145,7 @@ class ReferenceMemoryChange:
     @property
     def _space(self) -> Space:
         if self.is_over:
-            raise StoreError("this change of memories is over", remedy="begin another one")
+            raise change_is_over()
         return self._change.space
 
     def _set(self, entries: dict[Any, Any], key: object, value: object) -> None:
