@@ -12,12 +12,14 @@ In five lines:
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
 from commonplace.types import Document, Filter, Hit, IndexReport
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from commonplace.engine import Engine
@@ -37,6 +39,7 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     *,
     settings: Settings | None = None,
     progress: Progress | None = None,
+    clock: Callable[[], float] | None = None,
 ) -> Engine:
     """Open a store, creating it if there is none, and return its engine; close it or use it in a `with` block.
 
@@ -47,6 +50,7 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
         embedder: a name ("static", "hashing") or an embedder of your own; None is what the store was built with.
         settings: already loaded settings; None loads them from files and environment.
         progress: called with (what, done, total) during long work.
+        clock: returns seconds since the epoch; None is the system's clock.
 
     Raises:
         EmbedderMismatchError: the store was built with another embedder than the one asked for.
@@ -55,4 +59,4 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     """
     from commonplace.engine.opening import open_engine
 
-    return open_engine(path, namespace, embedder, settings=settings, progress=progress)
+    return open_engine(path, namespace, embedder, settings=settings, progress=progress, clock=clock or time.time)

@@ -2,6 +2,7 @@
 
 CommonplaceError
 ├── UsageError              the request itself is wrong; change it
+│   ├── AdmissionError      the text is stored already, or was itself recalled
 │   ├── SettingsError       a settings file, variable or flag is wrong
 │   └── ConfigError         a configuration document breaks its schema
 ├── NotFoundError           nothing has that id, path or name
@@ -37,6 +38,10 @@ class CommonplaceError(Exception):
 
 class UsageError(CommonplaceError):
     """Change the request: a value is out of its range or of the wrong kind."""
+
+
+class AdmissionError(UsageError):
+    """Say what is new, or force it: the text to be remembered is a passage of the store, or was recalled from it."""
 
 
 class SettingsError(UsageError):

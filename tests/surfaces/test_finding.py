@@ -124,7 +124,7 @@ def test_a_query_about_nothing_in_the_index_finds_nothing(book: Engine, query: s
 )
 def test_a_word_of_any_script_finds_the_sentence_it_stands_in(book: Engine, text: str, words: list[str]) -> None:
     """The token model was taught English; words it does not know count as words all the same."""
-    book.index_documents([Document("wanted", text, kind="memory")])
+    book.index_documents([Document("wanted", text, kind="knowledge")])
     for word in words:
         assert [hit.owner_id for hit in book.search(word).hits][:1] == ["wanted"], word
 
@@ -215,10 +215,10 @@ def test_turns_of_a_conversation_lend_each_other_score(tmp_path: Path) -> None:
     noise = [f"Ben: The weather on day {day} was grey and wet." for day in range(30)]
     with commonplace.open(tmp_path / "talk") as book:
         said = [
-            *(Document(f"n{i}", text, kind="memory", session="b") for i, text in enumerate(noise)),
-            *(Document(f"t{i}", text, kind="memory", session="a") for i, text in enumerate(turns)),
+            *({"id": f"n{i}", "content": text, "session": "b"} for i, text in enumerate(noise)),
+            *({"id": f"t{i}", "content": text, "session": "a"} for i, text in enumerate(turns)),
         ]
-        book.index_documents(said)
+        book.remember_many(said)
         found = [hit.owner_id for hit in book.search("ladder", min_score=0.0).hits]
         assert found[:2] == ["t0", "t1"]
         assert "neighbours" in book.search("ladder", min_score=0.0).hits[1].signals

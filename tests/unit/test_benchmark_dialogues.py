@@ -44,9 +44,9 @@ def test_locomo_turns_carry_speaker_caption_session_and_time(tmp_path: Path) -> 
     at = datetime(2023, 5, 8, 13, 56, tzinfo=UTC).timestamp()
     [dialogue] = read(tmp_path, [locomo(["D2:1"])])
     assert dialogue.turns == (
-        Document("D2:1", "Ada: Look! [a photo of a kite]", kind="memory", session="session_2", at=at),
-        Document("D2:2", "Ben: Nice", kind="memory", session="session_2", at=at),
-        Document("D10:1", "Ben: Bye", kind="memory", session="session_10"),
+        Document("D2:1", "Ada: Look! [a photo of a kite]", session="session_2", at=at),
+        Document("D2:2", "Ben: Nice", session="session_2", at=at),
+        Document("D10:1", "Ben: Bye", session="session_10"),
     )
     assert dialogue.questions == (Question("conv-1/0", "What flew?", "single-hop", ("D2:1",), ("session_2",)),)
 

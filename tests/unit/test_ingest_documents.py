@@ -98,7 +98,7 @@ def test_a_document_that_changes_its_session_comes_last_in_the_new_one() -> None
     [
         (
             Document("a", "text", kind="note"),
-            "has the unknown kind 'note'; give one of artifact, memory, knowledge",
+            "has the kind 'note'; give one of artifact, knowledge; memories are stored with `remember`",
         ),
         (Document("a", b"text"), "the text of document 1 is bytes, not str; give texts, decoded"),
         (Document("a", None), "the text of document 1 is NoneType, not str"),

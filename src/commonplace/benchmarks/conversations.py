@@ -98,7 +98,7 @@ def _take(tally: _Tally, dialogue: Dialogue, embedder: str | None) -> None:
     if not questions:
         return
     with workspace(None) as directory:
-        tally.builds.append(build(directory, Metered(dialogue.turns), embedder=embedder))
+        tally.builds.append(build(directory, Metered(dialogue.turns), embedder=embedder, as_memories=True))
         _ask_all(tally, directory, questions, {turn.id: turn.session for turn in dialogue.turns})
 
 

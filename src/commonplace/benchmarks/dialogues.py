@@ -107,7 +107,6 @@ def _locomo(entry: Mapping[str, Any]) -> Dialogue:
         Document(
             id=turn["dia_id"],
             text=_spoken(turn),
-            kind="memory",
             session=f"session_{number}",
             at=_locomo_time(conversation.get(f"session_{number}_date_time", "")),
         )
@@ -168,7 +167,7 @@ def _longmemeval(entry: Mapping[str, Any]) -> Dialogue:
         for number, turn in enumerate(session):
             # The place comes first because one session may stand twice in a haystack.
             id_ = f"{place}:{name}:{number}"
-            turns.append(Document(id_, f"{turn['role']}: {turn['content']}", kind="memory", session=name, at=at))
+            turns.append(Document(id_, f"{turn['role']}: {turn['content']}", session=name, at=at))
             if turn.get("has_answer"):
                 evidence.append(id_)
     answers = [str(name) for name in entry["answer_session_ids"]]

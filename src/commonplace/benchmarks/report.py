@@ -19,9 +19,31 @@ class Sheet:
 
 
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
-    """Return the tables of a result of `retrieval.run`, `conversations.run` or `latency.run`, the main one first."""
+    """Return the tables of what the `run` of one of the benchmarks returned, the main one first."""
+    if result["benchmark"] == "memories":
+        return _memories(result)
     tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
     return [*tables[result["benchmark"]](result), *_build(result)]
+
+
+def _memories(result: Mapping[str, Any]) -> list[Sheet]:
+    times = {"store": result["store"], "recall": result["recall"], "a bare commit": result["store"]["bare_commit"]}
+    memory = result["process"]
+    return [
+        Sheet(
+            f"Memories, {result['memories']['stored']} stored before",
+            ("call", "p50 ms", "p95 ms"),
+            tuple((name, f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}") for name, row in times.items()),
+        ),
+        Sheet(
+            "The process that did both",
+            ("memory", "MB"),
+            (
+                ("resident", f"{memory['resident_bytes'] / _MEGABYTE:.1f}"),
+                ("at most", f"{memory['peak_bytes'] / _MEGABYTE:.1f}"),
+            ),
+        ),
+    ]
 
 
 def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:

@@ -90,22 +90,45 @@ class Build:
 
 
 def build(
-    directory: Path, documents: Metered, *, embedder: str | None = None, progress: Progress | None = None
+    directory: Path,
+    documents: Metered,
+    *,
+    embedder: str | None = None,
+    progress: Progress | None = None,
+    as_memories: bool = False,
 ) -> Build:
-    """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database."""
+    """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database.
+
+    Args:
+        as_memories: remember them, one after the other, instead of indexing them as documents.
+    """
     with open_engine(directory, embedder=embedder, progress=progress) as engine:
         start = time.perf_counter()
-        report = engine.index_documents(documents)
+        if as_memories:
+            engine.remember_many(map(_memory, documents))
+        else:
+            engine.index_documents(documents)
         seconds = time.perf_counter() - start - documents.seconds
+        passages = engine.index_status().counts["passages"]
     index = size_bytes(directory / "index")
     return Build(
         documents=documents.documents,
-        passages=report.passages,
+        passages=passages,
         text_bytes=documents.text_bytes,
         seconds=seconds,
         store_bytes=size_bytes(directory) - index,
         index_bytes=index,
     )
+
+
+def _memory(document: Document) -> dict[str, Any]:
+    return {
+        "id": document.id,
+        "content": document.text,
+        "session": document.session,
+        "at": document.at,
+        "tags": document.tags,
+    }
 
 
 def open_engine(

@@ -1,4 +1,4 @@
-"""The commands `benchmark retrieval`, `benchmark conversations` and `benchmark latency`: thin, they measure nothing."""
+"""The commands `benchmark retrieval`, `conversations`, `latency` and `memories`: thin, they measure nothing."""
 
 from __future__ import annotations
 
@@ -97,6 +97,27 @@ def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> Non
     from commonplace.benchmarks.latency import LatencyOptions, run
 
     _measure(invocation, lambda progress: run(LatencyOptions(**options), progress), plot)
+
+
+@benchmark.command(cls=Command)
+@click.option(
+    "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are stored before."
+)
+@click.option(
+    "--calls", type=int, default=300, show_default=True, metavar="N", help="How often is stored, and recalled."
+)
+@_embedder_option
+@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@pass_invocation
+def memories(invocation: Invocation, /, **options: Any) -> None:
+    """Measure how fast memories are stored and recalled, and in how much memory.
+
+    A fresh process stores and recalls in turn; a bare durable commit is measured beside it.
+    """
+    from commonplace.benchmarks.memories import MemoryOptions, run
+
+    _measure(invocation, lambda progress: run(MemoryOptions(**options), progress), None)
 
 
 def _measure(invocation: Invocation, run: Callable[[Progress | None], dict[str, Any]], plot: Path | None) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.engine.facade import Engine, Parts
+from commonplace.engine.facade import Engine
 from commonplace.engine.layout import DATABASE, INDEX
+from commonplace.engine.workings import Parts
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.index.directory import Index
 from commonplace.models.opening import EMBEDDERS, open_embedder
@@ -31,6 +34,7 @@ def open_engine(
     *,
     settings: Settings | None = None,
     progress: Progress | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Engine:
     """Return the engine of a store; see `commonplace.open`."""
     _check_namespace(namespace)
@@ -59,6 +63,7 @@ def open_engine(
         tokens=tokens,
         settings=replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace)),
         progress=progress,
+        clock=clock,
     )
     return Engine(parts)
 

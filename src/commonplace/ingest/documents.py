@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from commonplace.errors import UsageError
 from commonplace.ingest.passages import Destination, PassageWriter
 from commonplace.ingest.reading import normalise
-from commonplace.types import KINDS, IndexReport, Owner
+from commonplace.types import IndexReport, Kind, Owner
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
     from commonplace.types import Document, Progress
 
 _TEXTS = ("id", "text", "title", "session")
+DOCUMENT_KINDS: tuple[Kind, ...] = ("artifact", "knowledge")
 
 
 def index_documents(
@@ -92,9 +93,10 @@ def _refuse_unfit(document: Document, count: int) -> None:
             )
     if not document.id:
         raise UsageError(f"document {count} has no id", remedy="give each document an id of its own")
-    if document.kind not in KINDS:
+    if document.kind not in DOCUMENT_KINDS:
         raise UsageError(
-            f"document {document.id!r} has the unknown kind {document.kind!r}", remedy=f"give one of {', '.join(KINDS)}"
+            f"document {document.id!r} has the kind {document.kind!r}",
+            remedy=f"give one of {', '.join(DOCUMENT_KINDS)}; memories are stored with `remember`",
         )
     tags: object = document.tags
     if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) for tag in tags):

@@ -6,12 +6,13 @@ It knows neither files nor where a text came from. What of a passage is embedded
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.models.contract import TokenizedText
 from commonplace.ranking.quantise import quantise
+from commonplace.redaction import redact
 from commonplace.text.chunking import chunk
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
@@ -45,6 +46,7 @@ class Destination:
         store: its embedding stamp must be the embedder's already.
         after_batch: called after each transaction.
         tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
+        at: from when on what is written counts as known, seconds since the epoch.
     """
 
     store: Store
@@ -53,6 +55,7 @@ class Destination:
     namespace: str
     limits: Limits = field(default_factory=Limits)
     after_batch: Callable[[], None] = lambda: None
+    at: float = 0.0
 
 
 def passage_text(owner: Owner, piece: Chunk) -> str:  # noqa: ARG001 -- the owner's part in it is decided here alone
@@ -75,22 +78,15 @@ class PreparedOwner:
     size: int
 
 
-class PassageWriter:
-    """Collects owners and writes them when a batch is full; call `flush` at the end.
-
-    Attributes:
-        passages: how many were written so far.
-    """
+class PassageMaker:
+    """Cuts, tokenizes and embeds the texts of owners; it writes nothing."""
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
-        self._pending: list[PreparedOwner] = []
-        self._bytes = 0
         self._token_ids: dict[str, NDArray[np.uint16]] = {}
-        self.passages = 0
 
     def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
-        r"""Cut and tokenize a text ("\n" its only line end) for an owner; nothing is written."""
+        r"""Cut and tokenize a text ("\n" its only line end) for an owner."""
         limits = self._destination.limits
         self._token_ids.clear()
         chunks = chunk(
@@ -105,6 +101,57 @@ class PassageWriter:
         size = sum(len(tokenized.text) + tokenized.token_ids.nbytes for tokenized in texts)
         return PreparedOwner(owner, tuple(chunks), texts, size)
 
+    def complete(self, prepared: Sequence[PreparedOwner]) -> list[OwnerWrite]:
+        """Return the owners with passages that are ready to be written, all embedded at once."""
+        destination = self._destination
+        texts = [text for item in prepared for text in item.texts]
+        vectors = iter([row.tobytes() for row in quantise(destination.embedder.embed(texts))] if texts else [])
+        return [
+            OwnerWrite(
+                item.owner,
+                tuple(
+                    NewPassage(
+                        id=passage_id(destination.namespace, item.owner, ordinal),
+                        chunk=piece,
+                        token_ids=text.token_ids.astype("<u2", copy=False).tobytes(),
+                        vector=next(vectors),
+                    )
+                    for ordinal, (piece, text) in enumerate(zip(item.chunks, item.texts, strict=True))
+                ),
+            )
+            for item in prepared
+        ]
+
+    def _count_tokens(self, text: str) -> int:
+        return len(self._tokenized(text))
+
+    def _tokenized(self, text: str) -> NDArray[np.uint16]:
+        """Tokenize, but a text that was already counted while cutting only once."""
+        known = self._token_ids.get(text)
+        if known is None:
+            known = self._token_ids[text] = self._destination.tokenize(text)
+        return known
+
+
+class PassageWriter:
+    """Collects owners and writes them when a batch is full; call `flush` at the end. Secrets are replaced on the way.
+
+    Attributes:
+        passages: how many were written so far.
+    """
+
+    def __init__(self, destination: Destination) -> None:
+        self._destination = destination
+        self._maker = PassageMaker(destination)
+        self._pending: list[PreparedOwner] = []
+        self._bytes = 0
+        self.passages = 0
+
+    def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
+        r"""Cut and tokenize a text ("\n" its only line end) for an owner; nothing is written."""
+        clean = replace(owner, title=redact(owner.title).text, summary=redact(owner.summary).text)
+        return self._maker.prepare(clean, redact(text).text, language)
+
     def add(self, prepared: PreparedOwner) -> None:
         """Take an owner, and write the batch if that fills it."""
         limits = self._destination.limits
@@ -118,34 +165,7 @@ class PassageWriter:
         if not self._pending:
             return
         destination, pending = self._destination, self._pending
-        texts = [text for item in pending for text in item.texts]
-        vectors = iter([row.tobytes() for row in quantise(destination.embedder.embed(texts))] if texts else [])
-        writes = [
-            OwnerWrite(
-                item.owner,
-                tuple(
-                    NewPassage(
-                        id=passage_id(destination.namespace, item.owner, ordinal),
-                        chunk=piece,
-                        token_ids=text.token_ids.astype("<u2", copy=False).tobytes(),
-                        vector=next(vectors),
-                    )
-                    for ordinal, (piece, text) in enumerate(zip(item.chunks, item.texts, strict=True))
-                ),
-            )
-            for item in pending
-        ]
-        destination.store.put_owners(destination.namespace, writes)
+        destination.store.put_owners(destination.namespace, self._maker.complete(pending), at=destination.at)
         destination.after_batch()
-        self.passages += len(texts)
+        self.passages += sum(len(item.chunks) for item in pending)
         self._pending, self._bytes = [], 0
-
-    def _count_tokens(self, text: str) -> int:
-        return len(self._tokenized(text))
-
-    def _tokenized(self, text: str) -> NDArray[np.uint16]:
-        """Tokenize, but a text that was already counted while cutting only once."""
-        known = self._token_ids.get(text)
-        if known is None:
-            known = self._token_ids[text] = self._destination.tokenize(text)
-        return known

@@ -7,10 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.keys import Key, setting
 from commonplace.types import METHODS
 
 MIB = 1024 * 1024
+
+
+def _half_life(category: str) -> float:
+    days = DEFAULT_HALF_LIVES[category] / DAY_S
+    return setting(
+        days, f"days in which the retention of a {category} halves", "number", minimum=0.001, maximum=36_500.0
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,13 @@ class SearchSettings:
     )
     stage1_limit: int = setting(
         100, "lexical and dense candidates taken into the second stage, each", "integer", minimum=1, maximum=10_000
+    )
+    retention_weight: float = setting(
+        0.0,
+        "how much the retention of memories weighs in their order; 0: not at all",
+        "number",
+        minimum=0.0,
+        maximum=10.0,
     )
 
 
@@ -58,6 +73,32 @@ class IndexSettings:
     )
     export_embeddings: str = setting(
         "", "the directory that `index export` writes vectors to, below the project; empty: none are written", "path"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """What is remembered and how it fades."""
+
+    curve: str = setting("power_law", "the curve by which memories fade", "choice", choices=CURVES)
+    half_life_preference: float = _half_life("preference")
+    half_life_decision: float = _half_life("decision")
+    half_life_context: float = _half_life("context")
+    half_life_fact: float = _half_life("fact")
+    rise: str = setting(
+        "on", "whether three uses in seven days move a memory to the next tier", "choice", choices=("on", "off")
+    )
+    mirror: str = setting(
+        "on",
+        "whether memories of the tiers short and long are kept in Markdown too, and read back from there",
+        "choice",
+        choices=("on", "off"),
+    )
+    max_bytes: int = setting(
+        MIB, "a content with more bytes of UTF-8 is refused", "integer", minimum=1, maximum=16 * MIB
+    )
+    gc_after: float = setting(
+        30.0, "days after which `gc` deletes what was archived", "number", minimum=0.0, maximum=36_500.0
     )
 
 
@@ -126,6 +167,7 @@ class Settings:
 
     search: SearchSettings = field(default_factory=SearchSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
@@ -145,6 +187,7 @@ class Settings:
 SECTIONS: Mapping[str, type] = {
     "search": SearchSettings,
     "index": IndexSettings,
+    "memory": MemorySettings,
     "embedder": EmbedderSettings,
     "store": StoreSettings,
     "log": LogSettings,

@@ -1,0 +1,172 @@
+"""The calls of an engine that find. It makes requests and passes them on; how they are answered is in `search`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commonplace.engine.workings import Workings
+from commonplace.errors import IndexFaultError
+from commonplace.memories.intake import one_of, share
+from commonplace.memories.times import Moment, moment_in_words
+from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
+from commonplace.search.request import Request, chosen
+from commonplace.types import TIERS, Filter
+
+if TYPE_CHECKING:
+    from commonplace.search.result import SearchResult
+    from commonplace.search.trace import Receipt
+    from commonplace.types import Kind, Method
+
+
+class Finding(Workings):
+    """The part of `Engine` that finds."""
+
+    def search(  # noqa: PLR0913 - the options of a facade
+        self,
+        query: str,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        method: Method | None = None,
+        *,
+        as_of: Moment | None = None,
+        min_score: float | None = None,
+        types: Sequence[str] | None = None,
+        phases: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+        stage1_limit: int | None = None,
+        per_owner: int = 1,
+    ) -> SearchResult:
+        """Find the passages that answer a query, best first; nothing when nothing is relevant.
+
+        Filters apply before the limit, so that ten hits are returned where ten exist. Dates in the query ("last May",
+        "three days ago") lead to the memories of that time.
+
+        Args:
+            query: words, a question, an identifier; never a query language.
+            limit: how many hits at most, 1–1000; None is the setting, 10.
+            kinds: only hits of these kinds; None is all.
+            method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
+            as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
+                Tuesday", which mean its end.
+            min_score: drop hits below it, 0–1; 0 keeps all that was ranked. None is the setting, and where that is
+                "auto": no hits at all unless the best one reaches 0.65, then all from 0.40 up.
+            types: only artifacts of these types.
+            phases: only owners of these phases, and those that have none.
+            tags: only owners with one of these tags.
+            paths: only artifacts whose path matches one of these globs.
+            tiers, sessions, sources: only memories of these.
+            min_trust: leave out memories that are trusted less, 0–1.
+            stage1_limit: candidates that lexical and dense recall bring each, 1–10,000; None is the setting, 100.
+            per_owner: how many passages of one artifact or memory may be hits.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        settings = self.settings.search
+        floor = settings.min_score if min_score is None else min_score
+        now = self._now()
+        known = None if as_of is None else moment_in_words("as_of", as_of, now)
+        # Request checks that kinds and method are what their types say.
+        wanted = Filter(
+            kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
+            types=chosen("types", types),
+            phases=chosen("phases", phases),
+            tags=chosen("tags", tags),
+            paths=chosen("paths", paths),
+            tiers=tuple(one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
+            sessions=chosen("sessions", sessions),
+            sources=chosen("sources", sources),
+            min_trust=share("min_trust", min_trust),
+            as_of=known,
+        )
+        request = Request(
+            query=query,
+            namespace=self.namespace,
+            limit=settings.limit if limit is None else limit,
+            method=method or settings.method,  # type: ignore[arg-type]
+            wanted=wanted,
+            min_score=DEFAULT_MIN_SCORE if floor is None else floor,
+            abstain_below=ABSTAIN_BELOW if floor is None else 0.0,
+            stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
+            per_owner=per_owner,
+        )
+        self._before()
+        return self._answer(request)
+
+    def recall(  # noqa: PLR0913 - the options of a facade
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        as_of: Moment | None = None,
+        min_score: float | None = None,
+        tags: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+        per_owner: int = 1,
+    ) -> SearchResult:
+        """Find in memories alone, and count the relevant ones among the first three as used, once an hour.
+
+        The arguments are those of `search`.
+        """
+        result = self.search(
+            query,
+            limit,
+            ("memory",),
+            as_of=as_of,
+            min_score=min_score,
+            tags=tags,
+            tiers=tiers,
+            sessions=sessions,
+            sources=sources,
+            min_trust=min_trust,
+            per_owner=per_owner,
+        )
+        if as_of is None and self._uses.count(result.hits, self._now()):
+            self._write_uses()
+        return result
+
+    def why(self, result: SearchResult, hit_id: str) -> Receipt:
+        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
+
+        Raises:
+            NotFoundError: the result has no such hit.
+        """
+        from commonplace.engine.explaining import explain
+
+        in_process = result.in_process
+        if in_process is not None and hit_id in in_process.trace.numbers:
+            return explain(self._ultra.store, in_process, hit_id)
+        return explain(self._store, result, hit_id)
+
+    def _answer(self, request: Request) -> SearchResult:
+        """Search the store, and the memories of this process where there are any."""
+        stored = self._answer_from_store(request)
+        in_process = self._answer_from_process(request)
+        if in_process is None or not in_process.hits:
+            return stored
+        hits = sorted((*stored.hits, *in_process.hits), key=lambda hit: (-hit.score, hit.id))
+        return replace(stored, hits=tuple(hits[: request.limit]), in_process=in_process)
+
+    def _answer_from_store(self, request: Request) -> SearchResult:
+        """Search, after mending a faulty index; once more if the fault shows only while it is read."""
+        freshness = self._upkeep.freshen(self.namespace)
+        generation = self._index.reader()
+        try:
+            return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+        except IndexFaultError as fault:
+            self._index.condemn(str(fault), generation)
+        freshness = self._upkeep.freshen(self.namespace)
+        return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+
+    def _answer_from_process(self, request: Request) -> SearchResult | None:
+        return self._ultra.search(request) if self._has_ultra and request.wanted.as_of is None else None

@@ -1,0 +1,333 @@
+"""The calls of an engine that take in, read, change and use memories. It parses and passes on; the rules are below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from commonplace.engine.workings import Workings
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.memories.intake import labels, moment, one_of, refuse_unfit_id
+from commonplace.memories.memory import Memory, seen
+from commonplace.memories.times import Moment, seconds
+from commonplace.types import STATUSES, TIERS, Selection
+
+if TYPE_CHECKING:
+    from commonplace.types import Link, StoredMemory
+
+Memories = list[Memory]
+"""What lists of memories are called inside a class that has a method `list`."""
+
+PROJECTED_AT_ONCE = 256
+"""So many memories given at once go into the index when they are stored; fewer wait for the next search or update."""
+
+MAX_LISTED = 10_000
+
+
+class Remembering(Workings):
+    """The part of `Engine` that is about memories."""
+
+    def remember(  # noqa: PLR0913 - the options of a facade
+        self,
+        content: str,
+        tier: str | None = None,
+        tags: Sequence[str] = (),
+        source: str = "",
+        at: Moment | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        category: str = "",
+        *,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        session: str = "",
+        entities: Sequence[str] = (),
+        origin: str | None = None,
+        trust: float | None = None,
+        derived_from: Sequence[str] = (),
+        force: bool = False,
+    ) -> Memory:
+        """Keep a text, and return when it is durable; every process finds it from then on.
+
+        Secrets are replaced by placeholders. What is remembered already, exactly or in nearly the same words, is
+        touched instead: the memory that is returned says so in `outcome` and `notices`. A known `id` with other words
+        makes the next version of that memory. Blocks that were recalled are cut out.
+
+        Args:
+            content: at most 1 MiB of UTF-8, by the setting memory.max_bytes.
+            tier: "ultra" (this process only), "short", "medium" or "long"; None is short, and medium in a session.
+            tags: at most 100, each at most 200 characters.
+            source: who or what it came from.
+            at: when it happened; None is now. Dates in the text are read as seen from then.
+            metadata: what JSON can hold, at most 64 KiB.
+            category: chooses the half-life and the section of MEMORY.md: decision, preference, fact, context, ….
+            id: an id of yours, kept verbatim; None makes a UUID.
+            session: a conversation; memories of one session keep their order and are never joined.
+            entities: names of what it is about.
+            origin: "user", "agent" (the default), "tool", "document" or "web".
+            trust: 0–1; None follows from the origin. A derived memory has at most its sources' trust.
+            derived_from: ids of the memories it was made from.
+            force: take it even if it repeats what is stored, or looks binary; the memory records that.
+
+        Raises:
+            AdmissionError: the text is a passage of an indexed artifact, or nothing but what was recalled.
+            UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
+        """
+        item = {
+            "content": content,
+            "tier": tier,
+            "tags": tags,
+            "source": source,
+            "at": at,
+            "metadata": metadata,
+            "category": category,
+            "id": id,
+            "session": session,
+            "entities": entities,
+            "origin": origin,
+            "trust": trust,
+            "derived_from": derived_from,
+        }
+        return self.remember_many([item], force=force)[0]
+
+    def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False) -> Memories:
+        """Keep many texts, in their order, and return one memory for each.
+
+        All are checked before any is stored; 256 at a time are one transaction.
+
+        Args:
+            items: mappings with `content` and any of the other arguments of `remember`.
+            force: as for `remember`.
+
+        Raises:
+            AdmissionError: as for `remember`; the message says which one.
+            UsageError: likewise.
+        """
+        given = list(items)
+        self._before()
+        in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in given]
+        if any(in_process):
+            if not all(in_process):
+                raise UsageError(
+                    "some of the memories are of the tier ultra", remedy="give those in a call of their own"
+                )
+            return self._ultra.remember(given, force=force)
+        kept = self._keeper.remember(given, force=force)
+        if len(given) > PROJECTED_AT_ONCE:
+            self._upkeep.project()
+        self._after()
+        return kept
+
+    def get(self, id: str, *, as_of: Moment | None = None, touch: bool = False) -> Memory:  # noqa: A002
+        """Return a memory by its id, live or archived.
+
+        Args:
+            as_of: the version that was known at that time.
+            touch: count this as a use.
+
+        Raises:
+            NotFoundError: there is none of that id, or there was none at that time.
+        """
+        refuse_unfit_id(id)
+        self._before()
+        if touch and as_of is None:
+            return self.touch(id)
+        stored = self._ultra.find(id) if self._has_ultra else None
+        if stored is None:
+            stored = (
+                self._store.memory(self.namespace, id) if as_of is None else self._known(id, seconds("as_of", as_of))
+            )
+        if stored is None:
+            when = "" if as_of is None else f" that was known at {as_of}"
+            raise NotFoundError(
+                f"there is no memory {id!r:.80}{when} in namespace {self.namespace!r}", remedy="see `commonplace list`"
+            )
+        return self._seen(stored)
+
+    def versions(self, id: str) -> Memories:  # noqa: A002
+        """Return every version of a memory, oldest first.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        refuse_unfit_id(id)
+        found = self._store.versions(self.namespace, id)
+        if not found:
+            raise NotFoundError(
+                f"there is no memory {id!r:.80} in namespace {self.namespace!r}", remedy="see `commonplace list`"
+            )
+        return [self._seen(stored) for stored in found]
+
+    def update(  # noqa: PLR0913 - the options of a facade
+        self,
+        id: str,  # noqa: A002
+        content: str | None = None,
+        *,
+        tags: Sequence[str] | None = None,
+        tier: str | None = None,
+        source: str | None = None,
+        at: Moment | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        category: str | None = None,
+        entities: Sequence[str] | None = None,
+    ) -> Memory:
+        """Write the next version of a memory; what is None stays. The old version stays readable by `as_of`.
+
+        Raises:
+            NotFoundError: there is no live memory of that id.
+            UsageError: nothing is to change, or a value is not as `remember` wants it.
+        """
+        values = {
+            "content": content,
+            "tags": tags,
+            "tier": tier,
+            "source": source,
+            "at": at,
+            "metadata": metadata,
+            "category": category,
+            "entities": entities,
+        }
+        self._before()
+        changed = [name for name, value in values.items() if value is not None]
+        updated = self._keeper.set_tier(id, tier) if changed == ["tier"] else self._keeper.update(id, values)
+        self._after()
+        return updated
+
+    def touch(self, id: str, *, reinforce: bool = False) -> Memory:  # noqa: A002
+        """Count one more use of a memory; three in seven days move it to the next tier, unless it is not trusted.
+
+        Args:
+            reinforce: also raise its strength by 0.1, up to 2.
+
+        Raises:
+            NotFoundError: there is no live memory of that id.
+        """
+        refuse_unfit_id(id)
+        self._before()
+        if self._has_ultra and self._ultra.find(id) is not None:
+            return self._risen(self._ultra.touch(id, reinforce=reinforce))
+        touched = self._keeper.touch([id], reinforce=reinforce)[0]
+        self._after()
+        return touched
+
+    def archive(self, id: str) -> Memory:  # noqa: A002
+        """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        refuse_unfit_id(id)
+        self._before()
+        archived = self._keeper.archive([id])[0]
+        self._after()
+        return archived
+
+    def restore_memory(self, id: str) -> Memory:  # noqa: A002
+        """Let an archived memory be found again, as a new version with the same words.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        refuse_unfit_id(id)
+        self._before()
+        restored = self._keeper.restore(id)
+        self._after()
+        return restored
+
+    def link(self, source: str, target: str, type: str = "related", strength: float = 1.0) -> Link:  # noqa: A002
+        """Link a memory to another one, in the place of a link of the same type between them.
+
+        Args:
+            strength: 0–1.
+
+        Raises:
+            NotFoundError: one of them is not there.
+            UsageError: they are one, or a value is out of its range.
+        """
+        refuse_unfit_id(source)
+        refuse_unfit_id(target)
+        self._before()
+        link = self._keeper.link(source, target, type, strength)
+        self._after()
+        return link
+
+    def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
+        """Delete the links from one memory to another, of one type or of all; return how many there were."""
+        self._before()
+        gone = self._keeper.unlink(source, target, type)
+        self._after()
+        return gone
+
+    def links(self, id: str | None = None) -> list[Link]:  # noqa: A002
+        """Return the links that start or end at a memory, or all of the namespace, by source, target and type."""
+        return self._store.links(self.namespace, None if id is None else [id])
+
+    def list(  # noqa: PLR0913 - the options of a facade
+        self,
+        *,
+        tiers: Sequence[str] = (),
+        statuses: Sequence[str] = ("active", "promoted"),
+        tags: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        sessions: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Memories:
+        """Return memories, the newest first by the time they tell of; ties by id.
+
+        Args:
+            statuses: "active", "promoted", "archived"; an empty list is all.
+            since, until: half-open; over the memories' own times.
+            limit: 1–10,000.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        for name, number, low in (("limit", limit, 1), ("offset", offset, 0)):
+            if not isinstance(number, int) or isinstance(number, bool) or number < low or limit > MAX_LISTED:
+                raise UsageError(
+                    f"{name} is {number!r}", remedy=f"give a whole number from {low}, the limit is {MAX_LISTED:,}"
+                )
+        selection = Selection(
+            tiers=tuple(one_of("tiers", tier, TIERS) for tier in labels("tiers", tiers)),  # type: ignore[misc]
+            statuses=tuple(one_of("statuses", status, STATUSES) for status in labels("statuses", statuses)),  # type: ignore[misc]
+            tags=labels("tags", tags),
+            sources=tuple(sources),
+            sessions=tuple(sessions),
+            categories=tuple(category.lower() for category in labels("categories", categories)),
+            since=moment("since", since),
+            until=moment("until", until),
+            limit=limit + offset,
+        )
+        self._before()
+        found = self._store.memories(self.namespace, selection)
+        if self._has_ultra:
+            found += self._ultra.all(selection)
+            found.sort(key=lambda each: (-(each.owner.at or 0.0), each.owner.id))
+        return [self._seen(stored) for stored in found[offset : offset + limit]]
+
+    def _risen(self, memory: Memory) -> Memory:
+        """Store a memory of this process that was used often enough, and return it."""
+        if memory.tier == "ultra":
+            return memory
+        names = ("content", "tier", "tags", "source", "at", "metadata", "category", "id", "entities", "origin", "trust")
+        item = {name: getattr(memory, name) for name in names}
+        stored = self.remember_many([item])[0]
+        self._ultra.erase([memory.id])
+        return stored
+
+    def _known(self, id_: str, as_of: float | None) -> StoredMemory | None:
+        if as_of is None:
+            return self._store.memory(self.namespace, id_)
+        return next(
+            (
+                version
+                for version in self._store.versions(self.namespace, id_)
+                if version.created_at <= as_of and (version.expired_at is None or as_of < version.expired_at)
+            ),
+            None,
+        )
+
+    def _seen(self, stored: StoredMemory) -> Memory:
+        return seen(stored, self.namespace, self._now(), self._fading)

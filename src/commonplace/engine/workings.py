@@ -1,0 +1,155 @@
+"""What the parts of an engine share: its store, searcher, keeper of memories, and what happens around every call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.engine.layout import INDEX
+from commonplace.engine.upkeep import Upkeep
+from commonplace.index.directory import Index
+from commonplace.memories.fading import Fading
+from commonplace.memories.usage import UseCounter
+from commonplace.retention import DAY_S
+from commonplace.search.pipeline import Searcher
+
+if TYPE_CHECKING:
+    from commonplace.ingest.passages import Destination
+    from commonplace.memories.keeping import Keeper
+    from commonplace.memories.ultra import Ultra
+    from commonplace.models.contract import Embedder
+    from commonplace.models.static import StaticEmbedder
+    from commonplace.settings import Settings
+    from commonplace.store.contract import Store
+    from commonplace.types import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an engine is made of.
+
+    Attributes:
+        directory: the store's directory.
+        project: the directory that artifact paths are relative to; None makes them absolute.
+        tokens: the static model, for token ids and late interaction, whatever embedder makes the vectors.
+        clock: seconds since the epoch.
+    """
+
+    directory: Path
+    project: Path | None
+    namespace: str
+    store: Store
+    index: Index
+    embedder: Embedder
+    tokens: StaticEmbedder
+    settings: Settings
+    progress: Progress | None
+    clock: Callable[[], float]
+
+
+class Workings:
+    """The inside of an engine. Safe for threads."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.directory = parts.directory
+        self.project = parts.project
+        self.namespace = parts.namespace
+        self.settings = parts.settings
+        self._store = parts.store
+        self._index = parts.index
+        self._embedder = parts.embedder
+        self._tokens = parts.tokens
+        self._progress = parts.progress
+        self._now = parts.clock
+        self._searcher = Searcher(parts.store, parts.index, parts.embedder, parts.tokens)
+        self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress)
+        self._uses = UseCounter()
+        self._process_lock = threading.Lock()
+        self._made_ultra: Ultra | None = None
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Write what is still to be written, release files and connections; calling twice is harmless."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._write_uses()
+        self._index.close()
+        self._store.close()
+
+    def _before(self) -> None:
+        """Take in what people changed in Markdown since the last call."""
+
+    def _after(self) -> None:
+        """Let Markdown follow what was written, in its own time."""
+        self._write_uses()
+
+    def _write_uses(self) -> None:
+        """Write which memories were recalled."""
+        ids = self._uses.take()
+        if ids and not self._store.is_read_only:
+            self._keeper.touch(ids, is_strict=False)
+
+    @cached_property
+    def _fading(self) -> Fading:
+        chosen = self.settings.memory
+        days = {
+            "preference": chosen.half_life_preference,
+            "decision": chosen.half_life_decision,
+            "context": chosen.half_life_context,
+            "fact": chosen.half_life_fact,
+        }
+        half_lives = {category: value * DAY_S for category, value in days.items()}
+        return Fading(chosen.curve, half_lives, rises=chosen.rise == "on")  # type: ignore[arg-type] # one of the choices
+
+    @cached_property
+    def _keeper(self) -> Keeper:
+        from commonplace.memories.keeping import Keeper
+        from commonplace.memories.recognising import Recogniser
+
+        recogniser = Recogniser(self._store, self._searcher, self.namespace)
+        return Keeper(
+            self._destination(),
+            self._fading,
+            self._now,
+            recogniser.source_of,
+            max_bytes=self.settings.memory.max_bytes,
+        )
+
+    @property
+    def _ultra(self) -> Ultra:
+        """The memories of this process; made when the first one comes."""
+        from commonplace.memories.ultra import Ultra
+
+        with self._process_lock:
+            if self._made_ultra is None:
+                self._made_ultra = Ultra(self._destination(), self._fading, self._now, self._searcher_over)
+            return self._made_ultra
+
+    @property
+    def _has_ultra(self) -> bool:
+        return self._made_ultra is not None
+
+    def _searcher_over(self, store: Store) -> Searcher:
+        # The index of a directory that nobody makes is an empty one.
+        index = Index(self.directory / INDEX / "ultra", store_id=store.id, embedding=self._embedder.stamp)
+        return Searcher(store, index, self._embedder, self._tokens)
+
+    def _destination(self) -> Destination:
+        from commonplace.ingest.passages import Destination, Limits
+
+        if self._store.embedding() != self._embedder.stamp:
+            self._store.set_embedding(self._embedder.stamp)
+        limits = Limits(chunk_tokens=self.settings.index.chunk_tokens, chunk_overlap=self.settings.index.chunk_overlap)
+        return Destination(
+            self._store,
+            self._embedder,
+            self._tokens.tokenize,
+            self.namespace,
+            limits,
+            after_batch=lambda: self._upkeep.keep_up(self.namespace),
+            at=self._now(),
+        )

@@ -1,0 +1,373 @@
+"""Take memories in, change, use, archive and link them, each in one transaction. It knows no Markdown and no index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from commonplace.errors import AdmissionError, NotFoundError, UsageError
+from commonplace.formats.fence import unfence
+from commonplace.ingest.passages import PassageMaker
+from commonplace.ingest.reading import normalise
+from commonplace.memories.admission import Admission, admit, replaced
+from commonplace.memories.intake import (
+    MAX_CONTENT_BYTES,
+    TRUST,
+    NewMemory,
+    checked,
+    one_of,
+    refuse_unfit,
+    refuse_unfit_id,
+    share,
+    short_text,
+    without_secrets,
+)
+from commonplace.memories.memory import Memory, Outcome, seen
+from commonplace.memories.times import moment_of
+from commonplace.text.alike import signature
+from commonplace.timeline import mentions
+from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
+
+if TYPE_CHECKING:
+    from commonplace.ingest.passages import Destination
+    from commonplace.memories.fading import Fading
+
+BATCH = 256
+"""A long list is written in transactions of so many, so that other writers wait for milliseconds only."""
+
+Clock = Callable[[], float]
+Recognise = Callable[[str], str]
+"""Returns the name of the stored passage that a text repeats, "" where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    new: NewMemory
+    write: MemoryWrite
+
+
+class Keeper:
+    """Keeps the memories of one namespace. Safe for threads.
+
+    Args:
+        recognise: finds text that was itself recalled from the store.
+        now: the clock, seconds since the epoch.
+        has_ultra: whether it keeps the memories of one process, which are not stored.
+    """
+
+    def __init__(
+        self,
+        destination: Destination,
+        fading: Fading,
+        now: Clock,
+        recognise: Recognise,
+        *,
+        max_bytes: int = MAX_CONTENT_BYTES,
+        has_ultra: bool = False,
+    ) -> None:
+        self._destination = destination
+        self._store = destination.store
+        self._namespace = destination.namespace
+        self._fading = fading
+        self._now = now
+        self._recognise = recognise
+        self._max_bytes = max_bytes
+        self._has_ultra = has_ultra
+
+    def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
+        """Take memories in, in their order; see `Engine.remember_many`."""
+        news = [self._new(item, place, len(items), force) for place, item in enumerate(items, 1)]
+        kept: list[Memory] = []
+        for begin in range(0, len(news), BATCH):
+            kept += self._take_in(news[begin : begin + BATCH], force)
+        return kept
+
+    def update(self, id_: str, values: Mapping[str, Any]) -> Memory:
+        """Write the next version of a live memory, with some values changed; see `Engine.update`."""
+        changed = {name: value for name, value in values.items() if value is not None}
+        if not changed:
+            raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
+        old = self._live(id_)
+        record, owner = old.record, old.owner
+        merged = {
+            "content": record.content,
+            "tier": record.tier,
+            "tags": owner.tags,
+            "entities": record.entities,
+            "category": record.category,
+            "source": record.source,
+            "origin": record.origin,
+            "trust": record.trust,
+            "metadata": json.loads(record.metadata),
+            "session": owner.session,
+            "at": owner.at,
+            "derived_from": record.derived_from,
+            **changed,
+        }
+        new = replace(self._checked(merged, force=record.is_forced), id=id_)
+        [prepared] = self._prepare([new], self._now(), force=record.is_forced)
+        with self._store.change_memories(self._namespace) as change:
+            known = change.find(id_)
+            if known is None or known.expired_at is not None:
+                raise _gone(id_)
+            now = self._moment(known)
+            carried = replace(
+                prepared.write.record,
+                last_used=max(now, known.record.last_used),
+                use_count=known.record.use_count,
+                strength=known.record.strength,
+                uses=known.record.uses,
+                review_count=known.record.review_count,
+                promoted_at=known.record.promoted_at,
+                vault_path=known.record.vault_path,
+                status=known.record.status,
+            )
+            stored = replaced(change, known, replace(prepared.write, record=carried), now)
+        return self._seen(stored, "updated", prepared.new.notices)
+
+    def touch(self, ids: Sequence[str], *, reinforce: bool = False, is_strict: bool = True) -> list[Memory]:
+        """Count one more use of each memory, and move those that earn it to the next tier.
+
+        Args:
+            is_strict: whether an id that is gone is an error; else it is passed over.
+        """
+        touched: list[StoredMemory] = []
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in ids:
+                known = change.find(id_)
+                if known is None or known.expired_at is not None:
+                    if is_strict:
+                        raise _gone(id_)
+                    continue
+                record = self._fading.used(known.record, self._now(), reinforce=reinforce)
+                change.revise(known.number, record)
+                touched.append(replace(known, record=record))
+        return [self._seen(stored, "touched") for stored in touched]
+
+    def set_tier(self, id_: str, tier: Any) -> Memory:
+        """Move a live memory to another tier, without a new version."""
+        chosen = one_of("tier", tier, TIERS[1:])
+        with self._store.change_memories(self._namespace) as change:
+            known = change.find(id_)
+            if known is None or known.expired_at is not None:
+                raise _gone(id_)
+            record = replace(known.record, tier=chosen, uses=())  # type: ignore[arg-type]
+            change.revise(known.number, record)
+        return self._seen(replace(known, record=record), "touched")
+
+    def archive(self, ids: Sequence[str]) -> list[Memory]:
+        """Take live memories out of finding; what is archived already stays so."""
+        gone: list[tuple[StoredMemory, Outcome]] = []
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in ids:
+                known = change.find(id_)
+                if known is None:
+                    raise _missing(id_)
+                if known.expired_at is None:
+                    record = replace(known.record, status="archived")
+                    change.expire(known.number, record, self._moment(known))
+                    stored = change.find(id_)
+                    assert stored is not None
+                    gone.append((stored, "archived"))
+                else:
+                    gone.append((known, "unchanged"))
+        return [self._seen(stored, outcome) for stored, outcome in gone]
+
+    def restore(self, id_: str) -> Memory:
+        """Let an archived memory be found again, as a new version with the same words."""
+        archived = self._store.memory(self._namespace, id_)
+        if archived is None:
+            raise _missing(id_)
+        if archived.expired_at is None:
+            return self._seen(archived, "unchanged")
+        write = self.write_of(archived.owner, archived.record)
+        with self._store.change_memories(self._namespace) as change:
+            known = change.find(id_)
+            if known is None:
+                raise _missing(id_)
+            if known.expired_at is None:
+                return self._seen(known, "unchanged")
+            now = self._moment(known)
+            record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
+            stored = replaced(change, known, replace(write, record=record), now)
+        return self._seen(stored, "restored")
+
+    def link(self, source: str, target: str, type_: str, strength: float) -> Link:
+        """Link two memories that exist; a link of the same type between them is replaced."""
+        if source == target:
+            raise UsageError(f"memory {source!r} cannot be linked to itself", remedy="name two memories")
+        name = " ".join(short_text("type", type_).split())
+        if not name:
+            raise UsageError("the type of a link is empty", remedy="say how the two hang together")
+        link = Link(source, target, name, share("strength", strength), self._now())
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in (source, target):
+                if change.find(id_) is None:
+                    raise _missing(id_)
+            change.link(link)
+        return link
+
+    def unlink(self, source: str, target: str, type_: str | None) -> int:
+        """Delete the links from one memory to another; return how many there were."""
+        with self._store.change_memories(self._namespace) as change:
+            return change.unlink(source, target, type_)
+
+    def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
+        """Return a memory with its passages made anew from its content."""
+        new = NewMemory(record.content)
+        [prepared] = self._complete([(new, owner, record)])
+        return prepared.write
+
+    def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
+        new = without_secrets(checked(item, max_bytes=self._max_bytes, force=force))
+        if new.tier == "ultra" and not self._has_ultra:
+            raise UsageError(
+                "the ultra tier is of one process and never stored",
+                remedy="remember it there by itself, with `remember`",
+            )
+        return new
+
+    def _new(self, item: Mapping[str, Any], place: int, count: int, force: bool) -> NewMemory:
+        try:
+            new = self._checked(item, force=force)
+            return new if force or new.session else self._without_recalled(new)
+        except UsageError as error:
+            if count == 1:
+                raise
+            message = f"memory {place} of {count}: {error.args[0]}; none of them was stored"
+            raise type(error)(message, remedy=error.remedy) from error
+
+    def _without_recalled(self, new: NewMemory) -> NewMemory:
+        """Cut out blocks that were recalled, and refuse what then says nothing of its own."""
+        opened = unfence(new.content)
+        if opened.recalled:
+            if not opened.text.strip():
+                raise AdmissionError(
+                    "the content is nothing but what was recalled from memory",
+                    remedy="say what is new, or pass force=True (--force)",
+                )
+            notice = f"what was recalled from memory was left out: {len(opened.recalled)} passages"
+            new = replace(new, content=opened.text, notices=(*new.notices, notice))
+            refuse_unfit(new.content, max_bytes=self._max_bytes)
+        known = self._recognise(new.content)
+        if known:
+            raise AdmissionError(
+                f"the content is text of {known}, which is stored already",
+                remedy="say what is new about it, or pass force=True (--force)",
+            )
+        return new
+
+    def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
+        prepared = self._prepare(news, self._now(), force=force)
+        done: list[tuple[Admission, NewMemory]] = []
+        with self._store.change_memories(self._namespace) as change:
+            now = self._now()
+            for each in prepared:
+                record = replace(self._trusted(change, each.write.record), born_at=now, last_used=now)
+                write = replace(each.write, record=record)
+                given = bool(each.new.id)
+                admission = admit(change, write, self._fading, now, has_given_id=given, force=force)
+                done.append((admission, each.new))
+        return [self._told(admission, new) for admission, new in done]
+
+    def _told(self, admission: Admission, new: NewMemory) -> Memory:
+        """Return what was taken in; tags that are new to a memory make its next version, since they are searched."""
+        notices = (*new.notices, *admission.notices)
+        if not admission.missing_tags:
+            return self._seen(admission.stored, admission.outcome, notices)
+        owner = admission.stored.owner
+        updated = self.update(owner.id, {"tags": (*owner.tags, *admission.missing_tags)})
+        added = f"it gained the tags {', '.join(admission.missing_tags)}"
+        return replace(updated, outcome=admission.outcome, notices=(*notices, added))
+
+    def _trusted(self, change: Any, record: MemoryRecord) -> MemoryRecord:
+        """Return the record with the least trust of its sources, where it has any."""
+        sources = [change.find(id_) for id_ in record.derived_from]
+        least = min((source.record.trust for source in sources if source is not None), default=1.0)
+        return record if record.trust <= least else replace(record, trust=least)
+
+    def _prepare(self, news: Sequence[NewMemory], now: float, *, force: bool) -> list[_Prepared]:
+        return self._complete([self._version(new, now, force) for new in news])
+
+    def _version(self, new: NewMemory, now: float, force: bool) -> tuple[NewMemory, Owner, MemoryRecord]:
+        origin = new.origin or "agent"
+        owner = Owner(
+            id=new.id or str(uuid4()),
+            kind="memory",
+            tags=new.tags,
+            session=new.session,
+            at=now if new.at is None else new.at,
+        )
+        record = MemoryRecord(
+            content=new.content,
+            tier=new.tier or ("medium" if new.session else "short"),
+            category=new.category,
+            entities=new.entities,
+            source=new.source,
+            origin=origin,
+            trust=TRUST[origin] if new.trust is None else new.trust,
+            metadata=new.metadata,
+            born_at=now,
+            last_used=now,
+            derived_from=new.derived_from,
+            is_forced=force,
+        )
+        return new, owner, record
+
+    def _complete(self, versions: Sequence[tuple[NewMemory, Owner, MemoryRecord]]) -> list[_Prepared]:
+        maker = PassageMaker(self._destination)
+        made = maker.complete(
+            [maker.prepare(owner, normalise(record.content), "markdown") for _, owner, record in versions]
+        )
+        prepared = []
+        for (new, owner, record), write in zip(versions, made, strict=True):
+            # A turn of a conversation is not compared with others: it needs no bands, and no two turns are one.
+            sign = None if owner.session else signature(record.content)
+            prepared.append(
+                _Prepared(
+                    new,
+                    MemoryWrite(
+                        owner,
+                        write.passages,
+                        record,
+                        digest="" if sign is None else sign.digest,
+                        bands=() if sign is None else sign.bands,
+                        dates=_dates(record.content, record.born_at if owner.at is None else owner.at),
+                    ),
+                )
+            )
+        return prepared
+
+    def _live(self, id_: str) -> StoredMemory:
+        refuse_unfit_id(id_)
+        found = self._store.memory(self._namespace, id_)
+        if found is None:
+            raise _missing(id_)
+        if found.expired_at is not None:
+            raise _gone(id_)
+        return found
+
+    def _moment(self, known: StoredMemory) -> float:
+        """Return the time of a change to a version: never before the version itself, whatever the clock says."""
+        return max(self._now(), known.created_at)
+
+    def _seen(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
+        return seen(stored, self._namespace, self._now(), self._fading, outcome=outcome, notices=notices)
+
+
+def _dates(text: str, at: float) -> tuple[tuple[float, float], ...]:
+    """Return the times that a text speaks of, as seen from the memory's own time."""
+    return tuple(dict.fromkeys((mention.since, mention.until) for mention in mentions(text, now=moment_of(at))))
+
+
+def _missing(id_: str) -> NotFoundError:
+    return NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
+
+
+def _gone(id_: str) -> NotFoundError:
+    return NotFoundError(
+        f"memory {id_!r:.80} is archived or not there", remedy="bring it back with `commonplace restore-memory`"
+    )

@@ -1,0 +1,127 @@
+"""A memory as callers see it. It knows how it is made of what is stored, not how it was decided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from commonplace.memories.times import moment_of
+from commonplace.types import Origin, Status, Tier
+
+if TYPE_CHECKING:
+    from commonplace.memories.fading import Fading
+    from commonplace.types import StoredMemory
+
+Outcome = Literal["added", "touched", "updated", "unchanged", "archived", "restored", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One version of a memory. Times are aware, in UTC.
+
+    Attributes:
+        id: as it was given, or a UUID that was made.
+        content: the text, secrets replaced by placeholders.
+        at: when it happened or was said.
+        created_at: when its first version was stored; `updated_at` is when this version was.
+        expired_at: when this version was replaced or archived; None while it is what is known.
+        retention: 0–1, how present the memory is now; it fades with time and rises with use.
+        retention_raw: the same before it is clamped to 1.
+        version: from 1 on.
+        outcome: what the call that returned it did.
+        notices: one sentence each, for people: what was replaced, joined or recognised on the way in.
+    """
+
+    id: str
+    namespace: str
+    content: str
+    tier: Tier
+    status: Status
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    category: str
+    source: str
+    origin: Origin
+    trust: float
+    metadata: Mapping[str, Any]
+    session: str
+    position: int
+    at: datetime
+    created_at: datetime
+    updated_at: datetime
+    expired_at: datetime | None
+    last_used: datetime
+    use_count: int
+    strength: float
+    retention: float
+    retention_raw: float
+    version: int
+    derived_from: tuple[str, ...]
+    is_forced: bool
+    outcome: Outcome = "read"
+    notices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; times are ISO 8601 texts."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: value.isoformat()
+            if isinstance(value, datetime)
+            else list(value)
+            if isinstance(value, tuple)
+            else value
+            for name, value in values.items()
+        }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def seen(
+    stored: StoredMemory,
+    namespace: str,
+    now: float,
+    fading: Fading,
+    *,
+    outcome: Outcome = "read",
+    notices: tuple[str, ...] = (),
+) -> Memory:
+    """Return a stored version as callers see it at a time."""
+    owner, record = stored.owner, stored.record
+    raw = fading.raw(record, now)
+    return Memory(
+        id=owner.id,
+        namespace=namespace,
+        content=record.content,
+        tier=record.tier,
+        status=record.status,
+        tags=owner.tags,
+        entities=record.entities,
+        category=record.category,
+        source=record.source,
+        origin=record.origin,
+        trust=record.trust,
+        metadata=json.loads(record.metadata),
+        session=owner.session,
+        position=owner.position,
+        at=moment_of(record.born_at if owner.at is None else owner.at),
+        created_at=moment_of(record.born_at),
+        updated_at=moment_of(stored.created_at),
+        expired_at=None if stored.expired_at is None else moment_of(stored.expired_at),
+        last_used=moment_of(record.last_used),
+        use_count=record.use_count,
+        strength=record.strength,
+        retention=min(1.0, raw),
+        retention_raw=raw,
+        version=record.version,
+        derived_from=record.derived_from,
+        is_forced=record.is_forced,
+        outcome=outcome,
+        notices=notices,
+    )
