@@ -107,7 +107,6 @@ def test_longmemeval_haystack_is_one_conversation(tmp_path: Path) -> None:
     assert dialogue.turns[0] == Document(
         "0:s1:0",
         "user: Hello",
-        kind="memory",
         session="s1",
         at=datetime(2023, 5, 20, 2, 21, tzinfo=UTC).timestamp(),
     )

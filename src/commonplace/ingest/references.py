@@ -30,7 +30,7 @@ _OTHER: Final = re.compile(
     r"|(?:import|use|using|require|require_relative|include|mod)[ \t]+(?:static[ \t]+)?['\"]?([\w./:\\@-]{2,200}))",
     re.MULTILINE,
 )
-_SCRIPT_SUFFIXES: Final = frozenset("ts tsx mts cts js jsx mjs cjs vue svelte".split())  # noqa: SIM905
+_SCRIPT_SUFFIXES: Final = frozenset("ts tsx mts cts js jsx mjs cjs vue svelte".split())
 _SCRIPT_ENDINGS: Final = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".svelte", "/index.ts", "/index.js")
 _PYTHON_ENDINGS: Final = (".py", "/__init__.py", ".pyi")
 _PROSE_ENDINGS: Final = ("", ".md", ".rst", ".txt", "/index.md", "/README.md", "/index.rst", "/index.txt")
