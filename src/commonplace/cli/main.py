@@ -18,6 +18,8 @@ from commonplace.cli.indexing import index
 from commonplace.cli.invocation import Group, Invocation
 from commonplace.cli.keeping import doctor, init
 from commonplace.cli.output import OutputError, guard_output
+from commonplace.cli.recalling import recall, why
+from commonplace.cli.remembering import archive, get, link, list_, remember, restore_memory, touch, update
 from commonplace.cli.searching import search
 from commonplace.cli.showing import settings
 
@@ -80,7 +82,27 @@ def cli() -> None:
     """
 
 
-for _command in (init, index, search, doctor, settings, benchmark, demo):
+_COMMANDS = (
+    init,
+    index,
+    search,
+    remember,
+    recall,
+    why,
+    get,
+    list_,
+    update,
+    touch,
+    link,
+    archive,
+    restore_memory,
+    doctor,
+    settings,
+    benchmark,
+    demo,
+)
+
+for _command in _COMMANDS:
     cli.add_command(_command)
 
 

@@ -75,7 +75,7 @@ def print_nothing(target: Console) -> None:
     from rich.text import Text
 
     target.print("\nNothing relevant found.", style="bold")
-    for line in _wrapped(Text(NOTHING, style="dim"), _columns(target.width)):
+    for line in wrapped(Text(NOTHING, style="dim"), target.width):
         target.print(Text(INDENT) + line)
 
 
@@ -104,14 +104,19 @@ def snippet_lines(hit: Hit, query: str, width: int) -> list[Text]:
         for line in lines:
             line.truncate(width, overflow="ellipsis")
         return lines
-    return _wrapped(text, width)
+    return _fitted(text, width)
+
+
+def wrapped(text: Text, width: int) -> list[Text]:
+    """Return running text as lines for a terminal of that width, a little narrower for the indent before them."""
+    return _fitted(text, _columns(width))
 
 
 def _columns(width: int) -> int:
     return max(NARROWEST, min(width, WIDEST)) - len(INDENT)
 
 
-def _wrapped(text: Text, width: int) -> list[Text]:
+def _fitted(text: Text, width: int) -> list[Text]:
     from rich.console import Console
 
     lines = list(text.wrap(Console(width=width), width))

@@ -1,0 +1,143 @@
+"""Print memories, links and receipts for a person. It decides how things look, never what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from commonplace.cli.escaping import harmless, harmless_line
+from commonplace.cli.rendering import INDENT, wrapped
+from commonplace.cli.screen import counted
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from rich.console import Console
+
+    from commonplace.memories.memory import Memory
+    from commonplace.search.trace import Receipt
+    from commonplace.types import Link
+
+_DONE = {
+    "added": "Remembered",
+    "touched": "Remembered before; touched",
+    "updated": "Updated",
+    "unchanged": "Unchanged",
+    "archived": "Archived",
+    "restored": "Restored",
+    "read": "Memory",
+}
+_LINES_LISTED = 3
+
+
+def print_outcome(memory: Memory, target: Console) -> None:
+    """Print in one line what was done with a memory, and its id."""
+    done = "Touched" if memory.outcome == "touched" and not memory.notices else _DONE[memory.outcome]
+    target.print(f"{done}: {harmless_line(memory.id)} ({memory.tier})", style="bold")
+
+
+def print_memory(memory: Memory, target: Console) -> None:
+    """Print a whole memory with all that is known of it."""
+    from rich.text import Text
+
+    for line in wrapped(Text(harmless(memory.content)), target.width):
+        target.print(line)
+    target.print()
+    for name, value in _facts(memory):
+        target.print(Text.assemble((f"{name:>12}  ", "dim"), harmless_line(value)))
+
+
+def print_list(memories: Sequence[Memory], target: Console) -> None:
+    """Print memories one below the other, each cut to a few lines."""
+    from rich.text import Text
+
+    if not memories:
+        target.print("No memories. Keep one with `commonplace remember`.")
+        return
+    for memory in memories:
+        lines = wrapped(Text(" ".join(harmless(memory.content).split())), target.width)
+        for line in lines[:_LINES_LISTED]:
+            target.print(line)
+        if len(lines) > _LINES_LISTED:
+            target.print(Text(f"{INDENT}…", style="dim"))
+        target.print(Text(INDENT + harmless_line(_summary(memory)), style="dim"))
+
+
+def print_versions(versions: Sequence[Memory], target: Console) -> None:
+    """Print every version of a memory, oldest first."""
+    from rich.text import Text
+
+    for memory in versions:
+        until = "now" if memory.expired_at is None else told(memory.expired_at)
+        target.print(f"Version {memory.version}, {told(memory.updated_at)} until {until}", style="bold")
+        for line in wrapped(Text(harmless(memory.content)), target.width):
+            target.print(Text(INDENT) + line)
+
+
+def print_links(links: Sequence[Link], target: Console) -> None:
+    """Print links, one a line."""
+    for link in links:
+        source, target_id = harmless_line(link.source), harmless_line(link.target)
+        target.print(f"{source} → {target_id}  {harmless_line(link.type)} ({link.strength:.2f})")
+    if not links:
+        target.print("No links.")
+
+
+def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
+    """Print why a hit was found: the passage, each signal with what it added, the words, and what was left out."""
+    from rich.text import Text
+
+    name = harmless_line(receipt.reference)
+    target.print(
+        Text.assemble("Why ", (name, "cyan"), f" is hit {receipt.rank} with {receipt.score:.2f}"), style="bold"
+    )
+    for line in wrapped(Text(harmless(text), style="dim"), target.width)[:_LINES_LISTED]:
+        target.print(Text(INDENT) + line)
+    target.print()
+    for share in receipt.signals:
+        weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
+        target.print(f"{INDENT}{share.name:<12}{share.value:>9.3f}{weighed}")
+    matched = ", ".join(map(harmless_line, receipt.matched_terms)) or "none"
+    missing = ", ".join(map(harmless_line, receipt.missing_terms)) or "none"
+    target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")
+    if receipt.rejected:
+        target.print(f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):")
+        for left in receipt.rejected:
+            target.print(f"{INDENT}{left.rank}. {harmless_line(left.reference)} ({left.score:.2f}): {left.reason}")
+
+
+def told(moment: datetime) -> str:
+    """Return a time as people of this machine write it: local, to the minute."""
+    try:
+        return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError):  # the first and the last day there is, east or west of Greenwich
+        return moment.strftime("%Y-%m-%d %H:%M")
+
+
+def _summary(memory: Memory) -> str:
+    tags = " ".join(f"#{tag}" for tag in memory.tags)
+    parts = (memory.id, memory.tier, told(memory.at), f"retention {memory.retention:.2f}", memory.source, tags)
+    status = () if memory.status == "active" else (memory.status,)
+    return " · ".join(part for part in (*parts, *status) if part)
+
+
+def _facts(memory: Memory) -> list[tuple[str, str]]:
+    used = f"{counted(memory.use_count, 'use')}, last {told(memory.last_used)}"
+    facts = [
+        ("id", memory.id),
+        ("tier", f"{memory.tier} ({memory.status})"),
+        ("at", told(memory.at)),
+        ("stored", f"{told(memory.created_at)}, version {memory.version} since {told(memory.updated_at)}"),
+        ("expired", "" if memory.expired_at is None else told(memory.expired_at)),
+        ("retention", f"{memory.retention:.3f}; {used}; strength {memory.strength:.1f}"),
+        ("category", memory.category),
+        ("tags", ", ".join(memory.tags)),
+        ("entities", ", ".join(memory.entities)),
+        ("source", memory.source),
+        ("origin", f"{memory.origin}, trust {memory.trust:.2f}"),
+        ("session", f"{memory.session}, turn {memory.position + 1}" if memory.session else ""),
+        ("made from", ", ".join(memory.derived_from)),
+        ("forced", "yes" if memory.is_forced else ""),
+        ("metadata", str(dict(memory.metadata)) if memory.metadata else ""),
+    ]
+    return [(name, value) for name, value in facts if value]

@@ -1,0 +1,90 @@
+"""The commands that find memories and explain what was found: `recall` and `why`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.searching import record
+from commonplace.cli.values import filled, score
+from commonplace.types import KINDS, TIERS
+
+
+def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose among memories."""
+    for option in reversed(
+        (
+            click.option("--as-of", metavar="TIME", help="What was known then: ISO 8601, or 'last Tuesday'."),
+            click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag."),
+            click.option("--tier", "tiers", multiple=True, type=click.Choice(TIERS[1:]), help="Only this tier."),
+            click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this."),
+            click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this."),
+            click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far."),
+            click.option("--limit", type=int, metavar="N", help="How many results at most."),
+            click.option("--min-score", metavar="SCORE", callback=score, help="Leave out hits below it, 0 to 1."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(cls=Command)
+@click.argument("query", nargs=-1, required=True)
+@_of_memories
+@click.option("--fenced", is_flag=True, help="Print the memories as labelled data, to be given to a model.")
+@pass_invocation
+def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **options: Any) -> None:
+    """Find the memories that answer QUERY, best first.
+
+    Dates in it, such as "last May", lead to the memories of that time. The relevant ones count as used.
+    """
+    from commonplace.cli.rendering import print_result
+    from commonplace.cli.screen import console, notify, print_json, progress_bars, say
+
+    loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+        result = engine.recall(" ".join(query), **options)
+        directory = engine.directory
+    record(result, loaded, directory)
+    notify(result.notices, invocation)
+    if invocation.as_json:
+        print_json(result.to_dict())
+    elif fenced:
+        say(result.to_text())
+    else:
+        print_result(result, console())
+
+
+@click.command(cls=Command)
+@click.argument("query")
+@click.argument("hit", required=False)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
+@_of_memories
+@pass_invocation
+def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) -> None:
+    """Explain why QUERY finds HIT: the id of a memory, artifact or passage; without one, the best hit.
+
+    It shows each signal and what it added, the words that matched, and what was left out.
+    """
+    from commonplace.cli.memory_rendering import print_receipt
+    from commonplace.cli.screen import console, notify, print_json
+    from commonplace.errors import NotFoundError
+
+    loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
+    with invocation.open(loaded) as engine:
+        result = engine.search(query, **options)
+        names = {"id", "owner_id", "path"}
+        chosen = [each for each in result.hits if hit is None or hit in {getattr(each, name) for name in names}]
+        if not chosen:
+            message = "nothing was found" if hit is None else f"{hit!r} is not among the {len(result.hits)} hits"
+            raise NotFoundError(message, remedy="ask for more with --limit and --min-score 0")
+        receipt = engine.why(result, chosen[0].id)
+    notify(result.notices, invocation)
+    if invocation.as_json:
+        print_json(asdict(receipt))
+    else:
+        print_receipt(receipt, chosen[0].text, console())

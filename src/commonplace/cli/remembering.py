@@ -1,0 +1,256 @@
+"""The commands that take memories in, show and change them: `remember`, `get`, `list`, `update`, `touch` and more."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.values import filled
+from commonplace.types import ORIGINS, STATUSES, TIERS
+
+STORED_TIERS = TIERS[1:]
+"""The tier ultra ends with its process: a command would forget at once what it was told."""
+
+
+def _json_object(_: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is no JSON: {error}", param=parameter) from None
+    if not isinstance(found, dict):
+        raise click.BadParameter(f'{value!r} is no JSON object; write {{"key": "value"}}', param=parameter)
+    return found
+
+
+def _said(words: tuple[str, ...], file: Path | None) -> str | None:
+    """Return what is to be remembered: the words, a file's text, or what comes in a pipe; None where nothing came."""
+    from commonplace.errors import NotFoundError, UsageError
+
+    if words and file is not None:
+        raise click.UsageError("there is a text and a --file; give one of them")
+    if words:
+        return " ".join(words)
+    if file is None and sys.stdin.isatty():
+        return None
+    try:
+        data = sys.stdin.buffer.read() if file is None or str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise NotFoundError(f"{file} cannot be read: {error.strerror}", remedy="name a file with text") from error
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        where = "standard input" if file is None else str(file)
+        raise UsageError(f"{where} is no UTF-8: {error.reason} at byte {error.start}", remedy="convert it") from error
+
+
+def what_it_is_about(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `remember` and `update` share."""
+    for option in reversed(
+        (
+            click.option("--file", type=click.Path(path_type=Path), help="Read the text from this file; - is a pipe."),
+            click.option("--tier", type=click.Choice(STORED_TIERS), help="How long it is to stay."),
+            click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="A tag; any number."),
+            click.option("--entity", "entities", multiple=True, metavar="NAME", callback=filled, help="Its subject."),
+            click.option("--source", metavar="TEXT", help="Who or what it came from."),
+            click.option("--at", metavar="TIME", help="When it happened, as ISO 8601."),
+            click.option("--category", metavar="WORD", help="decision, preference, fact, context, …"),
+            click.option("--metadata", metavar="JSON", callback=_json_object, help="A JSON object to keep with it."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(cls=Command)
+@click.argument("text", nargs=-1)
+@what_it_is_about
+@click.option("--session", metavar="NAME", help="The conversation that it is a turn of.")
+@click.option("--id", metavar="ID", help="An id of yours; a known one makes the next version.")
+@click.option("--origin", type=click.Choice(ORIGINS), help="Where it comes from, which says how far it is trusted.")
+@click.option("--trust", type=float, metavar="SHARE", help="0 to 1, in place of what follows from the origin.")
+@click.option("--force", is_flag=True, help="Take it even if it repeats what is stored, or looks binary.")
+@pass_invocation
+def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **options: Any) -> None:
+    """Keep TEXT, or what comes in a pipe.
+
+    Secrets are replaced. What is remembered already is touched instead of kept twice.
+    """
+    from commonplace.cli.memory_rendering import print_outcome
+    from commonplace.cli.screen import console, notify, print_json
+
+    said = _said(text, file)
+    if said is None:
+        raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    with invocation.open(invocation.settings(), create=True) as engine:
+        memory = engine.remember(said, force=force, **given)
+    notify(memory.notices, invocation)
+    if invocation.as_json:
+        print_json(memory.to_dict())
+    else:
+        print_outcome(memory, console())
+
+
+@click.command(cls=Command)
+@click.argument("id")
+@click.argument("text", nargs=-1)
+@what_it_is_about
+@pass_invocation
+def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path | None, **options: Any) -> None:  # noqa: A002
+    """Write the next version of memory ID; what is not given stays.
+
+    The old version stays readable: `commonplace get ID --as-of TIME`.
+    """
+    from commonplace.cli.memory_rendering import print_outcome
+    from commonplace.cli.screen import console, notify, print_json
+
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    said = _said(text, file) if text or file is not None else None
+    with invocation.open(invocation.settings()) as engine:
+        memory = engine.update(id, said, **given)
+    notify(memory.notices, invocation)
+    if invocation.as_json:
+        print_json(memory.to_dict())
+    else:
+        print_outcome(memory, console())
+
+
+@click.command(cls=Command)
+@click.argument("id")
+@click.option("--as-of", metavar="TIME", help="The version known then: ISO 8601, or words such as 'last Tuesday'.")
+@click.option("--versions", is_flag=True, help="Every version, oldest first.")
+@click.option("--touch", is_flag=True, help="Count this as a use.")
+@pass_invocation
+def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, touch: bool) -> None:  # noqa: A002
+    """Show memory ID."""
+    from commonplace.cli.memory_rendering import print_memory, print_versions
+    from commonplace.cli.screen import console, print_json
+
+    with invocation.open(invocation.settings()) as engine:
+        found = engine.versions(id) if versions else [engine.get(id, as_of=as_of, touch=touch)]
+    if invocation.as_json:
+        print_json([memory.to_dict() for memory in found] if versions else found[0].to_dict())
+    elif versions:
+        print_versions(found, console())
+    else:
+        print_memory(found[0], console())
+
+
+@click.command("list", cls=Command)
+@click.option("--tier", "tiers", multiple=True, type=click.Choice(STORED_TIERS), help="Only this tier.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this; not archived ones.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag.")
+@click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this source.")
+@click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this talk.")
+@click.option("--category", "categories", multiple=True, metavar="WORD", callback=filled, help="Only of this.")
+@click.option("--since", metavar="TIME", help="Only from then on, ISO 8601.")
+@click.option("--until", metavar="TIME", help="Only before then, ISO 8601.")
+@click.option("--limit", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
+@click.option("--offset", type=int, default=0, metavar="N", help="Pass over the first so many.")
+@pass_invocation
+def list_(invocation: Invocation, /, **options: Any) -> None:
+    """List memories, the newest first."""
+    from commonplace.cli.memory_rendering import print_list
+    from commonplace.cli.screen import console, print_json
+
+    options["statuses"] = options["statuses"] or ("active", "promoted")
+    with invocation.open(invocation.settings()) as engine:
+        found = engine.list(**options)
+    if invocation.as_json:
+        print_json([memory.to_dict() for memory in found])
+    else:
+        print_list(found, console())
+
+
+@click.command(cls=Command)
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2.")
+@pass_invocation
+def touch(invocation: Invocation, /, ids: tuple[str, ...], reinforce: bool) -> None:
+    """Count one more use of each memory.
+
+    Three uses in seven days move a memory to the next tier.
+    """
+    _for_each(invocation, ids, lambda engine, id_: engine.touch(id_, reinforce=reinforce))
+
+
+@click.command(cls=Command)
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@pass_invocation
+def archive(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
+    """Take memories out of finding, without deleting them.
+
+    `commonplace restore-memory` brings one back; `commonplace gc` deletes those of more than 30 days ago.
+    """
+    _for_each(invocation, ids, lambda engine, id_: engine.archive(id_))
+
+
+@click.command("restore-memory", cls=Command)
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@pass_invocation
+def restore_memory(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
+    """Let archived memories be found again."""
+    _for_each(invocation, ids, lambda engine, id_: engine.restore_memory(id_))
+
+
+@click.command(cls=Command)
+@click.argument("source", required=False)
+@click.argument("target", required=False)
+@click.option("--type", "type_", metavar="WORD", help="How they hang together; related, if nothing is said.")
+@click.option("--strength", type=float, default=1.0, show_default=True, metavar="SHARE", help="0 to 1.")
+@click.option("--remove", is_flag=True, help="Delete the links from SOURCE to TARGET instead.")
+@pass_invocation
+def link(
+    invocation: Invocation,
+    /,
+    source: str | None,
+    target: str | None,
+    type_: str | None,
+    strength: float,
+    remove: bool,
+) -> None:
+    """Link memory SOURCE to memory TARGET, or list the links of SOURCE, or all."""
+    from dataclasses import asdict
+
+    from commonplace.cli.memory_rendering import print_links
+    from commonplace.cli.screen import console, counted, print_json, say
+
+    if remove and target is None:
+        raise click.UsageError("--remove needs SOURCE and TARGET")
+    with invocation.open(invocation.settings()) as engine:
+        if remove:
+            gone = engine.unlink(str(source), str(target), type_)
+        elif source is not None and target is not None:
+            links = [engine.link(source, target, type_ or "related", strength)]
+        else:
+            links = engine.links(source)
+    if remove:
+        print_json({"removed": gone}) if invocation.as_json else say(f"Removed {counted(gone, 'link')}")
+    elif invocation.as_json:
+        print_json([asdict(each) for each in links])
+    else:
+        print_links(links, console())
+
+
+def _for_each(invocation: Invocation, ids: tuple[str, ...], act: Callable[[Any, str], Any]) -> None:
+    from commonplace.cli.memory_rendering import print_outcome
+    from commonplace.cli.screen import console, print_json
+
+    with invocation.open(invocation.settings()) as engine:
+        # Each is looked up before any is changed: a wrong id among many leaves all as they were.
+        for id_ in ids:
+            engine.get(id_)
+        done = [act(engine, id_) for id_ in ids]
+    if invocation.as_json:
+        print_json([memory.to_dict() for memory in done])
+        return
+    for memory in done:
+        print_outcome(memory, console())
