@@ -110,6 +110,7 @@ def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Seque
         "artifacts": store.artifacts(name),
         "owners": store.owners(name, numbers),
         "passages": store.passages(name, numbers),
+        "passages_of": [store.passages_of(name, [number]) for number in range(1, 9)],
         "tokens": store.tokens(name, numbers),
         "entries": store.entries(name, numbers),
         "neighbours": store.neighbours(name, numbers),

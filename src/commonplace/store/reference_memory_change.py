@@ -76,7 +76,7 @@ class ReferenceMemoryChange:
     def expire(self, number: int, record: MemoryRecord, at: float) -> None:
         """Make a live version past from `at` on, with this record; nothing happens to one that is past already."""
         row = self._space.rows.get(number)
-        if row is None:
+        if row is None or row.memory is None:
             return
         check_times(f"memory {row.owner.id!r}", at)
         check_record(row.owner.id, record)
