@@ -1,0 +1,205 @@
+"""Change some entries of a Markdown page and leave every other byte as it is. It decides no conflicts."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Final
+
+from commonplace.formats.journal import BOM, Block, Page, Section, parse_page, split_lines
+from commonplace.formats.journal_entry import Entry, PageKind, render_bullet, render_entry
+from commonplace.formats.journal_marks import id_comment, id_in, is_blank, write_topic
+from commonplace.formats.journal_merging import digest
+from commonplace.formats.long_term import SECTIONS, canonical
+
+_NEVER: Final = -1
+"""The time of what has none and nothing before it: earlier than any."""
+
+_Lines = list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """What to do to the lines of a page, counted from 0.
+
+    Attributes:
+        newline: how the page ends its lines.
+        replaced: first line of a block → (the line behind its last, what stands there instead).
+        inserted: line → what to put before it, each part set off by blank lines.
+    """
+
+    newline: str
+    replaced: dict[int, tuple[int, _Lines]] = field(default_factory=dict)
+    inserted: dict[int, list[_Lines]] = field(default_factory=dict)
+
+    def insert(self, at: int, rendered: str) -> None:
+        self.inserted.setdefault(at, []).append(self.lines_of(rendered))
+
+    def lines_of(self, rendered: str) -> _Lines:
+        return [line.removesuffix("\n") + self.newline for line in split_lines(rendered)]
+
+
+def with_changes(
+    text: str,
+    changes: Mapping[str, Entry | None],
+    additions: Sequence[Entry] = (),
+    *,
+    title: str,
+    kind: PageKind = "day",
+) -> str:
+    """Return the page with the blocks of some memories replaced, removed (None) or added.
+
+    A block that says the same already stays as it is. An entry without a block is added, also one of `changes`; one of
+    `additions` that has a block replaces it, so that doing it twice changes nothing. In a day's page an entry is added
+    before the first that is later; in the long-term page likewise within its section, which is made if need be, and an
+    entry whose section has changed moves. Equal times keep the order given. An empty page gets `# title` first.
+    """
+    wanted: dict[str, Entry | None] = {**changes, **{entry.id: entry for entry in additions if entry.id}}
+    added = [entry for entry in additions if not entry.id]
+    page = parse_page(text, kind)
+    mark = BOM if text.startswith(BOM) else ""
+    lines = split_lines(text[len(mark) :])
+    edits = _Edits(_newline(lines))
+    for block in page.blocks:
+        if block.entry.id in wanted:
+            added += _change(block, wanted.pop(block.entry.id), kind, edits)
+    added += [entry for entry in wanted.values() if entry is not None]
+    if not added and not edits.replaced:
+        return text
+    if all(is_blank(line) for line in lines):
+        lines = edits.lines_of(f"# {title}\n")
+    place = _add_by_time if kind == "day" else _add_by_section
+    place(page, added, len(lines), edits)
+    return mark + "".join(_applied(lines, edits))
+
+
+def assign_ids(text: str, ids: Mapping[int, str], kind: PageKind = "day") -> str:
+    """Return the page with id comments for some blocks, by their index in `parse_page`, and nothing else changed.
+
+    A block that had an id comment, as a copy of another has, gets the new one in its place.
+    """
+    mark = BOM if text.startswith(BOM) else ""
+    lines = split_lines(text[len(mark) :])
+    newline = _newline(lines)
+    blocks = parse_page(text, kind).blocks
+    for index, memory_id in ids.items():
+        block = blocks[index]
+        span = range(block.start_line - 1, block.end_line)
+        comment = ("  " if block.is_bullet else "") + id_comment(memory_id)
+        old = next((number for number in span if id_in(lines[number].rstrip("\r\n"))), None)
+        if old is not None:
+            lines[old] = comment + _end(lines[old])
+            continue
+        last = max(number for number in span if number == span.start or not is_blank(lines[number]))
+        end = _end(lines[last])
+        # Kept in one item of the list, so that the numbers of the lines below still hold.
+        lines[last] = f"{lines[last].removesuffix(end)}{end or newline}{comment}{end}"
+    return mark + "".join(lines)
+
+
+def _change(block: Block, entry: Entry | None, kind: PageKind, edits: _Edits) -> list[Entry]:
+    """Note what becomes of a block; return the entry if it has to go to another place."""
+    start, end = block.start_line - 1, block.end_line
+    if entry is None:
+        edits.replaced[start] = (end, [])
+        return []
+    if kind == "long" and canonical(entry.section) != block.entry.section:
+        edits.replaced[start] = (end, [])
+        return [entry]
+    shown = replace(entry, topic="", day=None) if block.is_bullet else entry
+    if digest(shown) != digest(block.entry):
+        old = split_lines(block.raw)
+        last = max(number for number, line in enumerate(old) if number == 0 or not is_blank(line))
+        new = edits.lines_of(render_bullet(entry) if block.is_bullet else render_entry(entry, kind))
+        if not _end(old[-1]):
+            new[-1] = new[-1].removesuffix(edits.newline)
+        edits.replaced[start] = (end, new + old[last + 1 :])
+    return []
+
+
+def _add_by_time(page: Page, added: Iterable[Entry], end: int, edits: _Edits) -> None:
+    _add(page.blocks, added, lambda entry: entry.at_minutes, "day", end, edits)
+
+
+def _add_by_section(page: Page, added: Iterable[Entry], end: int, edits: _Edits) -> None:
+    """Add each entry to the first section of its name; make the sections that are missing, ours in their order."""
+    by_name: dict[str, list[Entry]] = {}
+    for entry in added:
+        by_name.setdefault(canonical(entry.section), []).append(entry)
+    there = {section.name: section for section in reversed(page.sections)}
+    # What ends a section comes before a new section at the same line.
+    for name in filter(there.__contains__, by_name):
+        first, last = there[name].start_line, there[name].end_line
+        inside = [block for block in page.blocks if first <= block.start_line <= last]
+        _add(inside, by_name[name], _ordinal, "long", last, edits)
+    missing = [name for name in by_name if name not in there]
+    for name in sorted(missing, key=lambda name: SECTIONS.index(name) if name in SECTIONS else len(SECTIONS)):
+        at = _place_of_section(name, page.sections, end)
+        edits.insert(at, f"## {write_topic(name)}\n")
+        _add((), by_name[name], _ordinal, "long", at, edits)
+
+
+def _ordinal(entry: Entry) -> int | None:
+    return entry.day.toordinal() if entry.day else None
+
+
+def _place_of_section(name: str, sections: Sequence[Section], end: int) -> int:
+    """Return the line for a new section: behind the nearest of ours that comes before it, else before one of ours."""
+    if name not in SECTIONS:
+        return end
+    rank = SECTIONS.index(name)
+    before = [section for section in sections if section.name in SECTIONS[:rank]]
+    if before:
+        return before[-1].end_line
+    after = [section for section in sections if section.name in SECTIONS[rank:]]
+    return after[0].start_line - 1 if after else end
+
+
+def _add(
+    blocks: Sequence[Block],
+    added: Iterable[Entry],
+    time_of: Callable[[Entry], int | None],
+    kind: PageKind,
+    end: int,
+    edits: _Edits,
+) -> None:
+    """Note where entries go among blocks that begin in ascending lines; what has no time goes to the end."""
+    times = [_NEVER if (time := time_of(block.entry)) is None else time for block in blocks]
+    latest = list(accumulate(times, max))
+    last = max([*latest, _NEVER])
+    timed = [(last if (time := time_of(entry)) is None else time, entry) for entry in added]
+    for time, entry in sorted(timed, key=lambda pair: pair[0]):
+        index = bisect_right(latest, time)
+        at = blocks[index].start_line - 1 if index < len(blocks) else end
+        edits.insert(at, render_entry(entry, kind))
+
+
+def _applied(lines: _Lines, edits: _Edits) -> _Lines:
+    out: _Lines = []
+    number = 0
+    while number <= len(lines):
+        for part in edits.inserted.get(number, ()):
+            if out and not _end(out[-1]):
+                out[-1] += edits.newline
+            if out and not is_blank(out[-1]):
+                out.append(edits.newline)
+            out += part
+        if number in edits.inserted and number < len(lines) and not is_blank(lines[number]):
+            out.append(edits.newline)
+        if number in edits.replaced:
+            number, new = edits.replaced[number]
+            out += new
+            continue
+        out += lines[number : number + 1]
+        number += 1
+    return out
+
+
+def _newline(lines: Sequence[str]) -> str:
+    return (_end(lines[0]) if lines else "") or "\n"
+
+
+def _end(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]

@@ -1,0 +1,176 @@
+"""What is changed in a page, and that nothing else is."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from commonplace.formats.journal import parse_page
+from commonplace.formats.journal_editing import assign_ids, with_changes
+from commonplace.formats.journal_entry import Entry
+
+PAGE = """# 2026-11-21
+my own line
+## 09:30   one
+text one
+<!--memory:a-->
+
+
+## a note
+mine
+## 11:00 two
+
+text two
+Tags: #x, #y
+<!-- memory: b -->
+"""
+
+
+def test_an_empty_page_gets_its_title() -> None:
+    """A day begins with its first memory."""
+    entries = [Entry("b", 600, "two", "Two."), Entry("a", 570, "one", "One.")]
+    assert with_changes("", {}, entries, title="2026-11-21") == (
+        "# 2026-11-21\n\n## 09:30 one\n\nOne.\n\n<!-- memory: a -->\n\n## 10:00 two\n\nTwo.\n\n<!-- memory: b -->\n"
+    )
+    assert with_changes("", {}, [], title="2026-11-21") == ""
+
+
+def test_an_entry_is_replaced_in_its_place() -> None:
+    """The blank lines around it are the person's."""
+    changed = with_changes(PAGE, {"a": Entry("a", 570, "one", "New.")}, title="")
+    assert changed == PAGE.replace(
+        "## 09:30   one\ntext one\n<!--memory:a-->\n", "## 09:30 one\n\nNew.\n\n<!-- memory: a -->\n"
+    )
+
+
+def test_an_entry_that_says_the_same_is_not_reformatted() -> None:
+    """How a person spaces a page is no concern of ours."""
+    same = {"a": Entry("a", 570, "one", "text one"), "b": Entry("b", 660, "two", "text two", ("x", "y"))}
+    assert with_changes(PAGE, same, title="") == PAGE
+
+
+def test_a_removed_entry_takes_only_its_own_lines() -> None:
+    """The notes around it stay."""
+    start, end = PAGE.index("## 09:30"), PAGE.index("## a note")
+    assert with_changes(PAGE, {"a": None, "unknown": None}, title="") == PAGE[:start] + PAGE[end:]
+
+
+def test_an_entry_is_added_before_the_first_later_one() -> None:
+    """A note without a time stays with what it was written below."""
+    new = "## 10:15 t\n\nNew.\n\n<!-- memory: c -->\n\n"
+    changed = with_changes(PAGE, {}, [Entry("c", 615, "t", "New.")], title="")
+    assert changed == PAGE.replace("## 11:00 two", f"\n{new}## 11:00 two")
+
+
+def test_entries_of_one_minute_keep_the_order_given() -> None:
+    """A conversation is read downwards."""
+    text = with_changes("", {}, [Entry("z", 600, "t", "1"), Entry("a", 600, "t", "2")], title="T")
+    text = with_changes(text, {}, [Entry("b", 600, "t", "3")], title="T")
+    assert [block.entry.text for block in parse_page(text).blocks] == ["1", "2", "3"]
+
+
+def test_adding_an_entry_twice_adds_it_once() -> None:
+    """A process that was killed after it wrote a page does the same again."""
+    entry = Entry("c", 615, "t", "New.")
+    once = with_changes(PAGE, {}, [entry], title="")
+    assert with_changes(once, {}, [entry], title="") == once
+    assert with_changes(PAGE, {"c": entry}, title="") == once
+
+
+def test_a_page_keeps_its_line_ends_its_mark_and_its_missing_last_line_end() -> None:
+    """An editor that wrote them wants them back."""
+    page = "\ufeff## 09:30 a\r\n\r\nx\r\n<!-- memory: a -->"
+    replaced = with_changes(page, {"a": Entry("a", 570, "a", "y")}, title="")
+    assert replaced == "\ufeff## 09:30 a\r\n\r\ny\r\n\r\n<!-- memory: a -->"
+    added = with_changes(page, {}, [Entry("b", 571, "b", "y")], title="")
+    assert added == page + "\r\n\r\n## 09:31 b\r\n\r\ny\r\n\r\n<!-- memory: b -->\r\n"
+
+
+MEMORY = """# Memory
+
+## Mine
+
+hello
+
+## Lessons
+
+Learned the hard way:
+
+- Never on Friday
+- Ask first
+  <!-- memory: b -->
+
+### 2026-02-01 later
+
+Later.
+
+<!-- memory: l -->
+"""
+
+
+def _long(memory_id: str, section: str, day: int = 1) -> Entry:
+    return Entry(memory_id, None, "t", "Text.", (), (), section, date(2026, 1, day))
+
+
+def _written(memory_id: str, day: int = 1) -> str:
+    return f"### 2026-01-{day:02d} t\n\nText.\n\n<!-- memory: {memory_id} -->\n"
+
+
+def test_sections_that_are_missing_are_made_in_their_order() -> None:
+    """Decisions, Preferences, Lessons, Events; what a person calls a section stays where it is."""
+    new = [_long("e", "Events"), _long("p", "Preferences"), _long("d", "Decisions")]
+    assert with_changes(MEMORY, {}, new, title="Memory", kind="long") == MEMORY.replace(
+        "## Lessons\n",
+        f"## Decisions\n\n{_written('d')}\n## Preferences\n\n{_written('p')}\n## Lessons\n",
+    ) + (f"\n## Events\n\n{_written('e')}")
+    assert with_changes("", {}, new[2:], title="Memory", kind="long") == f"# Memory\n\n## Decisions\n\n{_written('d')}"
+
+
+def test_an_entry_is_added_to_its_section_by_date() -> None:
+    """Below the list that a person keeps there."""
+    changed = with_changes(
+        MEMORY, {}, [_long("n", "Lessons"), _long("m", "Mine"), _long("d", "Decisions")], title="", kind="long"
+    )
+    assert changed == MEMORY.replace("### 2026-02-01", f"{_written('n')}\n### 2026-02-01").replace(
+        "hello\n\n", f"hello\n\n{_written('m')}\n## Decisions\n\n{_written('d')}\n"
+    )
+
+
+def test_an_entry_whose_section_has_changed_moves() -> None:
+    """A lesson that became a decision stands among the decisions."""
+    moved = with_changes(MEMORY, {"l": _long("l", "Mine")}, title="", kind="long")
+    assert moved == MEMORY[: MEMORY.index("### 2026-02-01")].replace("hello\n\n", f"hello\n\n{_written('l')}\n")
+
+
+def test_an_item_of_a_list_stays_one() -> None:
+    """A heading in its place would take the items below it."""
+    same = Entry("b", None, "Ask", "Ask first", (), (), "Lessons", date(2026, 1, 1))
+    assert with_changes(MEMORY, {"b": same}, title="", kind="long") == MEMORY
+    other = Entry("b", None, "Ask", "Ask twice", ("x",), (), "Lessons", date(2026, 1, 1))
+    assert with_changes(MEMORY, {"b": other}, title="", kind="long") == MEMORY.replace(
+        "- Ask first\n", "- Ask twice\n  Tags: #x\n"
+    )
+    assert with_changes(MEMORY, {"b": None}, title="", kind="long") == MEMORY.replace(
+        "- Ask first\n  <!-- memory: b -->\n", ""
+    )
+
+
+def test_a_new_note_gets_its_id_and_nothing_else() -> None:
+    """What a person wrote is not touched."""
+    assert assign_ids(PAGE, {1: "n"}) == PAGE.replace("mine\n", "mine\n<!-- memory: n -->\n")
+    assert assign_ids("## a", {0: "n"}) == "## a\n<!-- memory: n -->"
+    assert assign_ids("## a\r\n\r\nx\r\n\r\n", {0: "n"}) == "## a\r\n\r\nx\r\n<!-- memory: n -->\r\n\r\n"
+    assert assign_ids(MEMORY, {0: "n"}, "long") == MEMORY.replace("Friday\n", "Friday\n  <!-- memory: n -->\n")
+
+
+def test_a_copy_gets_an_id_in_place_of_the_one_it_repeats() -> None:
+    """Both go on as memories of their own."""
+    text = "## t\none\n<!-- memory: a -->\n## t\ntwo\n<!-- memory: a -->\n"
+    assert assign_ids(text, {1: "b"}) == "## t\none\n<!-- memory: a -->\n## t\ntwo\n<!-- memory: b -->\n"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\ufeff", "\ufeff\r\n"])
+def test_a_blank_page_counts_as_empty(text: str) -> None:
+    """An editor leaves a line end behind when all is deleted."""
+    assert with_changes(text, {}, [Entry("a", 0, "t", "x")], title="T").lstrip("\ufeff").startswith("# T")
