@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commonplace.errors import StoreError
 from commonplace.locks import FileLock, renew_in_children
-from commonplace.store.batches import snapshot_is_written
+from commonplace.store.batches import change_is_under_way, snapshot_is_written
 from commonplace.store.driver import (
     can_be_written,
     connect,
@@ -47,6 +47,7 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._writer: sqlite3.Connection | None = None
         self._is_writing = False
+        self._writing_thread: int | None = None
         self._is_closed = False
         self.is_read_only = not can_be_written(path)
         # By thread, not thread-local: a fork must find those of all threads. None: the process was forked meanwhile.
@@ -99,6 +100,8 @@ class Connections:
         """Give the writing connection inside a transaction that is committed at the end, or rolled back on error."""
         if threading.get_ident() in self._snapshots:
             raise snapshot_is_written()
+        if self._writing_thread == threading.get_ident():
+            raise change_is_under_way()
         if self.is_read_only:
             raise StoreError(
                 f"the store {self.path} is read-only",
@@ -109,12 +112,14 @@ class Connections:
             try:
                 db.execute("BEGIN IMMEDIATE")
                 refuse_newer(db, self.path)
+                self._writing_thread = threading.get_ident()
                 yield db
                 db.execute("COMMIT")
             except BaseException:
                 self._roll_back(db)
                 raise
             finally:
+                self._writing_thread = None
                 self._end_writing()
 
     def compact(self, *, thorough: bool) -> bool:
@@ -228,3 +233,4 @@ class Connections:
         self._idle = []
         self._writer = None
         self._is_writing = False
+        self._writing_thread = None

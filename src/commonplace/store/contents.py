@@ -9,6 +9,8 @@ from pathlib import Path
 from commonplace.store.database_files import build, refuse_existing
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_state import Space, State
+from commonplace.store.rows import pack_id
+from commonplace.store.sqlite_memory_change import SqliteMemoryChange, insert_version
 from commonplace.store.sqlite_writing import Change, create_namespace, set_embedding
 from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
 
@@ -123,12 +125,16 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
     if contents.embedding:
         set_embedding(db, contents.embedding)
     for entries in contents.namespaces:
-        create_namespace(db, entries.namespace)
+        _fill_beside(db, entries)
     for stored in contents.owners:
         space = create_namespace(db, stored.namespace)
         change = Change(db, space, stored.change, stored.number, stored.first_passage)
-        change.put(stored.write)
+        write, memory = stored.write, stored.memory
+        change.add(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
         change.flush()
+        if memory is not None:
+            is_live = stored.expired_at is None
+            insert_version(change, stored.number, memory, is_latest=stored.is_latest, is_live=is_live)
     db.executemany("INSERT INTO deletions VALUES (?, ?)", contents.deletions)
     db.executemany(
         "INSERT INTO changes VALUES (?, ?, ?, ?)",
@@ -138,3 +144,18 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
             if number
         ],
     )
+
+
+def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
+    space = create_namespace(db, entries.namespace)
+    change = SqliteMemoryChange(db, entries.namespace)
+    for link in entries.links:
+        change.link(link)
+    for block in entries.blocks:
+        change.set_block(block)
+    for page in entries.pages:
+        change.set_page(page)
+    for note in entries.notes:
+        change.put_note(note)
+    change.finish()
+    db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, pack_id(id_)) for id_ in entries.due])

@@ -17,7 +17,7 @@ def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> l
     name = pack_text(namespace)
     values = {
         "namespace": name,
-        "kinds": hex_json(wanted.kinds),
+        "kinds": " ".join(wanted.kinds) or None,
         "types": hex_json(map(pack_text, wanted.types)),
         "phases": hex_json(map(pack_text, wanted.phases)),
         "as_of": wanted.as_of,

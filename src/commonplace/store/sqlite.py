@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commonplace.errors import StoreMissingError
 from commonplace.store import queries, rows
-from commonplace.store.batches import refuse_reembedding, settle
+from commonplace.store.batches import check_times, refuse_reembedding, settle
 from commonplace.store.checking import problems
 from commonplace.store.connections import Connections
 from commonplace.store.database_files import copy, make, stands_at, upgrade
@@ -122,7 +122,7 @@ class SqliteStore(SqliteMemories):
     def set_embedding(self, embedding: Embedding) -> None:
         """Record which embedder makes this store's vectors; refuse another one than made the stored ones."""
         with self._connections.writing() as db:
-            passages = db.execute("SELECT coalesce(sum(passages), 0) FROM counts").fetchone()[0]
+            passages = db.execute("SELECT count(*) FROM passage_vectors").fetchone()[0]
             refuse_reembedding(read_embedding(db), embedding, passages)
             set_embedding(db, embedding)
 
@@ -130,6 +130,7 @@ class SqliteStore(SqliteMemories):
         """Write owners with their passages in one transaction and return its change number."""
         with self._connections.writing() as db:
             settled = settle(writes, read_embedding(db))
+            check_times(f"owners of {namespace!r}", at)
             if not settled:
                 return current_change(db)
             change = Change.begin(db, create_namespace(db, namespace))

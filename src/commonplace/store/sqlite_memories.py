@@ -41,8 +41,11 @@ class SqliteMemories:
         """Begin a write transaction over the memories of a namespace."""
         with self._connections.writing() as db:
             change = SqliteMemoryChange(db, namespace)
-            yield change
-            change.finish()
+            try:
+                yield change
+                change.finish()
+            finally:
+                change.is_over = True
 
     def memory(self, namespace: str, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -102,20 +105,20 @@ class SqliteMemories:
     def blocks(self, namespace: str) -> list[MirroredBlock]:
         """Return what is known of blocks in Markdown, by id."""
         found = self._read(memory_queries.BLOCKS, namespace)
-        blocks = [MirroredBlock(unpack(id_), unpack(page), digest) for id_, page, digest in found]
+        blocks = [MirroredBlock(unpack(id_), unpack(page), unpack(digest)) for id_, page, digest in found]
         return sorted(blocks, key=lambda block: block.id)
 
     def pages(self, namespace: str) -> list[MirroredPage]:
         """Return what is known of pages, by name."""
         found = self._read(memory_queries.PAGES, namespace)
-        pages = [MirroredPage(unpack(page), *state) for page, *state in found]
+        pages = [MirroredPage(unpack(page), size, mtime_ns, unpack(sha256)) for page, size, mtime_ns, sha256 in found]
         return sorted(pages, key=lambda page: page.page)
 
     def notes(self, namespace: str | None, kind: str) -> list[Note]:
-        """Return the notes of one kind, of one namespace or of all, by time, ties by id."""
+        """Return the notes of one kind, of one namespace or of all, by time, ties by id, then by body."""
         found = self._read(memory_queries.NOTES, namespace, kind=pack_text(kind))
         notes = [Note(unpack(kind_), unpack(id_), at, unpack(body)) for kind_, id_, at, body in found]
-        return sorted(notes, key=lambda note: (note.at, note.id))
+        return sorted(notes, key=lambda note: (note.at, note.id, note.body))
 
     def erase_namespace(self, namespace: str) -> int:
         """Delete everything that a namespace holds, and its name, as one change; return how many owners went."""

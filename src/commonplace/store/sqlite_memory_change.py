@@ -7,24 +7,35 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from commonplace.errors import StoreError
 from commonplace.store import memory_queries, queries
-from commonplace.store.batches import check_write
+from commonplace.store.batches import (
+    change_is_over,
+    check_entry,
+    check_memory,
+    check_record,
+    check_times,
+    live_version_exists,
+)
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.memory_rows import pack_record, unpack_memory
-from commonplace.store.rows import Row, pack_id, pack_text
-from commonplace.store.sqlite_writing import Change, create_namespace, read_embedding
-from commonplace.types import Link, MemoryRecord, MemoryWrite, OwnerWrite, StoredMemory
+from commonplace.store.rows import Row, pack_hash, pack_id, pack_text
+from commonplace.store.sqlite_writing import Change, create_namespace, namespace_number, read_embedding
+from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
 
 _SEARCHED = ("tier", "trust", "source")
 """What a filter of a search asks of a record."""
 
 
 class SqliteMemoryChange:
-    """Reads and writes the memories of one namespace through the writing connection."""
+    """Reads and writes the memories of one namespace through the writing connection.
+
+    Attributes:
+        is_over: its transaction has ended.
+    """
 
     def __init__(self, db: sqlite3.Connection, namespace: str) -> None:
-        self._db = db
+        self.is_over = False
+        self._writer = db
         self._namespace = namespace
         self._name = pack_text(namespace)
         self._change: Change | None = None
@@ -51,59 +62,55 @@ class SqliteMemoryChange:
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number."""
-        db, owner = self._db, write.owner
-        check_write(OwnerWrite(owner, write.passages), read_embedding(db))
-        change = self._begin()
-        latest = self.find(owner.id)
-        if latest is not None:
-            if expired_at is None and latest.expired_at is None:
-                raise StoreError(f"there is a live version of memory {owner.id!r}", remedy="expire it first")
-            db.execute("UPDATE memories SET is_latest = 0 WHERE owner = ?", (latest.number,))
+        owner = write.owner
         if owner.session and not write.is_placed:
-            owner = replace(owner, position=self._next_position(owner.session))
-        number = change.add(owner, write.passages, created_at=created_at, expired_at=expired_at)
-        record = pack_record(write.record)
-        db.execute(memory_queries.ADD, (number, change.space, pack_id(owner.id), pack_text(write.digest), *record))
-        if expired_at is None:
-            bands = [(change.space, band, number) for band in set(write.bands)]
-            db.executemany("INSERT INTO memory_bands VALUES (?, ?, ?)", bands)
-        dates = [(change.space, number, since, until) for since, until in set(write.dates)]
-        db.executemany("INSERT INTO memory_dates VALUES (?, ?, ?, ?)", dates)
+            write = replace(write, owner=replace(owner, position=self._next_position(owner.session)))
+        check_memory(write, read_embedding(self._db), created_at, expired_at)
+        if self._rows(queries.PLACE, kind="memory", id=pack_id(owner.id)):
+            raise live_version_exists(owner.id)
+        change = self._begin()
+        self._db.execute(memory_queries.OUTDATE, (change.space, pack_id(owner.id)))
+        number = change.add(write.owner, write.passages, created_at=created_at, expired_at=expired_at)
+        insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
         self._mark(owner.id)
         return number
 
     def revise(self, number: int, record: MemoryRecord) -> None:
         """Set the record of a version; its text, tags and passages stay as they are."""
-        found = self._rows(memory_queries.OF_NUMBERS, numbers=json.dumps([number]))
-        if not found:
-            return
-        old = unpack_memory(found[0])
-        change = self._begin()
-        self._db.execute(memory_queries.REVISE, (*pack_record(record), number))
-        if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
-            change.mark()
-        self._mark(old.owner.id)
+        old = self._version(number)
+        if old is not None:
+            check_record(old.owner.id, record)
+            self._db.execute(memory_queries.REVISE, (*pack_record(record), number))
+            if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
+                self._begin().mark()
+            self._mark(old.owner.id)
 
     def expire(self, number: int, record: MemoryRecord, at: float) -> None:
         """Make a live version past from `at` on, with this record."""
-        if self._begin().expire(number, at):
-            self._db.execute("DELETE FROM memory_bands WHERE owner = ?", (number,))
-            self.revise(number, record)
+        old = self._version(number)
+        if old is not None:
+            check_times(f"memory {old.owner.id!r}", at)
+            check_record(old.owner.id, record)
+            if old.expired_at is None:
+                self._begin().expire(number, at)
+                self._db.execute("DELETE FROM memory_bands WHERE owner = ?", (number,))
+                self.revise(number, record)
 
     def erase(self, ids: Sequence[str]) -> int:
         """Delete memories with all that hangs on them; return how many versions went."""
-        db, change, gone = self._db, self._begin(), 0
+        gone = 0
         for id_ in dict.fromkeys(ids):
             key = pack_id(id_)
             for row in self._rows(memory_queries.VERSIONS, id=key):
-                gone += change.remove(row[0])
-            db.execute("DELETE FROM links WHERE namespace = ? AND (source = ? OR target = ?)", (change.space, key, key))
+                gone += self._begin().remove(row[0])
+            self._delete("DELETE FROM links WHERE namespace = ? AND (source = ? OR target = ?)", key, key)
             self.drop_block(id_)
             self.settle_due([id_])
         return gone
 
     def link(self, link: Link) -> None:
         """Write a link in the place of the one with the same ends and type."""
+        check_entry(link)
         self._db.execute(
             "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?)",
             (
@@ -119,25 +126,19 @@ class SqliteMemoryChange:
 
     def unlink(self, source: str, target: str, type_: str | None = None) -> int:
         """Delete the links from one memory to another, of one type or of all, and return how many there were."""
-        gone = self._db.execute(
-            """
-            DELETE FROM links
-            WHERE namespace = :space AND source = :source AND target = :target AND (:type IS NULL OR type = :type)
-            """,
-            {
-                "space": self._begin().space,
-                "source": pack_id(source),
-                "target": pack_id(target),
-                "type": None if type_ is None else pack_text(type_),
-            },
-        ).rowcount
+        ends = (pack_id(source), pack_id(target))
+        if type_ is None:
+            gone = self._delete("DELETE FROM links WHERE namespace = ? AND source = ? AND target = ?", *ends)
+        else:
+            one = "DELETE FROM links WHERE namespace = ? AND source = ? AND target = ? AND type = ?"
+            gone = self._delete(one, *ends, pack_text(type_))
         if gone:
             self._mark_known(source)
         return gone
 
     def set_block(self, block: MirroredBlock) -> None:
         """Record what both sides agree on for one memory."""
-        row = (self._begin().space, pack_id(block.id), pack_text(block.page), block.digest)
+        row = (self._begin().space, pack_id(block.id), pack_text(block.page), pack_hash(block.digest))
         self._db.execute("INSERT OR REPLACE INTO mirror_blocks VALUES (?, ?, ?, ?)", row)
 
     def drop_block(self, id_: str) -> None:
@@ -146,7 +147,8 @@ class SqliteMemoryChange:
 
     def set_page(self, page: MirroredPage) -> None:
         """Record the state of a page."""
-        row = (self._begin().space, pack_text(page.page), page.size, page.mtime_ns, page.sha256)
+        check_entry(page)
+        row = (self._begin().space, pack_text(page.page), page.size, page.mtime_ns, pack_hash(page.sha256))
         self._db.execute("INSERT OR REPLACE INTO mirror_pages VALUES (?, ?, ?, ?, ?)", row)
 
     def drop_page(self, page: str) -> None:
@@ -160,6 +162,7 @@ class SqliteMemoryChange:
 
     def put_note(self, note: Note) -> None:
         """Write a note in the place of the one with the same kind and id."""
+        check_entry(note)
         row = (self._begin().space, pack_text(note.kind), pack_text(note.id), note.at, pack_text(note.body))
         self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)", row)
 
@@ -167,18 +170,38 @@ class SqliteMemoryChange:
         """Delete a note."""
         self._delete("DELETE FROM notes WHERE namespace = ? AND kind = ? AND id = ?", pack_text(kind), pack_text(id_))
 
-    def _begin(self) -> Change:
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self.is_over:
+            raise change_is_over()
+        return self._writer
+
+    def _known(self) -> Change | None:
+        """Return the change under way, None where there is no namespace to change."""
         if self._change is None:
-            self._change = Change.begin(self._db, create_namespace(self._db, self._namespace))
+            space = namespace_number(self._db, self._namespace)
+            if space is not None:
+                self._change = Change.begin(self._db, space)
         return self._change
+
+    def _begin(self) -> Change:
+        change = self._known()
+        if change is None:
+            change = self._change = Change.begin(self._db, create_namespace(self._db, self._namespace))
+        return change
 
     def _rows(self, sql: str, **values: str | bytes | None) -> list[Row]:
         if self._change is not None:
             self._change.flush()
         return self._db.execute(sql, {"namespace": self._name, **values}).fetchall()
 
-    def _delete(self, sql: str, *values: str | bytes) -> None:
-        self._db.execute(sql, (self._begin().space, *values))
+    def _version(self, number: int) -> StoredMemory | None:
+        found = self._rows(memory_queries.OF_NUMBERS, numbers=json.dumps([int(number)]))
+        return unpack_memory(found[0]) if found else None
+
+    def _delete(self, sql: str, *values: str | bytes) -> int:
+        change = self._known()
+        return self._db.execute(sql, (change.space, *values)).rowcount if change else 0
 
     def _mark(self, id_: str) -> None:
         self._db.execute("INSERT OR IGNORE INTO mirror_due VALUES (?, ?)", (self._begin().space, pack_id(id_)))
@@ -190,3 +213,15 @@ class SqliteMemoryChange:
     def _next_position(self, session: str) -> int:
         ((position,),) = self._rows(queries.LAST_POSITION, session=pack_id(session))
         return 0 if position is None else int(position) + 1
+
+
+def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
+    """Write what a version of a memory has besides its owner and passages."""
+    db, space = change.db, change.space
+    values = (pack_id(write.owner.id), int(is_latest), pack_text(write.digest), *pack_record(write.record))
+    db.execute(memory_queries.ADD, (number, space, *values))
+    if is_live:
+        bands = [(space, band, number) for band in set(write.bands)]
+        db.executemany("INSERT INTO memory_bands VALUES (?, ?, ?)", bands)
+    dates = [(space, number, since, until) for since, until in set(write.dates)]
+    db.executemany("INSERT INTO memory_dates VALUES (?, ?, ?, ?)", dates)

@@ -211,11 +211,11 @@ class Change:
     def _clear(self, number: int) -> bool:
         """Delete what hangs on an owner, but not its own row; return whether this namespace has the owner."""
         row = self.db.execute(
-            "SELECT kind, tags, expired_at FROM owners WHERE number = ? AND namespace = ?", (number, self.space)
+            "SELECT kind, tags, expired_at, id FROM owners WHERE number = ? AND namespace = ?", (number, self.space)
         ).fetchone()
         if row is None:
             return False
-        kind, tags, expired_at = row
+        kind, tags, expired_at, id_ = row
         if expired_at is None:
             self._leave(number, kind)
         gone = self.db.execute("SELECT number FROM passages WHERE owner = ?", (number,)).fetchall()
@@ -229,6 +229,13 @@ class Change:
         if kind == "memory":
             for table in ("memory_bands", "memory_dates", "memories"):
                 self.db.execute(f"DELETE FROM {table} WHERE owner = ?", (number,))  # noqa: S608 - names of ours
+            self.db.execute(
+                """
+                UPDATE memories SET is_latest = 1
+                WHERE owner = (SELECT max(owner) FROM memories WHERE namespace = ? AND id = ?)
+                """,
+                (self.space, id_),
+            )
         return True
 
     def _leave(self, number: int, kind: str) -> None:
