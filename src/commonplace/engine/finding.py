@@ -118,10 +118,13 @@ class Finding(Workings):
 
         The arguments are those of `search`.
         """
+        counts = self._store.counts(self.namespace)
+        # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
+        has_others = counts["artifacts"] or counts["knowledge"]
         result = self.search(
             query,
             limit,
-            ("memory",),
+            ("memory",) if has_others else None,
             as_of=as_of,
             min_score=min_score,
             tags=tags,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.errors import CommonplaceError, ModelError
+from commonplace.index.manifest import MISSING
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.modeldata import verify_data
 from commonplace.text.analysis import clear_cache
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
+
+MADE_IN_PASSING = 256
+"""The first index of so few passages is made without a word."""
 
 WAIT_S = 60.0
 """How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
@@ -128,7 +132,7 @@ class Upkeep:
         clear_cache()
         if report is None:
             return Freshness(("another process is writing the index, the store was searched directly",), True)
-        if not report.rebuilt or not fault:
+        if not report.rebuilt or not fault or (generation.fault == MISSING and pending <= MADE_IN_PASSING):
             return Freshness()
         return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
 
