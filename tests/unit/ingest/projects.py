@@ -34,9 +34,9 @@ class CountingStore(MemoryStore):
         self.batches: list[int] = []
         self.restamped: list[str] = []
 
-    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite]) -> int:
+    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
         self.batches.append(len(writes))
-        return super().put_owners(namespace, writes)
+        return super().put_owners(namespace, writes, at=at)
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
         self.restamped.extend(path for path, *_ in stamps)
