@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
 
-MADE_IN_PASSING = 256
-"""The first index of so few passages is made without a word."""
-
 WAIT_S = 60.0
 """How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
 
@@ -132,9 +129,14 @@ class Upkeep:
         clear_cache()
         if report is None:
             return Freshness(("another process is writing the index, the store was searched directly",), True)
-        if not report.rebuilt or not fault or (generation.fault == MISSING and pending <= MADE_IN_PASSING):
+        if not report.rebuilt or not fault or self._is_first(generation):
             return Freshness()
         return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
+
+    def _is_first(self, generation: Generation) -> bool:
+        """Tell whether nobody can miss an index: memories are stored without one, files are indexed with it."""
+        counts = self._store.counts()
+        return generation.fault == MISSING and not counts["artifacts"] and not counts["knowledge"]
 
     def status(self, namespace: str) -> IndexStatus:
         """Return the state of store and index."""
