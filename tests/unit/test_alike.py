@@ -121,6 +121,7 @@ DIFFERENT = [
     ('port: "8080"', "port: 8080"),
     ('a 5" nail', "a 5' nail"),
     ("the .env file", "the env file"),
+    ("Run `bd help duplicate` first", "Run `bd help duplicates` first"),
     ("SELECT * FROM users", "SELECT id FROM users"),
     ("我们使用数据库", "我们不使用数据库"),
     ("👍", "👎"),

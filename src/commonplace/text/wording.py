@@ -148,13 +148,15 @@ def _sentences(text: str) -> list[_Sentence]:
     """Return the sentences that have tokens. Commas and the like are only looked at to find their ends."""
     chunks = spaced(unified(_BULLET.sub("", text))).split()
     found = [_Sentence()]
-    before = ""
+    before, is_code = "", False
     for chunk in chunks:
         sentence = found[-1]
+        ticks = chunk.count("`")
         middle = chunk.lstrip(OPENING).rstrip(CLOSING)
         closing = chunk[len(chunk.rstrip(CLOSING)) :]
         for token in _tokens(chunk, middle, before, is_first=not sentence.tokens):
-            sentence.add(token, before)
+            sentence.add(_Token(token.key) if is_code or ticks else token, before)
+        is_code ^= ticks % 2 == 1
         before = fold(middle)
         sentence.first = sentence.first or before
         if "," in closing and not sentence.front and sentence.first in _FRONTS:
