@@ -329,7 +329,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found passage with its owner.
+    """A found passage with its owner; tier, source, origin and trust are a memory's, files have the origin "document".
 
     Attributes:
         score: 0–1, higher is better, comparable between queries.
@@ -353,6 +353,10 @@ class Hit:
     references: tuple[str, ...] = ()
     summary: str = ""
     at: float | None = None
+    tier: str = ""
+    source: str = ""
+    origin: str = ""
+    trust: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from commonplace.types import TokenEntry
 
 LEXICAL, DENSE, LATE, LITERAL, NEIGHBOURS = "lexical", "dense", "late", "literal", "neighbours"
+TIME, RETENTION = "time", "retention"
 
 
 @dataclass(frozen=True, slots=True)

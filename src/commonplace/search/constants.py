@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from commonplace.ranking.calibration import Calibration
-from commonplace.search.candidates import DENSE, LATE, LEXICAL
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, TIME
 
-WEIGHTS = {LEXICAL: 1.0, DENSE: 1.0, LATE: 0.7}
-"""Weights of the standardised signals in the two-stage method; chosen on medquad and cosqa-dev."""
+WEIGHTS = {LEXICAL: 1.0, DENSE: 1.0, LATE: 0.7, TIME: 1.0}
+"""Weights of the standardised signals in the two-stage method; the first three chosen on medquad and cosqa-dev.
+
+That of the time, which only a query with a date has, makes it count as much as words or meaning."""
+
+TIME_LOG_ODDS = 1.0
+"""What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
 
 LENGTH_EXPONENT = 0.15
 """Coverage is divided by passage length to this power, since a long passage covers more by chance; chosen likewise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 from commonplace.errors import IndexFaultError
 from commonplace.index.contract import Scope, Scored
 from commonplace.ranking.arrays import distinct, union, within, without
-from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.cache import AgingCache
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, Candidates, TokenRows, concatenate
-from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, WEIGHTS
-from commonplace.search.conversation import next_to, steps
+from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, TokenRows, concatenate
+from commonplace.search.conversation import next_to
+from commonplace.search.ordering import Context, Ranking, order
 from commonplace.search.past import PastReader
 from commonplace.search.recall import recall
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
-from commonplace.search.selection import Ranking, select
+from commonplace.search.retained import retentions
+from commonplace.search.selection import select
 from commonplace.search.signals import Reader, ScoredTail, TokenModel, weigh_tokens
 from commonplace.search.tail import Tail, TailReader
+from commonplace.search.times import AskedTimes, DatedOwners, asked_times, dated_owners, passages_worth_recalling
 from commonplace.types import Stage
 
 if TYPE_CHECKING:
@@ -94,11 +95,14 @@ class Searcher:
             if self._store.token(generation.change) != generation.token:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._tails.read(request.namespace, generation.change)
-            key = (request, generation.token, self._store.token(tail.upto))
-            ranking = self._rankings.get(key)
+            asked = asked_times(request)
+            key = (replace(request, now=0.0), asked, generation.token, self._store.token(tail.upto))
+            # Use changes retention without a change of the store, so what it has a part in is not kept.
+            ranking = None if request.retention_weight else self._rankings.get(key)
             if ranking is None:
-                ranking = self._rank(request, generation, tail, clock)
-                self._rankings.put(key, ranking)
+                ranking = self._rank(request, asked, generation, tail, clock)
+                if not request.retention_weight:
+                    self._rankings.put(key, ranking)
             with clock.stage("hits") as count:
                 hits, trace = select(ranking, request, self._store)
                 count.append(len(hits))
@@ -115,20 +119,21 @@ class Searcher:
             trace=trace,
         )
 
-    def _rank(self, request: Request, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
+    def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):
             query = self._prepared(request.query)
             scope = self._scope(request, tail)
             rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
             tokens = weigh_tokens(query, generation, rows, self._tokens)
             reader = Reader(self._store, generation, scope, query, tokens, self._embedder.stamp.dimensions)
+        dated, of_time = self._dated(request, asked, scope, clock)
         with clock.stage("tail") as count:
             unindexed = self._unindexed(reader, tail, rows)
-            shortened = unindexed.shortened(query, tokens, request)
+            shortened = unindexed.shortened(query, tokens, request, of_time)
             count.append(len(shortened.rows))
         lexical, dense = self._recall(request, reader, clock)
         with clock.stage("signals") as count:
-            recalled = _union(lexical, dense)
+            recalled = _union(lexical, dense, without(of_time, rows.numbers))
             candidates = reader.candidates(recalled, lexical, shortened)
             beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
@@ -136,7 +141,25 @@ class Searcher:
             candidates = reader.with_unspaced_words(candidates, shortened.statistics)
             count.append(len(candidates))
         with clock.stage("fusion"):
-            return _order(request, query, candidates, beside)
+            retained = self._retention(request, candidates)
+            return order(request, query, candidates, Context(beside, asked, dated, retained))
+
+    def _dated(
+        self, request: Request, asked: AskedTimes, scope: Scope, clock: _Clock
+    ) -> tuple[DatedOwners | None, NDArray[np.int64]]:
+        """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""
+        if not asked.times:
+            return None, np.empty(0, dtype=np.int64)
+        with clock.stage(TIME) as count:
+            dated = dated_owners(self._store, request, asked, scope.owners)
+            passages = passages_worth_recalling(self._store, request.namespace, dated)
+            count.append(len(passages))
+        return dated, passages
+
+    def _retention(self, request: Request, candidates: Candidates) -> NDArray[np.float32] | None:
+        if not request.retention_weight or request.now is None or request.method != "two-stage":
+            return None
+        return retentions(self._store, request.namespace, candidates.owners, request.fading, request.now)
 
     def _recall(self, request: Request, reader: Reader, clock: _Clock) -> tuple[Scored | None, Scored | None]:
         """Return what lexical and dense recall find in the index."""
@@ -213,27 +236,6 @@ class Searcher:
         return beside, wider
 
 
-def _union(lexical: Scored | None, dense: Scored | None) -> NDArray[np.int64]:
+def _union(lexical: Scored | None, dense: Scored | None, dated: NDArray[np.int64]) -> NDArray[np.int64]:
     found = [part.numbers for part in (lexical, dense) if part is not None]
-    return distinct(np.concatenate(found))
-
-
-def _order(request: Request, query: PreparedQuery, candidates: Candidates, beside: dict[int, set[int]]) -> Ranking:
-    if request.method == "bm25":
-        candidates = candidates.select(candidates.lexical > 0)
-        return Ranking(query.terms, candidates, candidates.lexical, {LEXICAL: candidates.lexical}, {})
-    if request.method == "semantic":
-        return Ranking(query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {})
-    lengths = np.maximum(candidates.lengths, 1).astype(np.float32)
-    signals = {
-        LEXICAL: candidates.lexical,
-        DENSE: candidates.dense,
-        LATE: candidates.late / lengths**LENGTH_EXPONENT,
-    }
-    own = fuse(signals, WEIGHTS)
-    received = np.zeros_like(own)
-    if beside:
-        for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
-            received += lend(own, candidates.numbers, pairs, share)
-        signals[NEIGHBOURS] = received
-    return Ranking(query.terms, candidates, own + received, signals, WEIGHTS)
+    return distinct(np.concatenate([*found, dated]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
+from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, Filter, Method
 
 if TYPE_CHECKING:
@@ -25,6 +26,17 @@ MAX_STAGE1_LIMIT = 10_000
 MAX_QUERY_CHARACTERS = 100_000
 
 
+MAX_RETENTION_WEIGHT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FadingRule:
+    """By what the retention of memories is reckoned. `half_lives`: (category, seconds); others have the curve's own."""
+
+    curve: Curve = "power_law"
+    half_lives: tuple[tuple[str, float], ...] = tuple(DEFAULT_HALF_LIVES.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is searched for, checked.
@@ -35,6 +47,9 @@ class Request:
         abstain_below: 0–1; when not even the best hit reaches it, there is none.
         stage1_limit: how many candidates each of the lexical and the dense recall brings, 1–10,000.
         per_owner: how many passages of one owner may be hits.
+        now: when it is asked, seconds since the epoch; what dates in the query are resolved against, unless the
+            filter's `as_of` is. None leaves dates unread.
+        retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
     """
 
     query: str
@@ -46,6 +61,9 @@ class Request:
     abstain_below: float
     stage1_limit: int
     per_owner: int = 1
+    now: float | None = None
+    retention_weight: float = 0.0
+    fading: FadingRule = FadingRule()
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, str) or not self.query.strip():
@@ -59,7 +77,11 @@ class Request:
         _check_number("stage1_limit", self.stage1_limit, 1, MAX_STAGE1_LIMIT, int)
         _check_number("per_owner", self.per_owner, 1, MAX_LIMIT, int)
         _check_number("min_score", self.min_score, 0.0, 1.0, (int, float))
+        _check_number("retention_weight", self.retention_weight, 0.0, MAX_RETENTION_WEIGHT, (int, float))
+        if self.retention_weight and self.now is None:
+            raise UsageError("retention weighs in the order, but `now` is not given", remedy="give the time")
         _check_choice("method", (self.method,), METHODS)
+        _check_choice("curve", (self.fading.curve,), CURVES)
         _check_choice("kind", self.wanted.kinds, KINDS)
         _check_choice("type", self.wanted.types, ARTIFACT_TYPES)
 

@@ -1,11 +1,12 @@
-"""What a search returns, and its JSON form: the contract's `retrieval_result` plus `hits` and `degraded`."""
+"""What a search returns; its JSON form, the contract's `retrieval_result` plus `hits` and `degraded`; its text form."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from commonplace.formats.fence import Recalled, fence
+from commonplace.search.times import moment
 from commonplace.types import Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class SearchResult:
             "notices": list(self.notices),
         }
 
+    def to_text(self) -> str:
+        """Return the hits as text for a model to read: fenced and labelled as data, "" where there is none."""
+        return fence(Recalled(reference(hit), hit.text, _label(hit)) for hit in self.hits)
+
 
 def reference(hit: Hit) -> str:
     """Return how a person names the hit: `path#heading`, `path:10-40`, or the owner's id where there is no file."""
@@ -72,7 +77,6 @@ def reference(hit: Hit) -> str:
 
 
 def _artifact(hit: Hit) -> dict[str, Any]:
-    modified = None if hit.at is None else datetime.fromtimestamp(hit.at, UTC).isoformat()
     return {
         "path": hit.path or hit.owner_id,
         "type": hit.type or hit.kind,
@@ -86,7 +90,7 @@ def _artifact(hit: Hit) -> dict[str, Any]:
             "phase": hit.phase or None,
             "references": list(hit.references),
             "summary": hit.summary,
-            "last_modified": modified,
+            "last_modified": _iso(hit.at),
         },
     }
 
@@ -97,4 +101,23 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "score": round(hit.score, 4),
         "signals": {name: round(value, 4) for name, value in hit.signals.items()},
         "reference": reference(hit),
+        "at": _iso(hit.at),
     }
+
+
+def _label(hit: Hit) -> str:
+    """Return what a reader should know of a text before believing it."""
+    date = _iso(hit.at)
+    parts = (
+        hit.type or hit.kind,
+        date[:10] if date else "",
+        hit.tier and f"tier {hit.tier}",
+        hit.origin and f"origin {hit.origin}",
+        "" if hit.trust is None else f"trust {hit.trust:.2f}",
+        f"score {hit.score:.2f}",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _iso(at: float | None) -> str | None:
+    return None if at is None else moment(at).isoformat()

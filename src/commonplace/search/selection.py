@@ -8,61 +8,43 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.calibration import log_odds, scale
+from commonplace.ranking.calibration import scale
 from commonplace.ranking.fusion import never_below_what_follows, standardise
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL, Candidates
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL
 from commonplace.search.constants import CALIBRATION
+from commonplace.search.hits import make_hit, read, without_secrets
 from commonplace.search.trace import Candidate, Reason, Trace
-from commonplace.types import Hit
 
 if TYPE_CHECKING:
+    from commonplace.search.ordering import Ranking
     from commonplace.search.request import Request
     from commonplace.store.contract import Store
-    from commonplace.types import Owner, Passage
+    from commonplace.types import Hit
 
 TRACE_LENGTH = 20
 """How many rejected candidates a result remembers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Candidates with the value that orders them.
-
-    Attributes:
-        values: higher is better; float32, shape (n,).
-        signals: what was fused, by name, before standardising.
-        weights: weight of each standardised signal; empty for a single-signal method.
-    """
-
-    terms: tuple[str, ...]
-    candidates: Candidates
-    values: NDArray[np.float32]
-    signals: Mapping[str, NDArray[np.float32]]
-    weights: Mapping[str, float]
-
-
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
     """Return the hits, best first, ties by id, and the trace that explains them."""
     order = np.lexsort((ranking.candidates.numbers, -ranking.values))
-    scores = _scores(ranking.candidates, order)
+    scores = _scores(ranking.odds[order])
     chosen, rejected = _choose(ranking, order, scores, request)
     places = [int(order[rank]) for rank in chosen]
-    passages = store.passages(request.namespace, ranking.candidates.numbers[places].tolist())
-    owners = store.owners(request.namespace, distinct(ranking.candidates.owners[places]).tolist())
+    numbers, owners = ranking.candidates.numbers[places], distinct(ranking.candidates.owners[places])
+    held = read(store, request.namespace, numbers.tolist(), owners.tolist())
     found: list[tuple[float, str, int, Hit]] = []
     for rank in chosen:
         place = int(order[rank])
-        passage = passages.get(int(ranking.candidates.numbers[place]))
-        owner = owners.get(int(ranking.candidates.owners[place]))
-        if passage is not None and owner is not None:
-            hit = _hit(passage, owner, float(scores[rank]), _raw(ranking, place))
+        number, owner = int(ranking.candidates.numbers[place]), int(ranking.candidates.owners[place])
+        hit = make_hit(held, number, owner, float(scores[rank]), _raw(ranking, place))
+        if hit is not None:
             found.append((-float(ranking.values[place]), hit.id, rank, hit))
     found.sort(key=lambda item: item[:2])
     found = found[: request.limit]
@@ -78,14 +60,13 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
         terms=ranking.terms,
         min_score=request.min_score,
         numbers={hit.id: int(ranking.candidates.numbers[order[rank]]) for _, _, rank, hit in found},
+        times=ranking.asked.times,
     )
-    return tuple(hit for _, _, _, hit in found), trace
+    return without_secrets([hit for _, _, _, hit in found]), trace
 
 
-def _scores(candidates: Candidates, order: NDArray[np.intp]) -> NDArray[np.float32]:
-    signals = (candidates.late, candidates.literal, candidates.dense)
-    odds = log_odds(CALIBRATION, *(values[order] for values in signals))
-    return never_below_what_follows(scale(CALIBRATION, odds)) if len(order) else odds
+def _scores(odds: NDArray[np.float32]) -> NDArray[np.float32]:
+    return never_below_what_follows(scale(CALIBRATION, odds)) if len(odds) else odds
 
 
 def _choose(
@@ -143,25 +124,4 @@ def _candidate(
         signals=_raw(ranking, place),
         standardised={name: float(values[place]) for name, values in standardised.items()},
         rejected=reason,
-    )
-
-
-def _hit(passage: Passage, owner: Owner, score: float, signals: Mapping[str, float]) -> Hit:
-    return Hit(
-        id=passage.id,
-        owner_id=owner.id,
-        kind=owner.kind,
-        text=passage.chunk.text,
-        score=score,
-        signals=signals,
-        title=owner.title,
-        heading=passage.chunk.heading,
-        path=owner.path,
-        lines=(passage.chunk.start_line, passage.chunk.end_line) if owner.path else None,
-        type=owner.type,
-        phase=owner.phase,
-        tags=owner.tags,
-        references=owner.references,
-        summary=owner.summary,
-        at=owner.at,
     )

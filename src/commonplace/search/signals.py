@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.arrays import distinct
+from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
 from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
@@ -91,12 +91,14 @@ class ScoredTail:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
         return ScoredTail(self.rows.select(keep), self.lexical[keep], self.statistics)
 
-    def shortened(self, query: PreparedQuery, tokens: TokenWeights, request: Request) -> ScoredTail:
-        """Return the rows that are worth ranking: the best by words and the best by meaning, of enough owners."""
+    def shortened(
+        self, query: PreparedQuery, tokens: TokenWeights, request: Request, dated: NDArray[np.int64]
+    ) -> ScoredTail:
+        """Return the rows that are worth ranking: the best by words and by meaning, of enough owners, and the dated."""
         if len(self.rows) <= MAX_TAIL_CANDIDATES:
             return self
         meaning = tokens.shares(self.rows)[0] + cosines(self.rows.vectors, query.vector)
-        keep = np.zeros(len(self.rows), dtype=np.bool_)
+        keep = within(self.rows.numbers, dated)
         for values in (self.lexical, meaning):
             order = np.argsort(-values, kind="stable")
             keep[order[:MAX_TAIL_CANDIDATES]] = True

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from commonplace.search.times import AskedTime
 
 Reason = Literal["below the score cut", "same owner as a better hit", "beyond the limit"]
 
@@ -32,6 +35,7 @@ class Trace:
         terms: the query as the lexical index reads it.
         min_score: the cut that applied.
         numbers: passage number of each hit, by hit id.
+        times: the times that the query names, as they were understood.
     """
 
     candidates: tuple[Candidate, ...]
@@ -39,6 +43,7 @@ class Trace:
     terms: tuple[str, ...]
     min_score: float
     numbers: Mapping[str, int]
+    times: tuple[AskedTime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

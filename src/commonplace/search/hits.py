@@ -1,0 +1,91 @@
+"""From what the store holds of a passage and its owner to a hit; whatever secret is left in it is replaced here.
+
+It knows the store's values and no ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from commonplace.redaction import find_secrets, redact
+from commonplace.types import Hit
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+    from commonplace.types import Owner, Passage, StoredMemory
+
+_APART = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the store holds of some passages, each by number: `memories` have the numbers of their owners."""
+
+    passages: Mapping[int, Passage]
+    owners: Mapping[int, Owner]
+    memories: Mapping[int, StoredMemory]
+
+
+def read(store: Store, namespace: str, passages: Sequence[int], owners: Sequence[int]) -> Held:
+    """Return what hits are made of."""
+    found = store.owners(namespace, owners)
+    memories = [number for number, owner in found.items() if owner.kind == "memory"]
+    return Held(
+        store.passages(namespace, passages),
+        found,
+        store.memory_records(namespace, memories) if memories else {},
+    )
+
+
+def make_hit(held: Held, number: int, owner_number: int, score: float, signals: Mapping[str, float]) -> Hit | None:
+    """Return the hit of a passage, None where the store does not have it any more."""
+    passage, owner, memory = held.passages.get(number), held.owners.get(owner_number), held.memories.get(owner_number)
+    if passage is None or owner is None:
+        return None
+    record = None if memory is None else memory.record
+    origin = "document" if owner.kind == "artifact" else ""
+    return Hit(
+        id=passage.id,
+        owner_id=owner.id,
+        kind=owner.kind,
+        text=passage.chunk.text,
+        score=score,
+        signals=signals,
+        title=owner.title,
+        heading=passage.chunk.heading,
+        path=owner.path,
+        lines=(passage.chunk.start_line, passage.chunk.end_line) if owner.path else None,
+        type=owner.type,
+        phase=owner.phase,
+        tags=owner.tags,
+        references=owner.references,
+        summary=owner.summary,
+        at=owner.at,
+        tier="" if record is None else record.tier,
+        source="" if record is None else record.source,
+        origin=origin if record is None else record.origin,
+        trust=None if record is None else record.trust,
+    )
+
+
+def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits with placeholders for secrets that were stored before they were looked for.
+
+    All texts are searched as one, which is faster by far; only where that finds anything each is searched by itself.
+    """
+    texts = [text for hit in hits for text in (hit.text, hit.title, hit.heading, hit.summary, hit.source) if text]
+    if not find_secrets(_APART.join(texts)):
+        return tuple(hits)
+    return tuple(
+        replace(
+            hit,
+            text=redact(hit.text).text,
+            title=redact(hit.title).text,
+            heading=redact(hit.heading).text,
+            summary=redact(hit.summary).text,
+            source=redact(hit.source).text,
+        )
+        for hit in hits
+    )

@@ -1,0 +1,127 @@
+"""From candidates to an order of them, and the log-odds that each is relevant: fuse, lend to neighbours, add up.
+
+It knows signals and weights, not where they were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.ranking.calibration import log_odds
+from commonplace.ranking.fusion import fuse, lend
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, RETENTION, TIME, Candidates
+from commonplace.search.constants import CALIBRATION, LENGTH_EXPONENT, NEIGHBOUR_SHARES, TIME_LOG_ODDS, WEIGHTS
+from commonplace.search.conversation import steps
+from commonplace.search.request import PreparedQuery, Request
+from commonplace.search.signals import LITERAL as IS_LITERAL
+from commonplace.search.times import NO_TIMES, AskedTimes, DatedOwners
+
+_IS_HELD = np.float32(0.5)
+"""What holds an asked date literally stands between the memories that mostly fit it and those that hardly do."""
+
+_BESIDE = np.float32(1e-3)
+"""Newness decides between fits that differ by less than this, which only those of years to days do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates with the value that orders them.
+
+    Attributes:
+        values: higher is better; float32, shape (n,).
+        signals: what was fused, by name, before standardising.
+        weights: weight of each standardised signal; empty for a single-signal method.
+        odds: log-odds of relevance; float32, shape (n,).
+        asked: the times that the query names.
+    """
+
+    terms: tuple[str, ...]
+    candidates: Candidates
+    values: NDArray[np.float32]
+    signals: Mapping[str, NDArray[np.float32]]
+    weights: Mapping[str, float]
+    odds: NDArray[np.float32]
+    asked: AskedTimes = NO_TIMES
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What orders candidates besides their own signals.
+
+    Attributes:
+        beside: which passages are next to each other in a session.
+        dated: the memories of the times that the query names; None where it names none.
+        retention: of each candidate, 0–1, float32, shape (n,); None where it has no weight.
+    """
+
+    beside: dict[int, set[int]] = field(default_factory=dict)
+    asked: AskedTimes = NO_TIMES
+    dated: DatedOwners | None = None
+    retention: NDArray[np.float32] | None = None
+
+
+def order(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
+    """Return the candidates with what orders them."""
+    if request.method == "bm25":
+        candidates = candidates.select(candidates.lexical > 0)
+        signals = {LEXICAL: candidates.lexical}
+        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, _odds(candidates))
+    if request.method == "semantic":
+        return Ranking(query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, _odds(candidates))
+    if context.dated is not None and context.asked.is_all:
+        return _by_time(query, candidates, context.asked, context.dated)
+    return _fused(request, query, candidates, context)
+
+
+def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
+    signals, weights, odds = _own_signals(candidates), dict(WEIGHTS), _odds(candidates)
+    if context.dated is None:
+        del weights[TIME]
+    else:
+        signals[TIME] = context.dated.fits_of(candidates.owners)
+        odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
+    own = fuse(signals, weights)
+    values = own
+    if context.beside:
+        received = np.zeros_like(own)
+        for pairs, share in zip(steps(context.beside), NEIGHBOUR_SHARES, strict=True):
+            received += lend(own, candidates.numbers, pairs, share)
+        signals[NEIGHBOURS] = received
+        values = own + received
+    if context.retention is not None:
+        signals[RETENTION], weights[RETENTION] = context.retention, request.retention_weight
+        values = values + fuse({RETENTION: context.retention}, weights)
+    return Ranking(query.terms, candidates, values, signals, weights, odds, context.asked)
+
+
+def _by_time(query: PreparedQuery, candidates: Candidates, asked: AskedTimes, dated: DatedOwners) -> Ranking:
+    """Order what is of the time that is asked for, best fit first, then newest: nothing else is asked for.
+
+    Where the time is written in digits, what holds the query literally is of it too, though no date of it is known.
+    """
+    fits = dated.fits_of(candidates.owners)
+    is_held = (candidates.literal >= IS_LITERAL) & asked.is_written
+    keep = (fits > 0) | is_held
+    candidates, fits = candidates.select(keep), fits[keep]
+    values = _IS_HELD + _BESIDE * candidates.dense
+    values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
+    # The time is the whole question, so its fit stands for how well each signal covers the question.
+    odds = np.maximum(log_odds(CALIBRATION, fits, fits, fits), np.where(is_held[keep], _odds(candidates), -np.inf))
+    return Ranking(query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), asked)
+
+
+def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
+    lengths = np.maximum(candidates.lengths, 1).astype(np.float32)
+    return {
+        LEXICAL: candidates.lexical,
+        DENSE: candidates.dense,
+        LATE: candidates.late / lengths**LENGTH_EXPONENT,
+    }
+
+
+def _odds(candidates: Candidates) -> NDArray[np.float32]:
+    return log_odds(CALIBRATION, candidates.late, candidates.literal, candidates.dense)

@@ -1,0 +1,182 @@
+"""The times that a question asks for, and how well the times of memories fit them.
+
+It knows dates and intervals in seconds since the epoch, half-open; nothing of how a fit weighs in ranking.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.ranking.arrays import distinct, within
+from commonplace.text.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from commonplace.search.request import Request
+    from commonplace.store.contract import Store
+
+OPEN_S = 10 * 365.25 * 86_400.0
+"""What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""
+
+MOST_OWNERS = 200
+"""So many memories are recalled for their time alone, those that fit best and of these the newest."""
+
+MOST_PASSAGES = 400
+"""About so many passages they may have in all: what is longer is found by its words."""
+
+_EARLIEST, _LATEST = datetime(1, 1, 1, tzinfo=UTC).timestamp(), datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+_WORD = re.compile(r"\w+")
+
+_OPEN_WORDS = frozenset(
+    """
+    us let please tell show give list find get got look recall remember remembered memory memories note notes noted
+    record recorded stored saved entry entries log happen happens happened happening occur occurs occurred take takes
+    took taken place go goes going gone went come came say says said talk talks talked talking speak spoke spoken
+    mention mentioned discuss discussed work works worked working make made thing things anything something everything
+    everyone anyone stuff event events news new know knew known learn learned learnt write wrote written exactly
+    """.split()
+)
+"""What people say around a date when they ask for all of that time, besides stop words."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTime:
+    """A time that a question names, as it was understood. `text`: its words."""
+
+    text: str
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTimes:
+    """The times that a question asks for.
+
+    Attributes:
+        is_all: it asks for nothing else.
+        is_written: it names one in digits, as a text might.
+    """
+
+    times: tuple[AskedTime, ...] = ()
+    is_all: bool = False
+    is_written: bool = False
+
+
+def moment(at: float) -> datetime:
+    """Return seconds since the epoch as an aware datetime in UTC, within the years 1 to 9999."""
+    return datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC)
+
+
+NO_TIMES = AskedTimes()
+
+
+def asked_times(request: Request) -> AskedTimes:
+    """Return the times that a request's query names, resolved against the time that it is asked of.
+
+    None where no time is known to resolve them against, and where no memory is wanted: files have no times but their
+    last change.
+    """
+    now = request.now if request.wanted.as_of is None else request.wanted.as_of
+    kinds = request.wanted.kinds
+    if now is None or request.method != "two-stage" or (kinds and "memory" not in kinds):
+        return NO_TIMES
+    from commonplace.timeline import mentions, without
+
+    found = mentions(request.query, now=moment(now))
+    if not found:
+        return NO_TIMES
+    rest = _WORD.findall(without(request.query, found).lower())
+    return AskedTimes(
+        times=tuple(AskedTime(mention.text, mention.since, mention.until) for mention in found),
+        is_all=all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest),
+        is_written=any(character.isdigit() for mention in found for character in mention.text),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DatedOwners:
+    """Memories that speak of an asked time or happened in it.
+
+    Attributes:
+        owners: their numbers, ascending; int64, shape (n,).
+        fits: how well, 0–1, above 0; float32, shape (n,).
+        ages: their places from the oldest to the newest, by when the latest of their times in question begins, ties by
+            number; int64, shape (n,).
+    """
+
+    owners: NDArray[np.int64]
+    fits: NDArray[np.float32]
+    ages: NDArray[np.int64]
+
+    def best(self) -> list[int]:
+        """Return the owners, the best fitting first, of these the newest."""
+        return [int(number) for number in self.owners[np.lexsort((-self.ages, -self.fits))]]
+
+    def fits_of(self, owners: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return how well each owner fits, float32, the shape of `owners`, 0 for one that is not here."""
+        fits = np.zeros(len(owners), dtype=np.float32)
+        here = within(owners, self.owners)
+        fits[here] = self.fits[np.searchsorted(self.owners, owners[here])]
+        return fits
+
+    def newness_of(self, owners: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return which part of the given owners is older than each, float32, their shape; all must be here."""
+        ages = self.ages[np.searchsorted(self.owners, owners)]
+        return (np.searchsorted(distinct(ages), ages) / max(1, len(ages))).astype(np.float32)
+
+
+def dated_owners(store: Store, request: Request, asked: AskedTimes, in_scope: NDArray[np.int64] | None) -> DatedOwners:
+    """Return the memories of a time; `in_scope` are ascending numbers of the owners that may be found, None all."""
+    found: list[tuple[int, float, float]] = []
+    fits: list[NDArray[np.float32]] = []
+    for time in asked.times:
+        dates = store.dated(request.namespace, time.since, time.until, as_of=request.wanted.as_of)
+        fits.append(fit(dates, time))
+        found += dates
+    numbers = np.array([number for number, _, _ in found], dtype=np.int64)
+    begins = np.array([since for _, since, _ in found], dtype=np.float64)
+    keep = np.ones(len(numbers), dtype=np.bool_) if in_scope is None else within(numbers, in_scope)
+    numbers, begins, each = numbers[keep], begins[keep], np.concatenate(fits)[keep]
+    owners = distinct(numbers)
+    places = np.searchsorted(owners, numbers)
+    best, latest = np.zeros(len(owners), dtype=np.float32), np.full(len(owners), -np.inf)
+    np.maximum.at(best, places, each)
+    np.maximum.at(latest, places, begins)
+    ages = np.empty(len(owners), dtype=np.int64)
+    ages[np.lexsort((owners, latest))] = np.arange(len(owners))
+    return DatedOwners(owners, best, ages)
+
+
+def passages_worth_recalling(store: Store, namespace: str, dated: DatedOwners) -> NDArray[np.int64]:
+    """Return the passages of the memories that fit best, ascending; int64, shape (n,)."""
+    best = dated.best()[:MOST_OWNERS]
+    numbers = store.passages_of(namespace, best)
+    if len(numbers) > MOST_PASSAGES:
+        numbers = store.passages_of(namespace, best[: len(best) * MOST_PASSAGES // len(numbers)])
+    return np.array(numbers, dtype=np.int64)
+
+
+def fit(dates: Sequence[tuple[int, float, float]], asked: AskedTime) -> NDArray[np.float32]:
+    """Return the share of each stretch of time that lies in the asked one, which it overlaps; float32, shape (n,).
+
+    It is the chance that a moment picked from the memory's time is one that is asked for: 1 for a day in an asked
+    month, 1/31 for a month around an asked day, 1 for a moment. What has an open end is taken to last `OPEN_S`.
+
+    Args:
+        dates: (owner number, since, until).
+    """
+    bounds = np.array([(since, until) for _, since, until in dates], dtype=np.float64).reshape(-1, 2)
+    since, until = bounds[:, 0], bounds[:, 1]
+    shared = np.minimum(np.minimum(until, asked.until) - np.maximum(since, asked.since), OPEN_S)
+    length = until - since
+    length[np.isinf(length)] = OPEN_S
+    share = np.divide(shared, length, out=np.ones(len(length)), where=length > 0)
+    result: NDArray[np.float32] = np.minimum(share, 1.0).astype(np.float32)
+    return result
