@@ -1,0 +1,363 @@
+"""Dates by their calendar names: months with days and years, weekdays, quarters, seasons, holidays, decades.
+
+Without a year (or week) they are cycles. A name that is also another word is marked as doubtful.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from commonplace.timeline.numeric import Read, goes_on, is_count_of, is_loose
+from commonplace.timeline.periods import Cycle, Period, Scene, Unit, day, days, months, weekly, years
+from commonplace.timeline.stream import GLUE, Word, Words
+from commonplace.timeline.vocabulary import (
+    DECADES,
+    EDGES,
+    LOOSE_FOLLOWERS,
+    MONTHS,
+    NAMES,
+    NOT_BEFORE_WEEKDAY,
+    PLAIN_MONTHS,
+    SEASONS,
+    VERB_MONTHS,
+    WEEKDAY_SHORT,
+    WEEKDAYS,
+)
+
+ORDINAL_DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
+DECADE = re.compile(r"(?:(\d{3})0|([6-9])0)s", re.ASCII)
+QUARTER = re.compile(r"[Qq]([1-4])", re.ASCII)
+HALF = re.compile(r"H([12])", re.ASCII)
+HOLIDAY = re.compile(
+    r"(christmas eve|christmas day|christmas|xmas|boxing day|new year['’]s eve|new year['’]s day|halloween"
+    r"|valentine['’]s day|thanksgiving|easter sunday|easter monday|easter|good friday)(?!\w)",
+    re.IGNORECASE,
+)
+NEAR_YEARS = range(1900, 2101)
+YEARS = range(1000, 3000)
+SHIFTS = {"last": -1, "this": 0, "next": 1}
+
+
+def read_named(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read a date that begins with a calendar name or a day of a month."""
+    word = words[at]
+    if word.text[:1].isdigit():
+        if not is_loose(words, at):
+            return None
+        return _day_first(words, at, scene) or _year_first(words, at, scene) or _decade(words, at)
+    if word.lower not in NAMES:
+        return None
+    for read in (_weekday, _month_first, _season, _holiday, _quarter):
+        found = read(words, at, scene)
+        if found is not None:
+            return found
+    return _decade(words, at)
+
+
+def read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
+    """Read the year of a named date, `2024`, `, 2024`, `of 2024`, `last year`; give it and the word behind."""
+    if words[at].lower in (",", "of", "in"):
+        at += 1
+    shift = SHIFTS.get(words[at].lower)
+    if shift is not None and words[at + 1].lower == "year":
+        return scene.now.year + shift, at + 2
+    word = words[at]
+    if (
+        word.is_number
+        and word.text > "31"
+        and len(word.text) == 2
+        and not word.glued
+        and not is_count_of(words, at + 1)
+    ):
+        return 1900 + int(word.text), at + 1
+    if not (word.is_number and len(word.text) == 4 and int(word.text) in YEARS):
+        return None
+    if word.glued and words[at - 1].lower not in (",", "/"):
+        return None
+    year = int(word.text)
+    if goes_on(words, at + 1, ":.,") or (year not in NEAR_YEARS and is_count_of(words, at + 1)):
+        return None
+    return year, at + 1
+
+
+def read_bare_year(words: Words, at: int) -> Read | None:
+    """Read a year by itself, which only a preposition makes one, and which counts nothing."""
+    word = words[at]
+    if not (word.is_number and len(word.text) == 4 and int(word.text) in NEAR_YEARS and word.text != "2048"):
+        return None
+    if word.glued or is_count_of(words, at + 1) or words[at + 1].lower == "by" or words.is_in_name(at):
+        return None
+    if words[at + 1].lower in ("to", "and", "or", "-", "through") and words[at + 2].text[:1].isdigit():
+        other = words[at + 2]
+        if not (other.is_number and len(other.text) == 4 and int(other.text) in NEAR_YEARS):
+            return None
+        if is_count_of(words, at + 3):
+            return None
+    return Read(years(int(word.text), 1, "year"), at + 1, "year")
+
+
+def _yearly(
+    words: Words, end: int, scene: Scene, unit: Unit, make: Callable[[int], Period | None], doubt: str = ""
+) -> Read | None:
+    """Return the cycle, or the one occurrence whose year follows."""
+    year = read_year(words, end, scene)
+    if year is None:
+        return Read(Cycle("year", unit, make), end, doubt)
+    number, end = year
+    period = Cycle("year", unit, make).occurrence(number)
+    return Read(period if period is not None else Cycle("year", unit, lambda _: None), end)
+
+
+def _month(words: Words, at: int) -> tuple[int, int] | None:
+    """Read a month's name, full or short, with its full stop."""
+    word = words[at]
+    number = MONTHS.get(word.lower)
+    if number is None:
+        return None
+    if len(word.text) <= 4 and word.lower not in ("may", "june", "july"):
+        stop = words[at + 1]
+        if stop.lower == "." and stop.glued and words[at + 2].text[:1].isdigit():
+            return number, at + 2
+    return number, at + 1
+
+
+def _number(word: Word) -> tuple[int, bool] | None:
+    """Return the day of the month that a word is, and whether it is written as an ordinal."""
+    match = ORDINAL_DAY.fullmatch(word.lower)
+    return (int(match[1]), match[2] is not None) if match is not None else None
+
+
+def _day_range(words: Words, at: int) -> tuple[int, int, bool, int] | None:
+    """Read a day of the month or two with a dash, `to` or `and`: first, last, whether ordinals, the word behind."""
+    first = _number(words[at])
+    if first is None:
+        return None
+    behind = words[at + 1]
+    if behind.lower in ("-", "to", "and", "until", "through", "or"):
+        skip = 3 if words[at + 2].lower == "the" else 2
+        last = _number(words[at + skip])
+        if last is not None and first[0] < last[0]:
+            return first[0], last[0], first[1] or last[1], at + skip + 1
+    return first[0], first[0], first[1], at + 1
+
+
+def _of_month(first: int, last: int, month: int) -> Callable[[int], Period | None]:
+    def make(year: int) -> Period | None:
+        if first == last:
+            return day(year, month, first)
+        return Period(day(year, month, first).since, day(year, month, last).until, "span")
+
+    return make
+
+
+def _day_first(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `1 March`, `1st of March 2025`, `3-5 May`."""
+    span = _day_range(words, at)
+    if span is None:
+        return None
+    first, last, ordinal, end = span
+    if words[end].lower == "of":
+        end += 1
+        ordinal = True
+    if words[end].lower in ("-", ","):
+        return None
+    month = _month(words, end)
+    if month is None:
+        return None
+    name = words[end]
+    trusted = _is_name(name)
+    if (
+        name.text.islower()
+        and name.lower in ("may", "march")
+        and not ordinal
+        and words[month[1]].lower not in LOOSE_FOLLOWERS
+    ):
+        return _only_with_year(_yearly(words, month[1], scene, "day", _of_month(first, last, month[0])))
+    unit: Unit = "day" if first == last else "span"
+    return _yearly(words, month[1], scene, unit, _of_month(first, last, month[0]), "" if trusted or ordinal else "day")
+
+
+def _year_first(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `2024 May 5`, `2024 Q3`."""
+    word = words[at]
+    if not (word.is_number and len(word.text) == 4 and int(word.text) in NEAR_YEARS):
+        return None
+    found = _month_first(words, at + 1, scene) or _quarter(words, at + 1, scene)
+    if found is None or not isinstance(found.value, Cycle) or not words[at + 1].is_capitalised:
+        return None
+    period = found.value.occurrence(int(word.text))
+    return Read(period, found.end) if period is not None else None
+
+
+def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `March 1st, 2025`, `May 3-5`, `May 2025`, `May`."""
+    month = _month(words, at)
+    if month is None or (words[at].glued and words[at - 1].lower in GLUE and words[at - 2].lower not in EDGES):
+        return None
+    number, end = month
+    span = _day_range(words, end + 1 if words[end].lower == "the" else end) if not words[end].glued else None
+    if span is not None:
+        found = _month_day(words, at, scene, number, span)
+        if found is not None:
+            return found
+    return _yearly(words, end, scene, "month", lambda year: months(year, number, 1, "month"), _doubt(words, at, end))
+
+
+def _month_day(words: Words, at: int, scene: Scene, month: int, span: tuple[int, int, bool, int]) -> Read | None:
+    first, last, ordinal, end = span
+    if goes_on(words, end, ":./") or (goes_on(words, end, ",") and read_year(words, end, scene) is None):
+        return None
+    unit: Unit = "day" if first == last else "span"
+    found = _yearly(words, end, scene, unit, _of_month(first, last, month))
+    if found is None or isinstance(found.value, Period) or ordinal:
+        return found
+    return found if _is_name(words[at]) and not is_count_of(words, end) else None
+
+
+def _is_name(word: Word) -> bool:
+    """Tell whether a month's name, with a day, can be nothing else."""
+    return word.is_capitalised or word.lower not in VERB_MONTHS
+
+
+def _doubt(words: Words, at: int, end: int) -> str:
+    """Return how doubtful a month's name is without day and year."""
+    word, behind = words[at], words[end]
+    if word.lower in PLAIN_MONTHS:
+        return ""
+    possessive = behind.lower == "'" and behind.glued and words[end + 1].lower == "s"
+    if possessive or (behind.glued and behind.lower in ("-", "_", "/", ".") and words[end + 1].glued):
+        return "never"
+    if word.lower in ("may", "march"):
+        if word.text.islower() and words[at - 1].lower == "the":
+            return "never"
+        return "month" if word.is_capitalised or behind.lower in LOOSE_FOLLOWERS else "never"
+    if word.lower in VERB_MONTHS:
+        return "month" if word.is_capitalised else "never"
+    return "month"
+
+
+def _only_with_year(found: Read | None) -> Read | None:
+    return found if found is not None and isinstance(found.value, Period) else None
+
+
+def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `Monday`, `Monday, 5 May`, `Monday of last week`; a short name only with a date or a preposition."""
+    word = words[at]
+    number = WEEKDAYS.get(word.lower)
+    short = WEEKDAY_SHORT.get(word.lower) if number is None and word.is_capitalised else None
+    if (number is None and short is None) or words[at - 1].lower in NOT_BEFORE_WEEKDAY or words.is_in_name(at):
+        return None
+    end = at + 1
+    if short is not None and words[end].lower == "." and words[end].glued:
+        end += 1
+    dated = _dated(words, end, scene)
+    if dated is not None:
+        return dated
+    weekday = number if number is not None else short
+    assert weekday is not None
+    cycle = weekly(weekday, 1, "day")
+    week = end + 1 if words[end].lower == "of" else end
+    shift = SHIFTS.get(words[week].lower)
+    if shift is not None and words[week + 1].lower == "week":
+        period = cycle.occurrence(cycle.number(scene.now) + shift)
+        return Read(period, week + 2) if period is not None else None
+    if short is not None:
+        return Read(cycle, at + 1, "never" if word.lower in ("sun", "sat") else "day")
+    return Read(cycle, end)
+
+
+def _dated(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read the date behind a weekday, which it may belong to: `, 5 May`, ` the 5th of May`."""
+    if words[at].lower in (",", "the"):
+        at += 1
+    if words[at].lower == "the":
+        at += 1
+    found = _day_first(words, at, scene) or _month_first(words, at, scene)
+    return found if found is not None and not found.doubt and found.value.unit in ("day", "span") else None
+
+
+def _season(words: Words, at: int, scene: Scene) -> Read | None:
+    word = words[at]
+    month = SEASONS.get(word.lower)
+    if month is None:
+        return None
+    doubt = "fall" if word.lower == "fall" or (word.is_capitalised and word.lower == "spring") else "season"
+    found = _yearly(words, at + 1, scene, "season", lambda year: months(year, month, 3, "season"), doubt)
+    return None if found is not None and found.doubt and words[at + 1].lower == "of" else found
+
+
+def _holiday(words: Words, at: int, scene: Scene) -> Read | None:
+    match = HOLIDAY.match(words.text, words[at].start)
+    if match is None:
+        return None
+    name = match[1].lower().replace("’", "'")
+    return _yearly(words, words.after(match.end(), at), scene, "day", _holidays(name), "day")
+
+
+def _holidays(name: str) -> Callable[[int], Period | None]:
+    fixed = {
+        "christmas eve": (12, 24),
+        "christmas day": (12, 25),
+        "boxing day": (12, 26),
+        "new year's eve": (12, 31),
+        "new year's day": (1, 1),
+        "halloween": (10, 31),
+        "valentine's day": (2, 14),
+    }
+    if name in ("christmas", "xmas"):
+        return lambda year: days(datetime(year, 12, 24), 3, "span")  # noqa: DTZ001
+    if name == "thanksgiving":
+        return _thanksgiving
+    if name not in fixed:
+        return lambda year: _easter(year, name)
+    month, number = fixed[name]
+    return lambda year: day(year, month, number)
+
+
+def _thanksgiving(year: int) -> Period:
+    first = datetime(year, 11, 1)  # noqa: DTZ001
+    return days(first + timedelta(days=(3 - first.weekday()) % 7 + 21), 1, "day")
+
+
+def _easter(year: int, name: str) -> Period:
+    from dateutil.easter import easter
+
+    sunday = datetime.combine(easter(year), datetime.min.time())
+    first, count = {"good friday": (-2, 1), "easter sunday": (0, 1), "easter monday": (1, 1)}.get(name, (-2, 4))
+    return days(sunday + timedelta(days=first), count, "day" if count == 1 else "span")
+
+
+def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `Q3 2025`, `Q3`, and `H1 2025`, which needs its year."""
+    word = words[at]
+    end = at + 2 if words[at + 1].lower in ("/", "-") and words[at + 1].glued else at + 1
+    half = HALF.fullmatch(word.text)
+    if half is not None:
+        first = int(half[1]) * 6 - 5
+        return _only_with_year(_yearly(words, end, scene, "half", lambda year: months(year, first, 6, "half")))
+    quarter = QUARTER.fullmatch(word.text)
+    if quarter is None:
+        return None
+    start = int(quarter[1]) * 3 - 2
+    found = _yearly(words, end, scene, "quarter", lambda year: months(year, start, 3, "quarter"), "month")
+    return found if end == at + 1 else _only_with_year(found)
+
+
+def _decade(words: Words, at: int) -> Read | None:
+    """Read `1990s`; `the nineties` and `the 90s` where a preposition says that it is no temperature, `the` no age."""
+    word = words[at]
+    short_at = at - 1 if words[at - 1].lower == "'" else at
+    if words[short_at - 1].lower == "-":
+        short_at -= 1
+    has_article = "the" in (words[short_at - 1].lower, words[short_at - 2].lower)
+    if word.lower in DECADES and has_article:
+        return Read(years(1900 + DECADES[word.lower], 10, "decade"), at + 1, "year")
+    match = DECADE.fullmatch(word.lower)
+    if match is None or (match[2] is not None and not has_article):
+        return None
+    if match[2] is not None:
+        return Read(years(1900 + int(match[2]) * 10, 10, "decade"), at + 1, "year")
+    first = int(match[1]) * 10
+    return Read(years(first, 10, "decade"), at + 1) if 1700 <= first <= 2090 else None
