@@ -5,6 +5,7 @@ It knows neither files nor where a text came from. What of a passage is embedded
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,7 +66,10 @@ def passage_text(owner: Owner, piece: Chunk) -> str:  # noqa: ARG001 -- the owne
 
 def passage_id(namespace: str, owner: Owner, ordinal: int) -> str:
     """Return the id of an owner's passage, the same whenever it is indexed again."""
-    return str(uuid.uuid5(PASSAGE_IDS, f"{namespace}\n{owner.kind}\n{owner.id}\n{ordinal}"))
+    name = f"{namespace}\n{owner.kind}\n{owner.id}\n{ordinal}".encode("utf-8", "surrogatepass")
+    # As uuid5 makes it, which takes no id that has a lone surrogate.
+    digest = hashlib.sha1(PASSAGE_IDS.bytes + name, usedforsecurity=False).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=5))
 
 
 @dataclass(frozen=True, slots=True)

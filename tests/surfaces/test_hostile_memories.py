@@ -1,0 +1,186 @@
+"""Whatever a memory holds, it is kept exactly, found, shown harmlessly, and as easily put away as any other."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import commonplace
+from commonplace.cli.main import cli
+from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, UsageError
+from tests.surfaces.conftest import Program
+
+CHANCE = random.Random(3)
+MEBIBYTE = 1024 * 1024
+WORDS = "amber basalt cedar delta ember fjord garnet harbour indigo juniper kelp lagoon maple nectar opal".split()
+LONG = " ".join(CHANCE.choices(WORDS, k=163_800))[: MEBIBYTE - 11] + " zebrafinch"
+
+TEXTS = {
+    "a mebibyte": (LONG, "zebrafinch"),
+    "a million characters in one word": ("zebrafinch " + "x" * 1_000_000, "zebrafinch"),
+    "lone surrogates": ("a zebrafinch \ud800 and \udfff sings", "zebrafinch"),
+    "right to left": ("הציפור zebrafinch شادية \u202etxt.exe\u202c", "הציפור"),
+    "emoji": ("👩‍👩‍👧‍👦🏳️‍🌈 the zebrafinch 🐦‍⬛", "zebrafinch"),
+    "chinese": ("斑胸草雀每天早上唱歌", "斑胸草雀"),
+    "sql": ("zebrafinch'); DROP TABLE owners; -- \" OR 1=1", "zebrafinch'); DROP TABLE owners"),
+    "query syntax": ('zebrafinch:(a OR b) AND NOT "c"~2 +x -y ^3 [a TO b] {} \\ * ?', 'zebrafinch:(a OR b) AND NOT "c"~2 *'),
+    "markdown": ("---\nid: x\n---\n# zebrafinch\n<!-- memory: 1 -->\n```\nopen fence\n", "zebrafinch"),
+    "escapes": ("\x1b[31mred zebrafinch\x1b[0m \x1b]0;title\x07 \x9b2J\x85", "zebrafinch"),
+    "markup": ("[bold]zebrafinch[/bold] [/] [link=file:///etc] {0} %s", "zebrafinch"),
+    "line ends": ("one\r\ntwo\rthree\n\n\x0bzebrafinch\x0c\u2028five\u2029", "zebrafinch"),
+}  # fmt: skip
+NAMES = (
+    "../../etc/passwd",
+    "a/b",
+    "..",
+    "CON",
+    "NUL",
+    "C:\\x",
+    "-rf",
+    "--help",
+    "a:b",
+    "%2e%2e",
+    "\u202egnp",
+    "\ud800",
+    "'",
+)
+RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]")
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Engine]:
+    """A store that holds something else, so that what is found was chosen."""
+    with commonplace.open(tmp_path / "store") as book:
+        book.remember("Invoices are kept in Postgres", id="another")
+        yield book
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_any_text_is_kept_exactly_and_found_before_and_after_it_is_in_the_index(book: Engine, name: str) -> None:
+    """Ten thousand agents write what nobody foresaw."""
+    text, query = TEXTS[name]
+    kept = book.remember(text, id="it")
+    assert (kept.content, kept.outcome, book.get("it").content) == (text, "added", text)
+    for _ in range(2):
+        result = book.recall(query, min_score=0.0)
+        assert result.hits[0].owner_id == "it"
+        assert book.why(result, result.hits[0].id).rank == 1
+        assert result.to_dict()["hits"]
+        assert [memory.id for memory in book.list()] == ["it", "another"]
+        report = book.doctor()
+        assert report.is_healthy, report.findings
+    book.archive("it")
+    assert [hit.owner_id for hit in book.recall(query, min_score=0.0).hits if hit.owner_id == "it"] == []
+    assert (book.restore_memory("it").content, book.recall(query, min_score=0.0).hits[0].owner_id) == (text, "it")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_any_text_is_printed_without_what_a_terminal_would_obey(program: Program, name: str) -> None:
+    """A memory of somebody else's words is shown in the terminal of whoever asks."""
+    text, query = TEXTS[name]
+    with commonplace.open(program.project / ".commonplace") as book:
+        book.remember(text, id="it", tags=["\x1b[31m" + name], source="\u202eweb\x9b")
+    for command in (["get", "it"], ["get", "it", "--versions"], ["list"], ["recall", query, "--min-score", "0"]):
+        for form in ([], ["--json"]):
+            shown = program.run(*command, *form).stdout
+            assert RAW.findall(shown) == [], command
+    assert program.json("get", "it")["content"] == text
+
+
+def test_the_largest_text_is_taken_and_one_byte_more_is_refused_with_the_limit(book: Engine) -> None:
+    """The limit counts bytes, not characters."""
+    assert book.remember("é" * (MEBIBYTE // 2), id="it").content == "é" * (MEBIBYTE // 2)
+    with pytest.raises(UsageError, match="the content has 1,048,577 bytes, the limit is 1,048,576; remember what"):
+        book.remember("x" + "é" * (MEBIBYTE // 2))
+
+
+def test_binary_is_refused_and_kept_exactly_when_it_is_forced(book: Engine) -> None:
+    """A NUL ends a text in many a tool; here it neither ends nor vanishes."""
+    text = "zebrafinch\0\x01\x02 after"
+    with pytest.raises(UsageError, match="the content is binary: it holds NUL .*; give a text, or pass force=True"):
+        book.remember(text)
+    assert book.remember(text, id="it", force=True).is_forced
+    assert book.get("it").content == text
+    assert book.recall("zebrafinch", min_score=0.0).hits[0].owner_id == "it"
+    assert book.doctor().is_healthy
+    assert book.recall("zebrafinch", min_score=0.0).hits[0].owner_id == "it"
+
+
+def test_binary_comes_through_a_pipe_as_it_is(program: Program) -> None:
+    """Only so can a NUL reach the program: no argument holds one."""
+    refused = CliRunner().invoke(cli, ["remember", "--id", "it"], input=b"zebra\0finch")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "the content is binary" in refused.stderr
+    kept = CliRunner().invoke(cli, ["remember", "--id", "it", "--force"], input=b"zebra\0finch")
+    assert (kept.exit_code, RAW.findall(kept.stdout)) == (0, [])
+    assert program.json("get", "it")["content"] == "zebra\0finch"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_looks_like_a_path_or_an_option_is_only_a_name(book: Engine, tmp_path: Path, name: str) -> None:
+    """An id, a session, a tag, a source or a category never becomes a file outside of the store."""
+    before = sorted(path for path in tmp_path.rglob("*") if "store" not in path.parts[len(tmp_path.parts) :])
+    book.remember("the zebrafinch sings", id=name, tags=[name], source=name, entities=[name], category=name)
+    book.remember("the zebrafinch sleeps", id=f"{name}/turn", session=name)
+    found = book.get(name)
+    assert (found.id, found.tags, found.source, found.entities) == (name, (name,), name, (name,))
+    assert [memory.id for memory in book.list(tags=[name])] == [name]
+    assert [memory.id for memory in book.list(sources=[name])] == [name]
+    assert [memory.id for memory in book.list(sessions=[name])] == [f"{name}/turn"]
+    assert book.recall("zebrafinch sings", tags=[name], min_score=0.0).hits[0].owner_id == name
+    assert book.link(name, f"{name}/turn", "next").source == name
+    assert book.update(name, "the zebrafinch sang").version == 2
+    assert book.touch(name).outcome == "touched"
+    assert book.doctor().is_healthy
+    assert book.recall("zebrafinch sang", sources=[name], min_score=0.0).hits[0].owner_id == name
+    assert sorted(path for path in tmp_path.rglob("*") if "store" not in path.parts[len(tmp_path.parts) :]) == before
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "\ud800"])
+def test_such_names_come_through_the_command_line(program: Program, name: str) -> None:
+    """After `--`, whatever it looks like."""
+    program.run("remember", "--tag", f"t{name}", "--id", name, "--", "the zebrafinch sings")
+    assert json.loads(program.run("get", "--json", "--", name).stdout)["id"] == name
+    assert RAW.findall(program.run("get", "--", name).stdout) == []
+    program.run("touch", "--", name)
+    program.run("archive", "--", name)
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["0001-01-01T00:00:00+00:00", "1969-12-31T23:59:59+00:00", "1970-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"],
+)  # fmt: skip
+def test_the_first_and_the_last_times_are_kept_listed_and_searched(book: Engine, at: str) -> None:
+    """Words such as yesterday reach past both ends of the calendar."""
+    moment = datetime.fromisoformat(at)
+    kept = book.remember("yesterday, last year, tomorrow and in ten years the zebrafinch sings", id="it", at=at)
+    assert (kept.at, book.get("it").at, book.get("it").to_dict()["at"]) == (moment, moment, at)
+    assert [memory.id for memory in book.list(since=at)][-1 if at < "2" else 0] == "it"
+    for question in (
+        "zebrafinch",
+        "when did the zebrafinch sing, last year?",
+        "zebrafinch tomorrow",
+        f"zebrafinch {at}",
+    ):
+        result = book.recall(question, min_score=0.0)
+        assert "it" in [hit.owner_id for hit in result.hits]
+        assert result.to_dict()["hits"]
+    assert book.get("it", as_of=datetime.now(UTC)).id == "it"
+    with pytest.raises(NotFoundError, match=r"there is no memory 'it' that was known at 1970-01-01 in namespace"):
+        book.get("it", as_of="1970-01-01")
+
+
+@pytest.mark.parametrize("at", ["0000-01-01", "10000-01-01", "the day", 1e300, float("nan"), float("inf"), True])
+def test_a_time_outside_of_the_calendar_is_refused_with_its_limits(book: Engine, at: object) -> None:
+    """What cannot be shown must not be stored."""
+    with pytest.raises(UsageError, match=r"at is .*; give an ISO 8601 time .* years 1 to 9999"):
+        book.remember("the zebrafinch sings", at=at)  # type: ignore[arg-type]
+    assert [memory.id for memory in book.list()] == ["another"]
