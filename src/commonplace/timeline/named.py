@@ -64,19 +64,13 @@ def read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
     if shift is not None and words[at + 1].lower == "year":
         return scene.now.year + shift, at + 2
     word = words[at]
-    if (
-        word.is_number
-        and word.text > "31"
-        and len(word.text) == 2
-        and not word.glued
-        and not is_count_of(words, at + 1)
-    ):
-        return 1900 + int(word.text), at + 1
-    if not (word.is_number and len(word.text) == 4 and int(word.text) in YEARS):
-        return None
-    if word.glued and words[at - 1].lower not in (",", "/"):
+    if not word.is_number or (word.glued and words[at - 1].lower not in (",", "/")):
         return None
     year = int(word.text)
+    if len(word.text) == 2 and year > 31:
+        return (1900 + year, at + 1) if not is_count_of(words, at + 1) else None
+    if len(word.text) != 4 or year not in YEARS:
+        return None
     if goes_on(words, at + 1, ":.,") or (year not in NEAR_YEARS and is_count_of(words, at + 1)):
         return None
     return year, at + 1

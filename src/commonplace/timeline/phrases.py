@@ -54,9 +54,7 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
         found = read(words, start, scene)
         if found is not None:
             return found
-    found = _core(words, start, scene)
-    if found is None:
-        found = read_bare_year(words, start)
+    found = _core(words, start, scene) or _year(words, start)
     if found is None or (found.doubt and found.doubt not in vouched):
         return None
     return _with_clock(words, found)
@@ -69,6 +67,14 @@ def _core(words: Words, at: int, scene: Scene) -> Read | None:
         if found is not None:
             return found
     return read_named(words, at, scene) or read_ago(words, at, scene) or read_relative(words, at, scene)
+
+
+def _year(words: Words, at: int) -> Read | None:
+    """Read `2023`, which needs a preposition, or `year 2023`, which needs none."""
+    if words[at].lower != "year":
+        return read_bare_year(words, at)
+    found = read_bare_year(words, at + 1)
+    return found._replace(doubt="") if found is not None else None
 
 
 def _with_clock(words: Words, found: Read) -> Read:
@@ -86,7 +92,7 @@ def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
         return Read(of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
     if words[at].lower in ("the", "'"):
         at += 1
-    found = _core(words, at, scene) or read_bare_year(words, at)
+    found = _core(words, at, scene) or _year(words, at)
     return found if found is not None and found.doubt not in ("never", "fall") else None
 
 

@@ -53,9 +53,7 @@ def _between(words: Words, at: int, scene: Scene) -> Found | None:
     opening = words[at].lower
     if opening not in ("between", "from"):
         return None
-    first = read_date(words, at + 1, scene, ALL if opening == "between" else ALL - {"month"}) or (
-        read_date(words, at + 1, scene, ALL) if opening == "from" else None
-    )
+    first = read_date(words, at + 1, scene, ALL)
     if first is None:
         return None
     joints = ("and", "&") if opening == "between" else THROUGH
@@ -72,7 +70,7 @@ def _between(words: Words, at: int, scene: Scene) -> Found | None:
 
 
 def _bound(words: Words, at: int, scene: Scene) -> Found | None:
-    """Read `since Tuesday`, `until the end of May`, `before 2024`, `up to now`."""
+    """Read `since Tuesday`, `until the end of May`, `before 2024`, `up to 2024`."""
     word, inner = words[at].lower, at + 1
     if word == "up" and words[inner].lower in ("to", "until", "till"):
         word, inner = "until", inner + 1
