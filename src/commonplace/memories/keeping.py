@@ -249,7 +249,8 @@ class Keeper:
                     "the content is nothing but what was recalled from memory",
                     remedy="say what is new, or pass force=True (--force)",
                 )
-            notice = f"what was recalled from memory was left out: {len(opened.recalled)} passages"
+            count = len(opened.recalled)
+            notice = f"what was recalled from memory was left out: {count} passage{'' if count == 1 else 's'}"
             new = replace(new, content=opened.text, notices=(*new.notices, notice))
             refuse_unfit(new.content, max_bytes=self._max_bytes)
         known = self._recognise(new.content)

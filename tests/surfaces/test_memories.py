@@ -1,0 +1,101 @@
+"""Memories through the command line, and the same through Python: the same hits, scores and order."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner
+
+import commonplace
+from commonplace.cli.main import cli
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+NOTES = [
+    "Billing keeps its invoices in Postgres since the move in March.",
+    "The user wants short answers with the command to run first.",
+    "The staging cluster is rebuilt every Sunday night.",
+    "Ada decided that refunds above a hundred euros need a second pair of eyes.",
+]
+
+
+def test_the_same_recall_gives_the_same_through_python_and_the_command_line(bare: Program) -> None:
+    bare.run("init")
+    for note in NOTES:
+        bare.run("remember", note)
+    with commonplace.open(bare.project / ".commonplace") as book:
+        for question in ("where are invoices kept", "who decides about refunds", "staging cluster", "the weather"):
+            told = bare.json("recall", question, "--min-score", "0")
+            found = book.recall(question, min_score=0).to_dict()
+            assert [(hit["id"], hit["score"]) for hit in told["hits"]] == [
+                (hit["id"], hit["score"]) for hit in found["hits"]
+            ]
+
+
+def test_a_memory_goes_its_way_by_commands_alone(bare: Program) -> None:
+    kept = bare.json("remember", NOTES[0], "--tag", "db", "--category", "decision", "--metadata", '{"ticket": 7}')
+    assert (kept["tags"], kept["category"], kept["metadata"]) == (["db"], "decision", {"ticket": 7})
+    id_ = kept["id"]
+    assert bare.json("remember", NOTES[0])["outcome"] == "touched"
+    assert bare.json("update", id_, "Billing keeps its invoices in SQLite.")["version"] == 2
+    assert bare.json("get", id_)["content"] == "Billing keeps its invoices in SQLite."
+    assert bare.json("get", id_, "--as-of", kept["updated_at"])["content"] == NOTES[0]
+    assert [each["version"] for each in bare.json("get", id_, "--versions")] == [1, 2]
+    assert bare.json("touch", id_)[0]["use_count"] == 2
+    other = bare.json("remember", NOTES[1])["id"]
+    assert bare.json("link", id_, other, "--type", "because")[0]["target"] == other
+    assert len(bare.json("link", id_)) == 1
+    assert bare.json("link", id_, other, "--remove") == {"removed": 1}
+    assert [each["id"] for each in bare.json("list", "--tag", "db")] == [id_]
+    assert bare.json("why", "invoices", id_)["rank"] == 1
+    assert bare.json("archive", id_)[0]["status"] == "archived"
+    assert bare.json("recall", "invoices")["hits"] == []
+    assert bare.json("restore-memory", id_)[0]["outcome"] == "restored"
+    assert bare.json("recall", "invoices")["hits"][0]["owner_id"] == id_
+
+
+def test_what_people_see_reads_well(bare: Program) -> None:
+    done = bare.run("remember", NOTES[0], "--id", "invoices", "--tag", "db")
+    assert done.stdout == "Remembered: invoices (short)\n"
+    again = bare.run("remember", NOTES[0])
+    assert again.stdout == "Remembered before; touched: invoices (short)\n"
+    assert again.stderr.startswith("note: this was remembered before, exactly, as invoices")
+    listed = bare.run("list").stdout.splitlines()
+    assert listed[0] == NOTES[0]
+    assert listed[1].startswith("   invoices · short · ")
+    assert listed[1].endswith("· #db")
+    shown = bare.run("get", "invoices").stdout
+    assert "short (active)" in shown
+    assert "agent, trust 0.80" in shown
+    fenced = bare.run("recall", "where are invoices kept", "--fenced").stdout
+    assert fenced.startswith("<recalled ")
+    assert NOTES[0] in fenced
+
+
+def test_text_comes_from_a_file_or_a_pipe_too(bare: Program) -> None:
+    (bare.project / "note.txt").write_text("From a file", "utf-8")
+    assert bare.json("remember", "--file", "note.txt")["content"] == "From a file"
+    (bare.project / "latin.txt").write_bytes(b"caf\xe9")
+    assert "is no UTF-8" in bare.error("remember", "--file", "latin.txt", code=2)["message"]
+    assert "cannot be read" in bare.error("remember", "--file", "none.txt", code=1)["message"]
+    piped = CliRunner().invoke(cli, ["remember", "--json"], input="From a pipe")
+    assert json.loads(piped.stdout)["content"] == "From a pipe"
+
+
+def test_wrong_use_is_told_with_a_remedy(bare: Program) -> None:
+    bare.run("init")
+    assert bare.error("remember", " ", code=2)["message"] == "the content is empty"
+    assert "is no JSON" in bare.error("remember", "x", "--metadata", "{", code=2)["message"]
+    assert bare.error("get", "nobody", code=1)["remedy"] == "see `commonplace list`"
+    assert bare.error("touch", "nobody", code=1)["type"] == "NotFoundError"
+    assert "trust is 2.0" in bare.error("remember", "x", "--trust", "2", code=2)["message"]
+    assert "as_of is 'blue'" in bare.error("recall", "x", "--as-of", "blue", code=2)["message"]
+    assert bare.error("why", "nothing here", code=1)["message"] == "nothing was found"
+
+
+def test_one_wrong_id_among_many_changes_nothing(bare: Program) -> None:
+    bare.run("remember", NOTES[0], "--id", "one")
+    bare.error("archive", "one", "nobody", code=1)
+    assert bare.json("get", "one")["status"] == "active"

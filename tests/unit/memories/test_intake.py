@@ -1,0 +1,85 @@
+"""What may be given as a memory, and what is said about the rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from commonplace.errors import UsageError
+from commonplace.memories.intake import checked
+from commonplace.memories.times import iso, moment_in_words, seconds
+
+GOOD = {"content": "a text"}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "a memory has no content"),
+        ({"content": b"bytes"}, "the content is bytes, not str"),
+        ({"content": ""}, "the content is empty"),
+        ({"content": " \t\n\u200b\ufeff"}, "the content is empty"),
+        ({"content": "a\0b"}, "the content is binary: it holds NUL"),
+        ({"content": "\x01\x02\x03ab"}, "the content is binary"),
+        ({"content": "ü" * 600_000}, "the content has 1,200,000 bytes, the limit is 1,048,576"),
+        ({**GOOD, "tier": "huge"}, "tier is 'huge'; give one of ultra, short, medium, long"),
+        ({**GOOD, "tags": "decision"}, "tags is 'decision'; give a list of texts"),
+        ({**GOOD, "tags": ["ok", " "]}, "tags holds ''; give texts of 1 to 200 characters"),
+        ({**GOOD, "tags": ["x" * 201]}, "tags holds 'xxx"),
+        ({**GOOD, "tags": [str(n) for n in range(101)]}, "there are 101 tags, the limit is 100"),
+        ({**GOOD, "origin": "mars"}, "origin is 'mars'; give one of user, agent, tool, document, web"),
+        ({**GOOD, "trust": 1.5}, "trust is 1.5; give a number from 0 to 1"),
+        ({**GOOD, "trust": float("nan")}, "trust is nan"),
+        ({**GOOD, "metadata": ["x"]}, "metadata is .*; give a mapping"),
+        ({**GOOD, "metadata": {"x": float("inf")}}, "metadata cannot be kept"),
+        ({**GOOD, "metadata": {"x": "y" * 70_000}}, "metadata has 70,009 bytes of JSON, the limit is 65,536"),
+        ({**GOOD, "at": "yesterday-ish"}, "at is 'yesterday-ish'; give an ISO 8601 time"),
+        ({**GOOD, "at": float("inf")}, "at is inf"),
+        ({**GOOD, "at": 1e15}, "of the years 1 to 9999"),
+        ({**GOOD, "id": ""}, "the id is ''"),
+        ({**GOOD, "id": 7}, "the id is 7"),
+        ({**GOOD, "source": "s" * 1001}, "source is 's+.*; give a text of at most 1000 characters"),
+        ({**GOOD, "colour": "red"}, "a memory has no 'colour'; it may have content, id, tier"),
+    ],
+)
+def test_what_cannot_be_kept_is_named_with_limit_and_remedy(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        checked(values)
+
+
+def test_force_takes_what_looks_binary_and_nothing_else() -> None:
+    assert checked({"content": "a\0b"}, force=True).content == "a\0b"
+    with pytest.raises(UsageError, match="empty"):
+        checked({"content": "\0"}, force=True)
+
+
+def test_none_is_as_if_it_were_absent_and_labels_are_each_once() -> None:
+    new = checked({**GOOD, "tags": [" b  c ", "a", "b c"], "tier": None, "category": " Decision "})
+    assert (new.tags, new.tier, new.category) == (("b c", "a"), None, "decision")
+    assert checked({**GOOD, "tags": {"b", "a"}}).tags == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("2026-03-01", 1772323200.0),
+        ("2026-03-01T01:00:00+01:00", 1772323200.0),
+        (datetime(2026, 3, 1), 1772323200.0),  # noqa: DTZ001 - a naive time is UTC
+        (1772323200, 1772323200.0),
+        ("1970-01-01", 0.0),
+        ("0001-01-01", -62135596800.0),
+        ("9999-12-31T23:59:59Z", 253402300799.0),
+    ],
+)
+def test_times_are_read_in_every_usual_form(given: Any, expected: float) -> None:
+    assert seconds("at", given) == expected
+
+
+def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
+    now = datetime(2026, 3, 9, 9, 0, tzinfo=UTC).timestamp()
+    assert iso(moment_in_words("as_of", "last Tuesday", now)) == "2026-03-03T23:59:59.999000+00:00"
+    assert moment_in_words("as_of", "today", now) == now
+    with pytest.raises(UsageError, match="as_of is 'blue'"):
+        moment_in_words("as_of", "blue", now)
