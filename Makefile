@@ -21,10 +21,12 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
-demo: $(READY) ## index this repository and Django, and ask five questions
+demo: $(READY) ## index this repository and Django, ask five questions, and remember a week of work
 	@test -d $(DJANGO_TREE) || $(BIN)/python scripts/fetch_django.py $(DJANGO) $(DJANGO_TREE)
 	@$(BIN)/commonplace demo --store .demo/store --questions examples/demo.questions \
 		. $$(test -d $(DJANGO_TREE) && echo $(DJANGO_TREE))
+	@echo && echo "And memories (examples/a_week_of_work.py):"
+	@$(BIN)/python examples/a_week_of_work.py
 
 test: $(READY) ## run the tests, but for the long ones
 	$(BIN)/python -m pytest -m "not soak"

@@ -45,6 +45,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option(
     "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
 )
+@click.option("--as-of", metavar="TIME", help="What was known then: ISO 8601, or words such as 'last Tuesday'.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
 @click.option(
     "--min-score",
@@ -70,7 +71,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
         search_limit=options["stage2_topk"] if limit is None else limit,
         search_min_score=options["min_score"],
     )
-    filters = {name: options[name] for name in ("kinds", "types", "phases", "tags", "paths")}
+    filters = {name: options[name] for name in ("as_of", "kinds", "types", "phases", "tags", "paths")}
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **filters)
         directory = engine.directory
