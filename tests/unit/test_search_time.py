@@ -79,12 +79,22 @@ class TestAskedTimes:
             asked("which database does billing use"),
             asked("what did Anna do last Tuesday", now=None),
             asked("what did Anna do last Tuesday", method="bm25"),
+            asked("what did Anna do last Tuesday" + " and then?" * 200),
             asked("what did Anna do last Tuesday", wanted=Filter(kinds=("artifact",))),
         ],
     )
     def test_no_time_is_asked_for_where_none_is_named_or_none_can_be_used(self, request_: Request) -> None:
         """Without a clock a date is just words, and files have no times."""
         assert asked_times(request_).times == ()
+
+    def test_each_time_counts_once_and_only_the_first_ones_count(self) -> None:
+        """A question names few times, and each costs a look into the store."""
+        assert [time.text for time in asked_times(asked("on 1 March or on 2 March or on 1 March")).times] == [
+            "on 1 March",
+            "on 2 March",
+        ]
+        many = "; ".join(f"on {day} February" for day in range(1, 21))
+        assert len(asked_times(asked(many)).times) == 8
 
     @pytest.mark.parametrize(
         ("query", "is_all"),

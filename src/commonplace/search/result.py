@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from commonplace.formats.fence import Recalled, fence
 from commonplace.search.times import moment
 from commonplace.types import Filter, Hit, Method, Stage
 
@@ -62,6 +61,8 @@ class SearchResult:
 
     def to_text(self) -> str:
         """Return the hits as text for a model to read: fenced and labelled as data, "" where there is none."""
+        from commonplace.formats.fence import Recalled, fence
+
         return fence(Recalled(reference(hit), hit.text, _label(hit)) for hit in self.hits)
 
 

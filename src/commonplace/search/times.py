@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 OPEN_S = 10 * 365.25 * 86_400.0
 """What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""
 
+MOST_CHARACTERS = 2_000
+"""A longer query is a pasted page."""
+
+MOST_TIMES = 8
+"""So many times of a question are looked up, the first ones."""
+
 MOST_OWNERS = 200
 """So many memories are recalled for their time alone, those that fit best and of these the newest."""
 
@@ -80,12 +86,13 @@ NO_TIMES = AskedTimes()
 def asked_times(request: Request) -> AskedTimes:
     """Return the times that a request's query names, resolved against the time that it is asked of.
 
-    None where no time is known to resolve them against, and where no memory is wanted: files have no times but their
-    last change.
+    None where no time is known to resolve them against; where no memory is wanted, for files have no times but their
+    last change; and in a pasted page, which names dates in passing.
     """
     now = request.now if request.wanted.as_of is None else request.wanted.as_of
     kinds = request.wanted.kinds
-    if now is None or request.method != "two-stage" or (kinds and "memory" not in kinds):
+    is_page = len(request.query) > MOST_CHARACTERS
+    if now is None or is_page or request.method != "two-stage" or (kinds and "memory" not in kinds):
         return NO_TIMES
     from commonplace.timeline import mentions, without
 
@@ -93,8 +100,11 @@ def asked_times(request: Request) -> AskedTimes:
     if not found:
         return NO_TIMES
     rest = _WORD.findall(without(request.query, found).lower())
+    texts: dict[tuple[float, float], str] = {}
+    for mention in found:
+        texts.setdefault((mention.since, mention.until), mention.text)
     return AskedTimes(
-        times=tuple(AskedTime(mention.text, mention.since, mention.until) for mention in found),
+        times=tuple(AskedTime(text, since, until) for (since, until), text in texts.items())[:MOST_TIMES],
         is_all=all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest),
         is_written=any(character.isdigit() for mention in found for character in mention.text),
     )
