@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.asking import Answer, ask, check_methods, latency, owner_of
@@ -17,6 +17,9 @@ from commonplace.benchmarks.dialogues import Dialogue, Question, read_dialogues
 from commonplace.benchmarks.machine import describe, peak_memory_bytes
 from commonplace.benchmarks.workspace import Build, Metered, build, open_engine, workspace
 from commonplace.types import METHODS, Method, Progress
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
 
 CUTS = (1, 5, 10, 50)
 ALL_AT = 5
@@ -99,17 +102,18 @@ def _take(tally: _Tally, dialogue: Dialogue, embedder: str | None) -> None:
         return
     with workspace(None) as directory:
         tally.builds.append(build(directory, Metered(dialogue.turns), embedder=embedder, as_memories=True))
-        _ask_all(tally, directory, questions, {turn.id: turn.session for turn in dialogue.turns})
+        session_of = {turn.id: turn.session for turn in dialogue.turns}
+        with open_engine(directory, now=dialogue.asked_at) as engine:
+            _ask_all(tally, engine, questions, session_of)
 
 
-def _ask_all(tally: _Tally, directory: Path, questions: Sequence[Question], session_of: dict[str, str]) -> None:
-    with open_engine(directory) as engine:
-        tally.embedder = engine.index_status().embedder
-        for method, outcomes in tally.outcomes.items():
-            answers = ask(engine, [question.text for question in questions], method, owner_of)
-            outcomes.extend(
-                _outcome(question, answer, session_of) for question, answer in zip(questions, answers, strict=True)
-            )
+def _ask_all(tally: _Tally, engine: Engine, questions: Sequence[Question], session_of: dict[str, str]) -> None:
+    tally.embedder = engine.index_status().embedder
+    for method, outcomes in tally.outcomes.items():
+        answers = ask(engine, [question.text for question in questions], method, owner_of)
+        outcomes.extend(
+            _outcome(question, answer, session_of) for question, answer in zip(questions, answers, strict=True)
+        )
 
 
 def _outcome(question: Question, answer: Answer, session_of: dict[str, str]) -> Outcome:

@@ -24,6 +24,8 @@ LOCOMO_CATEGORIES: Mapping[int, str] = {
     5: "adversarial",
 }
 
+DAY_S = 86_400.0
+
 _SESSION = re.compile(r"session_(\d+)")
 # Evidence comes as "D1:3", and sometimes as "D8:6; D9:17", "D:11:26" or "D30:05".
 _TURN = re.compile(r"D:?(\d+):(\d+)")
@@ -53,6 +55,7 @@ class Dialogue:
     """One conversation: its turns in order, each a document with a session, and the questions about it.
 
     Attributes:
+        asked_at: when the questions are asked, seconds since the epoch; None where the file has no times.
         repaired: pieces of evidence that were malformed and could still be read.
         unknown: pieces of evidence that name no turn; they are left out.
     """
@@ -62,6 +65,7 @@ class Dialogue:
     questions: tuple[Question, ...]
     repaired: int = 0
     unknown: int = 0
+    asked_at: float | None = None
 
 
 def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
@@ -129,7 +133,10 @@ def _locomo(entry: Mapping[str, Any]) -> Dialogue:
                 is_counted=category != "adversarial",
             )
         )
-    return Dialogue(str(entry["sample_id"]), turns, tuple(questions), repaired, unknown)
+    # The file does not say when its questions are asked; they speak of all of the conversation as past.
+    last = max((turn.at for turn in turns if turn.at is not None), default=None)
+    asked_at = None if last is None else last + DAY_S
+    return Dialogue(str(entry["sample_id"]), turns, tuple(questions), repaired, unknown, asked_at)
 
 
 def _spoken(turn: Mapping[str, Any]) -> str:
@@ -183,7 +190,9 @@ def _longmemeval(entry: Mapping[str, Any]) -> Dialogue:
         sessions=tuple(dict.fromkeys(name for name in answers if name in known)),
         is_counted=not is_abstention,
     )
-    return Dialogue(id_, tuple(turns), (question,), 0, sum(name not in known for name in answers))
+    unknown = sum(name not in known for name in answers)
+    asked_at = _longmemeval_time(entry.get("question_date", ""))
+    return Dialogue(id_, tuple(turns), (question,), 0, unknown, asked_at)
 
 
 def _longmemeval_time(text: str) -> float | None:

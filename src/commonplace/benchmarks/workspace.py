@@ -137,6 +137,8 @@ def open_engine(
     namespace: str = "default",
     embedder: str | None = None,
     progress: Progress | None = None,
+    now: float | None = None,
 ) -> Engine:
-    """Open a store as any user of the library does."""
-    return commonplace.open(directory, namespace=namespace, embedder=embedder, progress=progress)
+    """Open a store as any user of the library does; with `now` its clock stands still, in seconds since the epoch."""
+    clock = None if now is None else lambda: now
+    return commonplace.open(directory, namespace=namespace, embedder=embedder, progress=progress, clock=clock)

@@ -11,7 +11,7 @@ from commonplace.errors import IndexFaultError
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
-from commonplace.search.request import Request, chosen
+from commonplace.search.request import FadingRule, Request, chosen
 from commonplace.types import TIERS, Filter
 
 if TYPE_CHECKING:
@@ -96,6 +96,9 @@ class Finding(Workings):
             abstain_below=ABSTAIN_BELOW if floor is None else 0.0,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
             per_owner=per_owner,
+            now=now,
+            retention_weight=settings.retention_weight,
+            fading=FadingRule(self._fading.curve, tuple(sorted(self._fading.half_lives.items()))),
         )
         self._before()
         return self._answer(request)

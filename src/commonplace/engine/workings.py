@@ -64,7 +64,7 @@ class Workings:
         self._embedder = parts.embedder
         self._tokens = parts.tokens
         self._progress = parts.progress
-        self._now = parts.clock
+        self._clock = parts.clock
         self._searcher = Searcher(parts.store, parts.index, parts.embedder, parts.tokens)
         self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress)
         self._uses = UseCounter()
@@ -79,6 +79,10 @@ class Workings:
             self._write_uses()
         self._index.close()
         self._store.close()
+
+    def _now(self) -> float:
+        """Return the time to the microsecond, as a datetime holds it: what is shown can be asked for again."""
+        return round(self._clock(), 6)
 
     def _before(self) -> None:
         """Take in what people changed in Markdown since the last call."""
