@@ -55,9 +55,13 @@ def admit(
 
 
 def replaced(change: MemoryChange, known: StoredMemory, write: MemoryWrite, now: float) -> StoredMemory:
-    """Write the next version of a memory, whose own version and place in its session go on from the known one."""
+    """Write the next version of a memory, whose own version and place in its session go on from the known one.
+
+    It begins when the known one ends, even where the clock was set back meanwhile: no two versions are of one time.
+    """
+    now = max(now, known.created_at if known.expired_at is None else known.expired_at)
     if known.expired_at is None:
-        change.expire(known.number, known.record, max(now, known.created_at))
+        change.expire(known.number, known.record, now)
     record = replace(write.record, version=known.record.version + 1, born_at=known.record.born_at)
     stays = write.owner.session == known.owner.session
     owner = replace(write.owner, position=known.owner.position) if stays else write.owner

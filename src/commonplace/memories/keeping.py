@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,6 +15,7 @@ from commonplace.ingest.reading import normalise
 from commonplace.memories.admission import Admission, admit, replaced
 from commonplace.memories.intake import (
     MAX_CONTENT_BYTES,
+    MAX_LABELS,
     TRUST,
     NewMemory,
     checked,
@@ -34,6 +35,7 @@ from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, Sto
 if TYPE_CHECKING:
     from commonplace.ingest.passages import Destination
     from commonplace.memories.fading import Fading
+    from commonplace.store.memory_contract import MemoryChange
 
 BATCH = 256
 """A long list is written in transactions of so many, so that other writers wait for milliseconds only."""
@@ -90,7 +92,22 @@ class Keeper:
         changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
-        old = self._live(id_)
+        while True:
+            old = self._live(id_)
+            prepared = self._next(old, changed)
+            with self._store.change_memories(self._namespace) as change:
+                known = change.find(id_)
+                if known is None or known.expired_at is not None:
+                    raise _gone(id_)
+                if known.number != old.number:
+                    continue  # somebody else changed it meanwhile: what is not named here stays as it is now
+                now = self._moment(known)
+                record = _carried(prepared.write.record, known.record, changed, now)
+                stored = replaced(change, known, replace(prepared.write, record=record), now)
+            return self._seen(stored, "updated", prepared.new.notices)
+
+    def _next(self, old: StoredMemory, changed: Mapping[str, Any]) -> _Prepared:
+        """Return a version with some values changed."""
         record, owner = old.record, old.owner
         merged = {
             "content": record.content,
@@ -107,26 +124,9 @@ class Keeper:
             "derived_from": record.derived_from,
             **changed,
         }
-        new = replace(self._checked(merged, force=record.is_forced), id=id_)
+        new = replace(self._checked(merged, force=record.is_forced), id=owner.id)
         [prepared] = self._prepare([new], self._now(), force=record.is_forced)
-        with self._store.change_memories(self._namespace) as change:
-            known = change.find(id_)
-            if known is None or known.expired_at is not None:
-                raise _gone(id_)
-            now = self._moment(known)
-            carried = replace(
-                prepared.write.record,
-                last_used=max(now, known.record.last_used),
-                use_count=known.record.use_count,
-                strength=known.record.strength,
-                uses=known.record.uses,
-                review_count=known.record.review_count,
-                promoted_at=known.record.promoted_at,
-                vault_path=known.record.vault_path,
-                status=known.record.status,
-            )
-            stored = replaced(change, known, replace(prepared.write, record=carried), now)
-        return self._seen(stored, "updated", prepared.new.notices)
+        return prepared
 
     def touch(self, ids: Sequence[str], *, reinforce: bool = False, is_strict: bool = True) -> list[Memory]:
         """Count one more use of each memory, and move those that earn it to the next tier.
@@ -178,22 +178,23 @@ class Keeper:
 
     def restore(self, id_: str) -> Memory:
         """Let an archived memory be found again, as a new version with the same words."""
-        archived = self._store.memory(self._namespace, id_)
-        if archived is None:
-            raise _missing(id_)
-        if archived.expired_at is None:
-            return self._seen(archived, "unchanged")
-        write = self.write_of(archived.owner, archived.record)
-        with self._store.change_memories(self._namespace) as change:
-            known = change.find(id_)
-            if known is None:
+        while True:
+            archived = self._store.memory(self._namespace, id_)
+            if archived is None:
                 raise _missing(id_)
-            if known.expired_at is None:
-                return self._seen(known, "unchanged")
-            now = self._moment(known)
-            record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
-            stored = replaced(change, known, replace(write, record=record), now)
-        return self._seen(stored, "restored")
+            if archived.expired_at is None:
+                return self._seen(archived, "unchanged")
+            write = self.write_of(archived.owner, archived.record)
+            with self._store.change_memories(self._namespace) as change:
+                known = change.find(id_)
+                if known is None:
+                    raise _missing(id_)
+                if known.number != archived.number:
+                    continue
+                now = self._now()
+                record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
+                stored = replaced(change, known, replace(write, record=record), now)
+            return self._seen(stored, "restored")
 
     def link(self, source: str, target: str, type_: str, strength: float) -> Link:
         """Link two memories that exist; a link of the same type between them is replaced."""
@@ -271,20 +272,22 @@ class Keeper:
                 write = replace(each.write, record=record)
                 given = bool(each.new.id)
                 admission = admit(change, write, self._fading, now, has_given_id=given, force=force)
-                done.append((admission, each.new))
-        return [self._told(admission, new) for admission, new in done]
+                done.append((self._with_tags(change, admission, now), each.new))
+        return [self._seen(each.stored, each.outcome, (*new.notices, *each.notices)) for each, new in done]
 
-    def _told(self, admission: Admission, new: NewMemory) -> Memory:
-        """Return what was taken in; tags that are new to a memory make its next version, since they are searched."""
-        notices = (*new.notices, *admission.notices)
-        if not admission.missing_tags:
-            return self._seen(admission.stored, admission.outcome, notices)
-        owner = admission.stored.owner
-        updated = self.update(owner.id, {"tags": (*owner.tags, *admission.missing_tags)})
-        added = f"it gained the tags {', '.join(admission.missing_tags)}"
-        return replace(updated, outcome=admission.outcome, notices=(*notices, added))
+    def _with_tags(self, change: MemoryChange, admission: Admission, now: float) -> Admission:
+        """Give a memory the tags that were new to it: its next version, since tags are searched."""
+        known = admission.stored
+        missing = admission.missing_tags[: max(0, MAX_LABELS - len(known.owner.tags))]
+        if not missing:
+            return admission
+        write = self.write_of(replace(known.owner, tags=(*known.owner.tags, *missing)), known.record)
+        stored = replaced(change, known, write, now)
+        return replace(
+            admission, stored=stored, notices=(*admission.notices, f"it gained the tags {', '.join(missing)}")
+        )
 
-    def _trusted(self, change: Any, record: MemoryRecord) -> MemoryRecord:
+    def _trusted(self, change: MemoryChange, record: MemoryRecord) -> MemoryRecord:
         """Return the record with the least trust of its sources, where it has any."""
         sources = [change.find(id_) for id_ in record.derived_from]
         least = min((source.record.trust for source in sources if source is not None), default=1.0)
@@ -357,6 +360,25 @@ class Keeper:
 
     def _seen(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
         return seen(stored, self._namespace, self._now(), self._fading, outcome=outcome, notices=notices)
+
+
+def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], now: float) -> MemoryRecord:
+    """Return what is written of a changed memory: what is not a part of any version goes on from the known one."""
+    return replace(
+        new,
+        tier=new.tier if "tier" in changed else known.tier,
+        entities=new.entities if "entities" in changed else known.entities,
+        origin=known.origin,
+        trust=known.trust,
+        status=known.status,
+        last_used=max(now, known.last_used),
+        use_count=known.use_count,
+        strength=known.strength,
+        uses=known.uses,
+        review_count=known.review_count,
+        promoted_at=known.promoted_at,
+        vault_path=known.vault_path,
+    )
 
 
 def _dates(text: str, at: float) -> tuple[tuple[float, float], ...]:
