@@ -20,7 +20,7 @@ from commonplace.index.files import OpenFiles, unreadable
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
 from commonplace.index.manifest import CURRENT, Manifest, encode, generation_path, read_manifest, replace_file
 from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
-from commonplace.index.update import Update
+from commonplace.index.update import Update, remove_older
 from commonplace.locks import FileLock, renew_in_children
 from commonplace.types import Embedding, IndexEntry
 
@@ -181,6 +181,13 @@ class Index:
             return Update(self._directory, base, progress, checkpoint).run(entries, deleted, upto, token)
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
+
+    def remove_older(self) -> list[str]:
+        """Remove what is left of earlier generations; return the names of those that somebody still has open.
+
+        The caller has claimed the index.
+        """
+        return remove_older(self._directory)
 
     def _open(self) -> Generation:
         try:

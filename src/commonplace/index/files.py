@@ -1,15 +1,19 @@
 """The files of a generation, open and compared with what was published; it knows sizes, times and checksums only.
 
 A file is trusted by its size and time, else by its checksum. Descriptors stay open so that a file which shrinks later
-is noticed before anybody touches its mapped pages, which would end the process.
+is noticed before anybody touches its mapped pages, which would end the process. Whoever has a generation open holds a
+shared lock on its directory, so that others can tell: what is removed while it is open is on the disk all the same.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import shutil
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
@@ -39,7 +43,11 @@ class OpenFiles:
             StoreError: a file may be whole and cannot be read.
         """
         self._descriptors: dict[str, int] = {}
+        self._held: dict[str, int] = {}
         weakref.finalize(self, _close_all, self._descriptors)
+        weakref.finalize(self, _close_all, self._held)
+        if files:
+            self._hold(directory)
         self._sizes = [known.size for known in files.values()]
         self.records = {name: self._open(directory / name, name, known, thorough) for name, known in files.items()}
 
@@ -55,6 +63,15 @@ class OpenFiles:
             for name, size, known in zip(self._descriptors, sizes, self._sizes, strict=True):
                 _compare_sizes(name, size, known)
 
+    def _hold(self, directory: Path) -> None:
+        """Tell others that the generation is open. Where that fails, opening its files does too, or there are no locks.
+
+        Where it is being removed this very moment, its files are missing in the next one.
+        """
+        with suppress(OSError):
+            self._held[directory.name] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fcntl.flock(self._held[directory.name], fcntl.LOCK_SH | fcntl.LOCK_NB)
+
     def _open(self, path: Path, name: str, known: FileRecord, thorough: bool) -> FileRecord:
         try:
             descriptor = self._descriptors[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -67,6 +84,29 @@ class OpenFiles:
         except OSError as error:
             raise unreadable(error.errno, f"{name} cannot be read ({error.strerror})") from error
         return FileRecord(known.size, stat.st_mtime_ns, known.crc32)
+
+
+def remove_unless_open(directory: Path) -> bool:
+    """Remove the files of a generation unless somebody has them open, in this process or another.
+
+    Returns:
+        Whether it is gone.
+    """
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return not directory.exists()
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # no locks here: nobody holds one
+        shutil.rmtree(directory, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+    return not directory.exists()
 
 
 def unreadable(code: int | None, what: str) -> StoreError:

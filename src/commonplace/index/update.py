@@ -11,7 +11,7 @@ from pathlib import Path
 
 from commonplace.index.dense import DEAD, FREQUENCIES
 from commonplace.index.dense_writer import DenseWriter
-from commonplace.index.files import OpenFiles, record
+from commonplace.index.files import OpenFiles, record, remove_unless_open
 from commonplace.index.lexical import LEXICAL
 from commonplace.index.lexical_writer import COPIED, LexicalWriter
 from commonplace.index.manifest import (
@@ -149,12 +149,28 @@ class Update:
         self._checkpoint("sweep")
 
     def _remove_leftovers(self) -> None:
-        """Remove every generation but the published one and the one before it, which others may be opening."""
+        """Remove every generation but the published one and the one before it, which others may be opening.
+
+        What somebody still has open stays until he lets go, so that nobody takes for gone what is on the disk.
+        """
         published = published_generation(self._directory)
         earlier = sorted(number for path in self._directory.glob("g*") if (number := _number(path)) <= published)
         for path in self._directory.glob("g*"):
             if _number(path) not in earlier[-2:]:
-                shutil.rmtree(path, ignore_errors=True)
+                remove_unless_open(path)
+
+
+def remove_older(directory: Path) -> list[str]:
+    """Remove every generation but the published one; return the names of those that somebody still has open.
+
+    Whoever is about to open one of them finds it missing, and looks again. The caller is the only writer.
+    """
+    published = published_generation(directory)
+    return [
+        path.name
+        for path in sorted(directory.glob("g*"))
+        if path.is_dir() and _number(path) != published and not remove_unless_open(path)
+    ]
 
 
 def _number(path: Path) -> int:
