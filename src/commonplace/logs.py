@@ -12,8 +12,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,17 +67,10 @@ class LineFile:
         A line that another process writes meanwhile goes to the file under its new name; none is lost, but for those
         in a file that falls off the end.
         """
-        import fcntl
-
-        guard = os.open(self._path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(guard, fcntl.LOCK_EX)
-            with suppress(FileNotFoundError):
-                if self._path.stat().st_size < self._rotation.max_bytes:
-                    return
-                self._shift()
-        finally:
-            os.close(guard)
+        with _guarded(self._path.parent), suppress(FileNotFoundError):
+            if self._path.stat().st_size < self._rotation.max_bytes:
+                return
+            self._shift()
 
     def _shift(self) -> None:
         keep = self._rotation.keep
@@ -152,6 +145,59 @@ class RetrievalLog:
         named = {"query": query} if self._queries == "text" else {"query_hash": query_hash(query)}
         with suppress(OSError):
             self._file.write({"at": _timestamp(time.time() if now is None else now), **named, **fields})
+
+
+def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
+    """Write `{}` over the lines of every log below a directory in which something stands; return how many there are.
+
+    They are overwritten where they are: no line that another process appends meanwhile is lost, and the old bytes are
+    not left in a file that has no name any more.
+
+    Args:
+        places: returns the offsets at which that something stands in a file's bytes.
+        dry_run: only count.
+
+    Raises:
+        OSError: a log cannot be read or written.
+    """
+    blanked = 0
+    for place in [directory, *(path for path in directory.rglob("*") if path.is_dir())] if directory.is_dir() else []:
+        # The guard keeps a file from being put aside, under a name that was passed already.
+        with _guarded(place):
+            for path in sorted(place.glob("*.jsonl*")):
+                if path.is_file():
+                    blanked += _blank(path, places, dry_run)
+    return blanked
+
+
+def _blank(path: Path, places: Callable[[bytes], Iterable[int]], dry_run: bool) -> int:
+    data = path.read_bytes()
+    lines = set()
+    for offset in places(data):
+        end = data.find(b"\n", offset)
+        lines.add((data.rfind(b"\n", 0, offset) + 1, len(data) if end < 0 else end))
+    if lines and not dry_run:
+        handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            for begin, end in lines:
+                os.pwrite(handle, b"{}".ljust(end - begin)[: end - begin], begin)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    return len(lines)
+
+
+@contextmanager
+def _guarded(directory: Path) -> Iterator[None]:
+    """Keep every other process from renaming logs in a directory."""
+    import fcntl
+
+    guard = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(guard)
 
 
 def query_hash(query: str) -> str:

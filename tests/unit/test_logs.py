@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.logs import LineFile, RetrievalLog, Rotation, attach, detach, query_hash
+from commonplace.logs import LineFile, RetrievalLog, Rotation, attach, blank_lines, detach, query_hash
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -121,3 +121,40 @@ def test_log_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     """They may hold the text of queries."""
     RetrievalLog(tmp_path, queries="text").write("who", {})
     assert (tmp_path / "retrieval" / "retrieval.jsonl").stat().st_mode & 0o077 == 0
+
+
+def offsets(data: bytes, word: bytes) -> list[int]:
+    return [place for place in range(len(data)) if data.startswith(word, place)]
+
+
+def test_lines_that_hold_something_are_blanked_in_every_log(tmp_path: Path) -> None:
+    """What is forgotten must not be read in a log; every other line stays, and each line is JSON."""
+    log = RetrievalLog(tmp_path, queries="text", rotation=Rotation(max_bytes=200))
+    for query in ("apple", "pear", "apple pie", "plum", "apple"):
+        log.write(query, {}, now=0.0)
+    LineFile(tmp_path / "commonplace.jsonl", Rotation()).write({"message": "apple apple"})
+    assert blank_lines(tmp_path, lambda data: offsets(data, b"apple"), dry_run=True) == 4
+    before = sum(path.stat().st_size for path in tmp_path.rglob("*.jsonl*"))
+    assert blank_lines(tmp_path, lambda data: offsets(data, b"apple")) == 4
+    assert blank_lines(tmp_path, lambda data: offsets(data, b"apple")) == 0
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*.jsonl*")) == before
+    left = [line for path in sorted(tmp_path.rglob("*.jsonl*")) for line in lines(path)]
+    assert sorted(str(line.get("query", "")) for line in left) == ["", "", "", "", "pear", "plum"]
+
+
+def test_a_line_that_is_appended_while_others_are_blanked_is_not_lost(tmp_path: Path) -> None:
+    """Another process logs at this very moment; a file in the place of the old one would miss its line."""
+    file = LineFile(tmp_path / "a.jsonl", Rotation())
+    file.write({"word": "apple"})
+
+    def find_and_append(data: bytes) -> list[int]:
+        file.write({"word": "pear"})
+        return offsets(data, b"apple")
+
+    assert blank_lines(tmp_path, find_and_append) == 1
+    assert lines(tmp_path / "a.jsonl") == [{}, {"word": "pear"}]
+
+
+def test_logs_that_do_not_exist_have_no_lines(tmp_path: Path) -> None:
+    """Most stores never log."""
+    assert blank_lines(tmp_path / "logs", lambda data: [0]) == 0
