@@ -31,7 +31,7 @@ TEXTS = {
     "emoji": ("👩‍👩‍👧‍👦🏳️‍🌈 the zebrafinch 🐦‍⬛", "zebrafinch"),
     "chinese": ("斑胸草雀每天早上唱歌", "斑胸草雀"),
     "sql": ("zebrafinch'); DROP TABLE owners; -- \" OR 1=1", "zebrafinch'); DROP TABLE owners"),
-    "query syntax": ('zebrafinch:(a OR b) AND NOT "c"~2 +x -y ^3 [a TO b] {} \\ * ?', 'zebrafinch:(a OR b) AND "c"~2 *'),
+    "query syntax": ('zebrafinch:(a OR b) AND NOT "c"~2 +x -y ^3 [a TO b] {} \\ *', 'zebrafinch:(a OR b) AND "c"~2 *'),
     "markdown": ("---\nid: x\n---\n# zebrafinch\n<!-- memory: 1 -->\n```\nopen fence\n", "zebrafinch"),
     "escapes": ("\x1b[31mred zebrafinch\x1b[0m \x1b]0;title\x07 \x9b2J\x85", "zebrafinch"),
     "markup": ("[bold]zebrafinch[/bold] [/] [link=file:///etc] {0} %s", "zebrafinch"),
