@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
+from commonplace.memories.memory import Memory
 from commonplace.types import Document, Filter, Hit, IndexReport
 
 if TYPE_CHECKING:
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.engine import Engine
+    from commonplace.exchange.restoring import RestoreReport
     from commonplace.models.contract import Embedder
     from commonplace.settings import Settings
     from commonplace.types import Progress
 
 __version__ = "0.1.0"
 
-__all__ = ["CommonplaceError", "Document", "Filter", "Hit", "IndexReport", "__version__", "open"]
+__all__ = ["CommonplaceError", "Document", "Filter", "Hit", "IndexReport", "Memory", "__version__", "open", "restore"]
 
 
 def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
@@ -60,3 +62,19 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     from commonplace.engine.opening import open_engine
 
     return open_engine(path, namespace, embedder, settings=settings, progress=progress, clock=clock or time.time)
+
+
+def restore(source: str | Path, path: str | Path | None = None, *, replace: bool = False) -> RestoreReport:
+    """Make a store of a backup that `Engine.backup` wrote; everything in it is checked before anything is touched.
+
+    Args:
+        path: the store's directory; None is the one that `open` would take.
+        replace: put it in the place of a store that is there, which is kept beside it under a name with the time.
+
+    Raises:
+        NotFoundError: there is no such backup.
+        StoreError: the backup is damaged, or there is a store already.
+    """
+    from commonplace.exchange.restoring import restore as make_store
+
+    return make_store(source, path, replace=replace)

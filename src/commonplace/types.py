@@ -115,7 +115,7 @@ class MemoryRecord:
 
     Attributes:
         content: the text as it was taken in, secrets replaced.
-        category: a word that chooses half-life and section: "decision", "preference", "fact", …; "" is none.
+        category: a word that chooses the half-life: "decision", "preference", "fact", …; "" is none.
         source: who or what it came from, in the caller's words.
         trust: 0–1; of a derived memory the least of its sources'.
         metadata: a JSON object as text, keys sorted.

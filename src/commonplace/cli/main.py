@@ -13,7 +13,9 @@ import click
 import commonplace
 from commonplace.cli.benchmarking import benchmark
 from commonplace.cli.demonstrating import demo
+from commonplace.cli.exchanging import backup, export, import_, restore
 from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
+from commonplace.cli.forgetting import forget, forget_namespace, gc
 from commonplace.cli.indexing import index
 from commonplace.cli.invocation import Group, Invocation
 from commonplace.cli.keeping import doctor, init
@@ -96,6 +98,13 @@ _COMMANDS = (
     link,
     archive,
     restore_memory,
+    forget,
+    forget_namespace,
+    gc,
+    backup,
+    restore,
+    export,
+    import_,
     doctor,
     settings,
     benchmark,

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from commonplace.engine.exchanging import Exchanging
 from commonplace.engine.finding import Finding
+from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.remembering import Remembering
 from commonplace.search.request import chosen
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from commonplace.types import Document, IndexReport
 
 
-class Engine(Finding, Remembering):
+class Engine(Finding, Remembering, Forgetting, Exchanging):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
     def __enter__(self) -> Self:

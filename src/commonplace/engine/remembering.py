@@ -58,7 +58,7 @@ class Remembering(Workings):
             source: who or what it came from.
             at: when it happened; None is now. Dates in the text are read as seen from then.
             metadata: what JSON can hold, at most 64 KiB.
-            category: chooses the half-life and the section of MEMORY.md: decision, preference, fact, context, ….
+            category: chooses the half-life: decision, preference, fact, context, ….
             id: an id of yours, kept verbatim; None makes a UUID.
             session: a conversation; memories of one session keep their order and are never joined.
             entities: names of what it is about.

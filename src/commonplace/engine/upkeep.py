@@ -14,6 +14,7 @@ from commonplace.models.modeldata import verify_data
 from commonplace.text.analysis import clear_cache
 
 if TYPE_CHECKING:
+    from commonplace.forgetting.place import Pages
     from commonplace.index.directory import Generation, Index
     from commonplace.store.contract import Store
     from commonplace.types import Progress
@@ -157,14 +158,28 @@ class Upkeep:
                 index_bytes=size(self._directory / INDEX),
             )
 
-    def examine(self, *, mend: bool) -> DoctorReport:
-        """Check everything; with `mend`, rebuild an index that is faulty or disagrees with the store."""
+    def examine(self, *, mend: bool, pages: Pages | None = None) -> DoctorReport:
+        """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
         findings = [Finding("store", problem, "restore a backup") for problem in self._store.check()]
         try:
             verify_data()
         except ModelError as error:
             findings.append(Finding("model", str(error), "reinstall commonplace"))
-        return DoctorReport(("store", "model", "index"), (*findings, *self._examine_index(mend)))
+        findings += self._examine_index(mend)
+        findings += self._unfinished(mend, pages)
+        return DoctorReport(("store", "model", "index", "forgetting"), tuple(findings))
+
+    def _unfinished(self, mend: bool, pages: Pages | None) -> list[Finding]:
+        """Return what forgetting had to leave, because it was ended or another process held something open."""
+        from commonplace.forgetting.finishing import finish_waiting
+        from commonplace.forgetting.place import Place
+
+        place = Place(self._directory, self._store, self._index, pages=pages, progress=self._progress)
+        try:
+            found = finish_waiting(place, mend=mend)
+        except CommonplaceError as error:
+            return [Finding("forgetting", error.args[0], error.remedy)]
+        return [Finding("forgetting", each.problem, each.remedy, each.mended) for each in found]
 
     def _examine_index(self, mend: bool) -> list[Finding]:
         """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""

@@ -1,0 +1,118 @@
+"""The calls of an engine by which a store leaves as a whole and comes back. What they do is in `exchange`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from commonplace.engine.workings import Workings
+from commonplace.memories.intake import labels, one_of
+from commonplace.types import KINDS
+
+if TYPE_CHECKING:
+    from commonplace.exchange.backing_up import BackupReport
+    from commonplace.exchange.exporting import ExportReport
+    from commonplace.exchange.importing import ImportReport
+    from commonplace.types import MemoryRecord, MemoryWrite, Owner
+
+
+class Exchanging(Workings):
+    """The part of `Engine` that backs up, exports and imports."""
+
+    def backup(self, target: str | Path) -> BackupReport:
+        """Write a complete copy of the store to a new file while others read and write, and read it back.
+
+        It holds every namespace, every version and the Markdown, but neither the index, which is built again, nor logs,
+        settings and memories of the tier ultra. `commonplace.restore` makes a store of it. The store remembers where it
+        is, so that a forgetting can name it: what is forgotten later is still in it.
+
+        Args:
+            target: the file; its directory must exist. The file is there only when it is complete and right.
+
+        Raises:
+            StoreDamagedError: the store is damaged, or what was written could not be read back.
+            StoreError: the file exists already, or cannot be written.
+        """
+        from commonplace.exchange.backing_up import back_up
+
+        self._before()
+        return back_up(self._store, self.directory, Path(target), namespace=self.namespace, now=self._now())
+
+    def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
+        """Write what this namespace holds as JSON lines, from one state of the store, while others write.
+
+        Memories come with every version and link, other owners with the passages they were cut into. The same content
+        gives the same bytes, whoever exports it and when.
+
+        Args:
+            target: a file that does not exist yet and is there only when it is complete, or a stream of text.
+            kinds: "artifact", "memory", "knowledge"; None is all.
+
+        Raises:
+            StoreError: the file exists already, or cannot be written.
+            UsageError: a kind is unknown.
+        """
+        from commonplace.exchange.exporting import export
+
+        chosen = [one_of("kinds", kind, KINDS) for kind in labels("kinds", kinds or ())]
+        self._before()
+        place = Path(target) if isinstance(target, str) else target
+        return export(self._store, self.namespace, place, kinds=chosen)  # type: ignore[arg-type] # they are kinds
+
+    def import_(
+        self,
+        path: str | Path,
+        *,
+        format: str = "auto",  # noqa: A002 - the name of the option
+        dry_run: bool = False,
+        on_conflict: str = "refuse",
+        skip_problems: bool = False,
+    ) -> ImportReport:
+        """Take in an export of Commonplace, or the files of another system, into this namespace.
+
+        Everything is checked first, as `remember` checks it, and nothing is written if anything is refused. What is
+        here already, the same words under the same id, stays as it is, with the use that was made of it since:
+        importing twice changes nothing, and an import that was cut short is completed by importing again. Ids, versions
+        and times, places in sessions, tiers, status and use are kept. Passages and vectors are made anew, and secrets
+        are replaced, so that what is exported from here again is the same up to placeholders.
+
+        Args:
+            format: "commonplace", or another system's name; "auto" looks at the files.
+            dry_run: check everything and report what would be done, but write nothing.
+            on_conflict: what to do where there is something else under the same id: "refuse" the whole import, "skip"
+                what is imported, or "replace" what is here; of a memory that writes a new version.
+            skip_problems: leave out what cannot be kept and list it in the report, in place of refusing everything.
+
+        Raises:
+            NotFoundError: there is no such file.
+            StoreVersionError: a newer Commonplace wrote the export.
+            UsageError: the file is damaged, cut off or of an unknown format, something in it cannot be kept, or is here
+                with other content. The message says which, and where. Nothing was written.
+        """
+        from commonplace.exchange.importing import ON_CONFLICT, Rules, import_items
+        from commonplace.exchange.sources import source_of
+        from commonplace.exchange.writing import Into
+
+        policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
+        rules = Rules(policy, skip_problems=skip_problems, is_dry_run=dry_run)  # type: ignore[arg-type] # one of them
+        now = self._now()
+        source = source_of(Path(path).expanduser(), format, now=now, max_bytes=self.settings.memory.max_bytes)
+        self._before()
+        into = Into(
+            self._store,
+            self.namespace,
+            destination=self._destination,
+            write_of=self._write_of,
+            now=now,
+        )
+        report = import_items(source, into, rules, progress=self._progress)
+        if not dry_run:
+            self._tokens.release()
+            self._upkeep.project()
+            self._after()
+        return report
+
+    def _write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
+        """Return a memory with its passages; the keeper is made only where something is written."""
+        return self._keeper.write_of(owner, record)

@@ -1,0 +1,269 @@
+"""The file that a backup is: a zip archive with a manifest of its members. It knows bytes and names, no store.
+
+What is read from an archive is believed of nobody: names, sizes and sums are checked before and while a member is
+unpacked, and no member is unpacked that the manifest does not name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final
+
+from commonplace.errors import StoreDamagedError, StoreError, StoreVersionError
+
+FORMAT: Final = "commonplace-backup"
+VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+DATABASE: Final = "store.db"
+FOLDERS: Final = ("memory", "vault")
+"""Directories of a store whose Markdown belongs to a backup."""
+SUFFIX: Final = ".md"
+
+_MOST_MANIFEST_BYTES = 64 * 2**20
+_PIECE_BYTES = 2**20
+_NOT_READABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    KeyError,
+)
+"""What `zipfile` raises over archives that are cut off, damaged, encrypted, or made to annoy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of a backup.
+
+    Attributes:
+        path: posix, relative to the store's directory.
+        mtime_ns: when it was changed last; restoring sets it, so that the mirror knows its own pages again.
+    """
+
+    path: str
+    size: int
+    sha256: str
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup says of itself.
+
+    Attributes:
+        commonplace: the release that wrote it.
+        store: the store's id.
+        change: last number of the change sequence that the database holds.
+        created_at: ISO 8601, UTC.
+    """
+
+    commonplace: str
+    store: str
+    change: int
+    created_at: str
+    members: tuple[Member, ...]
+
+    @property
+    def total_bytes(self) -> int:
+        """The bytes of all members, unpacked."""
+        return sum(member.size for member in self.members)
+
+
+def write_archive(file: IO[bytes], sources: Sequence[tuple[str, Path]], manifest: Callable[..., Manifest]) -> Manifest:
+    """Pack files, then the manifest over what was packed; a file that is gone meanwhile is left out.
+
+    Args:
+        sources: (path in the archive, file).
+        manifest: makes the manifest of the members.
+    """
+    members = []
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for path, source in sources:
+            try:
+                opened = source.open("rb")
+            except FileNotFoundError:
+                continue
+            with opened:
+                members.append(_pack(archive, path, opened))
+        made = manifest(tuple(members))
+        document = {"format": FORMAT, "version": VERSION, **asdict(made)}
+        archive.writestr(_info(MANIFEST), json.dumps(document, indent=1), zipfile.ZIP_DEFLATED)
+    return made
+
+
+def read_manifest(archive: zipfile.ZipFile) -> Manifest:
+    """Return the manifest of an archive whose list of members agrees with it.
+
+    Raises:
+        StoreVersionError: a newer Commonplace wrote the archive.
+        StoreDamagedError: it is no backup, damaged, or names a file that a store does not have.
+    """
+    names = archive.namelist()
+    if names.count(MANIFEST) != 1:
+        raise StoreDamagedError(f"the archive has no {MANIFEST}, it is no backup of Commonplace", remedy=_OTHER)
+    info = archive.getinfo(MANIFEST)
+    if info.file_size > _MOST_MANIFEST_BYTES:
+        raise _broken(f"its manifest has {info.file_size:,} bytes, the limit is {_MOST_MANIFEST_BYTES:,}")
+    manifest = _manifest(b"".join(_unpacked(archive, info, info.file_size)))
+    listed = [member.path for member in manifest.members]
+    if sorted(names) != sorted([*listed, MANIFEST]):
+        raise _broken("its members are not the ones that its manifest lists")
+    if len(set(listed)) != len(listed) or DATABASE not in listed:
+        raise _broken(f"its manifest lists a member twice, or no {DATABASE}")
+    for member in manifest.members:
+        _refuse_foreign_path(member.path)
+        if archive.getinfo(member.path).file_size != member.size:
+            raise _broken(f"{member.path!r:.200} has not the size that the manifest gives")
+    return manifest
+
+
+def unpack(archive: zipfile.ZipFile, member: Member, write: Callable[[bytes], object]) -> None:
+    """Hand the bytes of a member on, piece by piece; they are right only when this returns.
+
+    Raises:
+        StoreDamagedError: they are not those that the manifest speaks of.
+    """
+    digest = hashlib.sha256()
+    for piece in _unpacked(archive, archive.getinfo(member.path), member.size):
+        digest.update(piece)
+        write(piece)
+    if digest.hexdigest() != member.sha256:
+        raise _broken(f"the checksum of {member.path!r:.200} is not the one of the manifest")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive.
+
+    Raises:
+        StoreDamagedError: it is none that can be read.
+        StoreError: the file cannot be read.
+    """
+    try:
+        with _readable():
+            archive = zipfile.ZipFile(path)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}", remedy="name a backup that you may read") from error
+    with archive:
+        yield archive
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn whatever `zipfile` raises over an archive into the store's error."""
+    try:
+        yield
+    except _NOT_READABLE as error:
+        raise _broken(str(error) or type(error).__name__) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise _broken(str(error)) from error
+
+
+def _pack(archive: zipfile.ZipFile, path: str, file: IO[bytes]) -> Member:
+    digest, size = hashlib.sha256(), 0
+    mtime_ns = os.fstat(file.fileno()).st_mtime_ns
+    with archive.open(_info(path), "w", force_zip64=True) as packed:
+        while piece := file.read(_PIECE_BYTES):
+            digest.update(piece)
+            size += len(piece)
+            packed.write(piece)
+    return Member(path, size, digest.hexdigest(), mtime_ns)
+
+
+def _info(path: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(path)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = (stat.S_IFREG | 0o600) << 16
+    return info
+
+
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> Iterator[bytes]:
+    """Yield the bytes of a plain file of the given size, and never more than these."""
+    mode = info.external_attr >> 16
+    if info.is_dir() or (stat.S_IFMT(mode) not in (0, stat.S_IFREG)) or info.flag_bits & 1:
+        raise _broken(f"{info.filename!r:.200} is not a plain file")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise _broken(f"{info.filename!r:.200} is packed in a way that backups are not")
+    left = size
+    with _readable():
+        file = archive.open(info)
+    with file:
+        while left >= 0:
+            with _readable():
+                piece = file.read(_PIECE_BYTES)
+            if not piece:
+                break
+            left -= len(piece)
+            yield piece
+    if left:
+        raise _broken(f"{info.filename!r:.200} has not the size that the manifest gives")
+
+
+def _manifest(data: bytes) -> Manifest:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _broken("its manifest is no JSON") from error
+    if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
+        raise StoreDamagedError("the archive is no backup of Commonplace", remedy=_OTHER)
+    version = document.pop("version", None)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _broken(f"the version of its format is {version!r:.80}")
+    if version > VERSION:
+        raise StoreVersionError(
+            f"the backup has version {version} of the format, this Commonplace knows versions up to {VERSION}",
+            remedy="upgrade Commonplace",
+        )
+    members = document.pop("members", None)
+    if not isinstance(members, list):
+        raise _broken("its manifest lists no members")
+    manifest: Manifest = _built(Manifest, {**document, "members": tuple(_built(Member, each) for each in members)})
+    return manifest
+
+
+def _built(cls: Any, values: Any) -> Any:
+    """Return a dataclass of JSON values, each of the plain type that its field has."""
+    if not isinstance(values, dict) or {field.name for field in fields(cls)} != values.keys():
+        raise _broken("its manifest has other entries than version 1 of the format")
+    for field in fields(cls):
+        value, kind = values[field.name], {"str": str, "int": int}.get(str(field.type), tuple)
+        if type(value) is not kind or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            raise _broken(f"{field.name} is {value!r:.80} in its manifest")
+    if cls is Member and values["size"] < 0:
+        raise _broken(f"size is {values['size']} in its manifest")
+    return cls(**values)
+
+
+def _refuse_foreign_path(path: str) -> None:
+    """Refuse a name that could lead anywhere but to a file of a store's own."""
+    if path == DATABASE:
+        return
+    parts = PurePosixPath(path).parts
+    is_plain = path == "/".join(parts) and ".." not in parts and "\0" not in path
+    if not (is_plain and len(parts) > 1 and parts[0] in FOLDERS and path.endswith(SUFFIX)):
+        raise _broken(f"{path!r:.200} is no name of a store's file")
+
+
+_OTHER: Final = "name a file that `commonplace backup` wrote"
+
+
+def _broken(what: str) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"the backup cannot be restored: {what}", remedy="take another backup; nothing was changed"
+    )

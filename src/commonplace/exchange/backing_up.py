@@ -1,0 +1,208 @@
+"""Write a backup of a store while others use it, and read it back before it counts. It knows no index."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from commonplace.errors import StoreDamagedError, StoreError
+from commonplace.exchange.archive import (
+    DATABASE,
+    FOLDERS,
+    SUFFIX,
+    Manifest,
+    Member,
+    opened,
+    read_manifest,
+    unpack,
+    write_archive,
+)
+from commonplace.store.memory_contract import Note
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+
+NOTE: str = "backup"
+"""Kind of the notes that tell of backups: {"path": …, "at": …}; their id is the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """A backup that was written and read back.
+
+    Attributes:
+        path: absolute.
+        size: bytes of the file.
+        store: the store's id.
+        change: last number of the change sequence that it holds.
+        files: how many files of Markdown it holds beside the database.
+        notices: one sentence each, for people.
+    """
+
+    path: Path
+    size: int
+    store: str
+    change: int
+    files: int
+    created_at: datetime
+    seconds: float
+    notices: tuple[str, ...] = ()
+
+
+def back_up(store: Store, directory: Path, target: Path, *, namespace: str, now: float) -> BackupReport:
+    """Write a backup of the store in a directory to a new file; see `Engine.backup`.
+
+    The database is copied first: Markdown that changes meanwhile is then newer than it, and is taken in after a restore
+    like any page that somebody edited. The reverse would undo what was remembered last.
+
+    Args:
+        namespace: where the note about the backup is kept.
+        now: seconds since the epoch.
+    """
+    begun = time.perf_counter()
+    target = target.expanduser().absolute()
+    _refuse_existing(target)
+    database, archive = (target.with_name(f"{target.name}.{uuid4().hex}{end}") for end in (".db", ".new"))
+    created_at = datetime.fromtimestamp(now, UTC)
+    try:
+        store.backup(database)
+        sources, links = _sources(directory)
+        describe = partial(_manifest, *_examined(database), created_at.isoformat())
+        with _file_errors(target), archive.open("xb") as file:
+            manifest = write_archive(file, [(DATABASE, database), *sources], describe)
+            file.flush()
+            os.fsync(file.fileno())
+        _verify(archive, manifest)
+        with _noted(store, namespace, target, created_at):
+            _refuse_existing(target)
+            with _file_errors(target):
+                archive.rename(target)
+                sync(target.parent)
+    finally:
+        for left in (database, archive):
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
+    notices = [f"{path} is a link, and was left out" for path in links]
+    if store.is_read_only:
+        notices.append("the store is read-only and cannot note where this backup is: a forgetting will not name it")
+    return BackupReport(
+        path=target,
+        size=target.stat().st_size,
+        store=manifest.store,
+        change=manifest.change,
+        files=len(manifest.members) - 1,
+        created_at=created_at,
+        seconds=time.perf_counter() - begun,
+        notices=tuple(notices),
+    )
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _manifest(store: str, change: int, created_at: str, members: tuple[Member, ...]) -> Manifest:
+    from importlib.metadata import version
+
+    return Manifest(version("commonplace"), store, change, created_at, members)
+
+
+def _examined(database: Path) -> tuple[str, int]:
+    """Return id and change of the copied database, which is whole."""
+    from commonplace.store.sqlite import SqliteStore
+
+    copy = SqliteStore.open(database, create=False)
+    try:
+        problems = copy.check()
+        if problems:
+            raise StoreDamagedError(
+                f"the store is damaged, so that no backup of it was kept: {problems[0]}",
+                remedy="see `commonplace doctor`, and keep the earlier backups",
+            )
+        return copy.id, copy.change()
+    finally:
+        copy.close()
+
+
+def _sources(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
+    """Return (path in the archive, file) of the store's Markdown, sorted, and the links that are none of it."""
+    found, links = [], []
+    for folder in FOLDERS:
+        for place, folders, names in os.walk(directory / folder):
+            for name in (*folders, *names):
+                path = Path(place, name)
+                is_page = name.endswith(SUFFIX)
+                if path.is_symlink():
+                    links.append(path)
+                elif is_page and path.is_file():
+                    found.append((_member_path(path.relative_to(directory)), path))
+    return sorted(found), sorted(links)
+
+
+def _member_path(path: Path) -> str:
+    name = path.as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"{name!r} has a name that is not UTF-8, which no backup can hold", remedy="rename it"
+        ) from error
+    return name
+
+
+def _verify(archive: Path, written: Manifest) -> None:
+    """Read an archive back and compare it with what was packed."""
+    with opened(archive) as packed:
+        manifest = read_manifest(packed)
+        for member in manifest.members:
+            unpack(packed, member, len)
+    if manifest != written:
+        raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
+
+
+@contextmanager
+def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator[None]:
+    """Note a backup in its store before it has its name: rather one too many is named to whoever forgets than none."""
+    if store.is_read_only:
+        yield
+        return
+    body = json.dumps({"path": str(target), "at": at.isoformat()})
+    with store.change_memories(namespace) as change:
+        change.put_note(Note(NOTE, str(target), at.timestamp(), body))
+    try:
+        yield
+    except BaseException:
+        with store.change_memories(namespace) as change:
+            change.drop_note(NOTE, str(target))
+        raise
+
+
+def _refuse_existing(target: Path) -> None:
+    if os.path.lexists(target):
+        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
+    if not target.parent.is_dir():
+        raise StoreError(f"{target.parent} is no directory", remedy="make it, or name another place")
+
+
+@contextmanager
+def _file_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {target}: {error.strerror}", remedy="name another place, or make room"
+        ) from error

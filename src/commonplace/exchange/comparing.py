@@ -1,0 +1,98 @@
+"""Say what an item is to a store: new, there already, or there with other content. It reads, and writes nothing."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from commonplace.errors import UsageError
+from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.types import KINDS, Chunk, Filter, Kind
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+    from commonplace.types import Link, MemoryRecord, Owner, StoredMemory
+
+Outcome = Literal["added", "unchanged", "conflict"]
+
+_AT_ONCE = 500
+
+
+def outcome_of(item: MemoryItem, known: StoredMemory | None) -> Outcome:
+    """Compare what two memories of one id say: the words and what was said about them, not how they were used since."""
+    if known is None:
+        return "added"
+    same = _said(item.latest.owner, item.latest.record) == _said(known.owner, known.record)
+    return "unchanged" if same else "conflict"
+
+
+class Known:
+    """What a namespace holds, as far as items are compared with it."""
+
+    def __init__(self, store: Store, namespace: str) -> None:
+        self._store = store
+        self._namespace = namespace
+
+    def has_memory(self, id_: str) -> bool:
+        """Return whether there is a memory of that id, live or archived."""
+        return self._store.memory(self._namespace, id_) is not None
+
+    def outcome(self, item: Item) -> Outcome:
+        """Return what an item is to the store.
+
+        Raises:
+            UsageError: it cannot be kept beside what is there.
+        """
+        if isinstance(item, MemoryItem):
+            return self._outcome_of_memory(item)
+        if isinstance(item, LinkItem):
+            link = item.link
+            known = self._links.get((link.source, link.target, link.type))
+            return "added" if known is None else "unchanged" if known.strength == link.strength else "conflict"
+        return self._outcome_of_owner(item)
+
+    def _outcome_of_memory(self, item: MemoryItem) -> Outcome:
+        known = self._store.memory(self._namespace, item.id)
+        if known is None and self._store.places(self._namespace, "memory", [item.id]):
+            raise UsageError(f"a document of the kind memory has the id {item.id!r:.80}", remedy="give it another one")
+        return outcome_of(item, known)
+
+    def _outcome_of_owner(self, item: OwnerItem) -> Outcome:
+        owner = item.owner
+        if owner.kind == "memory" and self.has_memory(owner.id):
+            raise UsageError(f"a memory has the id {owner.id!r:.80}", remedy="give the document another one")
+        by_id = self._numbers.get((owner.kind, "id", owner.id))
+        by_path = self._numbers.get((owner.kind, "path", owner.path)) if owner.path else None
+        if by_id is None and by_path is None:
+            return "added"
+        if by_id is None or by_path not in (None, by_id):
+            return "conflict"
+        same = self._store.owners(self._namespace, [by_id]).get(by_id) == owner and self._chunks(by_id) == item.chunks
+        return "unchanged" if same else "conflict"
+
+    def _chunks(self, number: int) -> tuple[Chunk, ...]:
+        found = self._store.passages(self._namespace, self._store.passages_of(self._namespace, [number]))
+        return tuple(passage.chunk for passage in sorted(found.values(), key=lambda passage: passage.ordinal))
+
+    @cached_property
+    def _links(self) -> dict[tuple[str, str, str], Link]:
+        return {(link.source, link.target, link.type): link for link in self._store.links(self._namespace)}
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[Kind, str, str], int]:
+        """Owner numbers by kind and id, and by kind and path."""
+        found: dict[tuple[Kind, str, str], int] = {}
+        numbers = self._store.matching_owners(self._namespace, Filter(kinds=KINDS))
+        for begin in range(0, len(numbers), _AT_ONCE):
+            for number, owner in self._store.owners(self._namespace, numbers[begin : begin + _AT_ONCE]).items():
+                found[owner.kind, "id", owner.id] = number
+                if owner.path:
+                    found[owner.kind, "path", owner.path] = number
+        return found
+
+
+def _said(owner: Owner, record: MemoryRecord) -> tuple[object, ...]:
+    about = (record.category, record.entities, record.source, record.origin, record.derived_from)
+    metadata = json.dumps(json.loads(record.metadata), sort_keys=True)
+    return (record.content, metadata, *about, owner.tags, owner.session, owner.at, owner.title, owner.summary)

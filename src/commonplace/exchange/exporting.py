@@ -1,0 +1,191 @@
+"""Write what a namespace holds as JSON lines, from one state of the store. It knows no index and reads no export."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+from uuid import uuid4
+
+from commonplace.errors import StoreDamagedError, StoreError
+from commonplace.exchange.backing_up import sync
+from commonplace.exchange.lines import FORMAT, VERSION, encoded
+from commonplace.types import KINDS, Filter, Selection
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+    from commonplace.types import Chunk, Kind, Owner
+
+_AT_ONCE = 500
+_MOST_PAGES = 20
+"""Each page of memories costs a look at all ids: with a million memories a page holds more of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export holds.
+
+    Attributes:
+        path: absolute; None where it went to a stream.
+        versions: of the memories, which have one line each.
+        owners: artifacts, documents and knowledge items.
+        lines: all but the last one.
+        sha256: of all but the last line, which holds it too.
+    """
+
+    path: Path | None
+    memories: int
+    versions: int
+    links: int
+    owners: int
+    lines: int
+    size: int
+    sha256: str
+    seconds: float
+
+
+def export(store: Store, namespace: str, target: Path | TextIO, *, kinds: Sequence[Kind] = ()) -> ExportReport:
+    """Write a namespace to a new file, or to a stream of text; see `Engine.export`."""
+    begun = time.perf_counter()
+    if not isinstance(target, Path):
+        written = _Lines(lambda line: target.write(line.decode("ascii")))
+        _write(store, namespace, kinds, written)
+        target.flush()
+        return written.report(None, time.perf_counter() - begun)
+    path = target.expanduser().absolute()
+    with _new_file(path) as write:
+        written = _Lines(write)
+        _write(store, namespace, kinds, written)
+    return written.report(path, time.perf_counter() - begun)
+
+
+class _Lines:
+    """Counts and sums the lines on their way."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+        self._digest = hashlib.sha256()
+        self.counts = dict.fromkeys(("memories", "versions", "links", "owners"), 0)
+        self.lines = self.size = 0
+
+    def add(self, entries: dict[str, Any], *counted: str) -> None:
+        """Write a line."""
+        line = encoded(entries)
+        self._digest.update(line)
+        self.lines += 1
+        self._put(line)
+        for name in counted:
+            self.counts[name] += 1
+
+    def end(self) -> None:
+        """Write the last line."""
+        self._put(encoded({"type": "end", "lines": self.lines, "sha256": self._digest.hexdigest()}))
+
+    def report(self, path: Path | None, seconds: float) -> ExportReport:
+        """Return what was written."""
+        return ExportReport(
+            path, **self.counts, lines=self.lines, size=self.size, sha256=self._digest.hexdigest(), seconds=seconds
+        )
+
+    def _put(self, line: bytes) -> None:
+        self._write(line)
+        self.size += len(line)
+
+
+def _write(store: Store, namespace: str, kinds: Sequence[Kind], lines: _Lines) -> None:
+    from importlib.metadata import version
+
+    has_memories = not kinds or "memory" in kinds
+    with store.snapshot():
+        memories = store.count_memories(namespace, Selection()) if has_memories else 0
+        links = store.links(namespace) if has_memories else []
+        owners = _owners(store, namespace, kinds)
+        lines.add(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "commonplace": version("commonplace"),
+                "namespace": namespace,
+                "kinds": sorted(kinds, key=KINDS.index) if kinds else KINDS,
+                "counts": {"memories": memories, "links": len(links), "owners": len(owners)},
+            }
+        )
+        _write_memories(store, namespace, memories, lines)
+        for link in links:
+            lines.add({"type": "link", "link": link}, "links")
+        for owner, chunks in _with_passages(store, namespace, owners):
+            lines.add({"type": "owner", "owner": owner, "passages": chunks}, "owners")
+    lines.end()
+
+
+def _write_memories(store: Store, namespace: str, count: int, lines: _Lines) -> None:
+    """Write the versions of each memory, oldest first, memories by id."""
+    page = max(_AT_ONCE, -(-count // _MOST_PAGES))
+    for offset in range(0, count, page):
+        for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
+            lines.counts["memories"] += 1
+            for version in store.versions(namespace, latest.owner.id):
+                entries = {
+                    "type": "memory",
+                    "created_at": version.created_at,
+                    "expired_at": version.expired_at,
+                    "owner": version.owner,
+                    "record": version.record,
+                }
+                try:
+                    lines.add(entries, "versions")
+                except ValueError as error:
+                    raise StoreDamagedError(
+                        f"the metadata of memory {latest.owner.id!r:.80} is no JSON object", remedy="update it"
+                    ) from error
+
+
+def _owners(store: Store, namespace: str, kinds: Sequence[Kind]) -> list[int]:
+    """Return the numbers of the owners that are no memories with a record, by kind and id."""
+    found = []
+    for numbers in _portions(store.matching_owners(namespace, Filter(kinds=tuple(kinds)))):
+        records = store.memory_records(namespace, numbers)
+        owners = store.owners(namespace, [number for number in numbers if number not in records])
+        found += [(KINDS.index(owner.kind), owner.id, number) for number, owner in owners.items()]
+    return [number for _, _, number in sorted(found)]
+
+
+def _with_passages(store: Store, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Owner, list[Chunk]]]:
+    """Yield owners with what they were cut into, in the order given."""
+    for portion in _portions(numbers):
+        owners = store.owners(namespace, portion)
+        passages = store.passages(namespace, store.passages_of(namespace, portion))
+        chunks: dict[int, list[Chunk]] = {number: [] for number in portion}
+        for passage in sorted(passages.values(), key=lambda passage: passage.ordinal):
+            chunks[passage.owner_number].append(passage.chunk)
+        for number in portion:
+            yield owners[number], chunks[number]
+
+
+def _portions(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (numbers[begin : begin + _AT_ONCE] for begin in range(0, len(numbers), _AT_ONCE))
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[Callable[[bytes], object]]:
+    """Give the writing of a file that gets its name when it is whole and on disk."""
+    if os.path.lexists(path):
+        raise StoreError(f"{path} exists already", remedy="name a file that does not exist yet")
+    new = path.with_name(f"{path.name}.{uuid4().hex}.new")
+    try:
+        with new.open("xb") as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(path)
+        sync(path.parent)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}", remedy="name another place, or make room") from error
+    finally:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)

@@ -1,0 +1,260 @@
+"""Make a store of a backup, beside the place where it is to be, and put it there in one step. It knows no index.
+
+Whoever has the old store open must close it first: what it wrote after the change of places would be written to the
+old store, which nobody reads any more. So a store that is open anywhere is not replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
+from commonplace.exchange.archive import DATABASE, Manifest, Member, opened, read_manifest, unpack
+from commonplace.exchange.backing_up import sync
+from commonplace.exchange.swapping import put_in_place
+from commonplace.locks import FileLock
+from commonplace.settings.locations import STORE_FILE, STORE_NAME
+from commonplace.store.driver import connect, driver_errors, lock_path
+from commonplace.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+_IGNORE: Final = ".gitignore"
+_CARRIED: Final = (_IGNORE, STORE_FILE)
+"""What a place keeps whatever store it holds."""
+
+_TRIES, _PAUSE_S = 20, 0.05
+_LOCK_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """A store that was made of a backup.
+
+    Attributes:
+        directory: the store.
+        store: its id, which is that of the store that was backed up.
+        change: last number of the change sequence that it holds.
+        files: how many files of Markdown it holds.
+        backed_up_at: ISO 8601, UTC.
+        kept: where the store is that was there before, None where there was none.
+    """
+
+    directory: Path
+    store: str
+    change: int
+    files: int
+    backed_up_at: str
+    kept: Path | None
+    seconds: float
+
+
+def restore(
+    source: str | Path, path: str | Path | None = None, *, replace: bool = False, clock: Callable[[], float] = time.time
+) -> RestoreReport:
+    """Make a store of a backup; everything in it is checked before anything at its place is touched.
+
+    The index is not part of a backup: the first search builds it. Close every program that has the store open before
+    you replace it, servers of agents too; it is refused otherwise. A crash leaves the old store or the new one at its
+    place, and perhaps a directory beside it whose name ends in `.new`, which may be removed.
+
+    Args:
+        source: a file that `Engine.backup` wrote.
+        path: the store's directory; None is the one that `commonplace.open` would take.
+        replace: put it in the place of a store that is there, which is kept beside it under a name with the time.
+        clock: returns seconds since the epoch.
+
+    Raises:
+        StoreBusyError: another program has the store open that would be replaced.
+        StoreDamagedError: the backup is damaged, cut off, or no backup. Nothing was changed.
+        StoreVersionError: a newer Commonplace wrote the backup or the store in it. Nothing was changed.
+        StoreError: there is a store, or something else, at the place, or it cannot be written. Nothing was changed.
+    """
+    begun = time.perf_counter()
+    backup, directory = Path(source).expanduser().absolute(), _place(path)
+    is_store = _refuse_occupied(directory, is_replacing=replace)
+    with opened(backup) as archive, _file_errors(directory):
+        manifest = read_manifest(archive)
+        with _beside(directory) as new:
+            _refuse_too_large(manifest, new)
+            _prepare(new, directory)
+            for member in manifest.members:
+                _unpack_into(new, archive, member)
+            _examine(new, manifest)
+            _sync_all(new)
+            aside = directory.with_name(f"{directory.name}.{_stamp(clock())}.replaced")
+            kept = None
+            if is_store:
+                kept = _replaced(new, directory, aside)
+            else:
+                _placed(new, directory, aside)
+            sync(directory.parent)
+    return RestoreReport(
+        directory=directory,
+        store=manifest.store,
+        change=manifest.change,
+        files=len(manifest.members) - 1,
+        backed_up_at=manifest.created_at,
+        kept=kept,
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def _place(path: str | Path | None) -> Path:
+    """Return the directory that a store's path means, links followed: what is moved is the directory itself."""
+    if path is None:
+        from commonplace.settings import load
+
+        path = load().store.path
+    return Path(path).expanduser().resolve()
+
+
+def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
+    """Refuse a place where something stands that is not to be replaced; return whether it is a store."""
+    if not os.path.lexists(directory):
+        return False
+    if not directory.is_dir():
+        raise StoreError(f"{directory} is a file", remedy="name a directory")
+    if os.path.lexists(directory / DATABASE):
+        if not is_replacing:
+            raise StoreError(
+                f"{directory} holds a store already",
+                remedy="replace it with replace=True (--replace), or name another directory",
+            )
+        return True
+    strange = sorted(each.name for each in directory.iterdir() if each.name not in _CARRIED)
+    if strange:
+        raise StoreError(
+            f"{directory} holds no store, but {strange[0]!r}", remedy="name a directory that is empty or does not exist"
+        )
+    return False
+
+
+def _refuse_too_large(manifest: Manifest, place: Path) -> None:
+    free = shutil.disk_usage(place).free
+    if manifest.total_bytes > free:
+        raise StoreError(
+            f"the backup needs {manifest.total_bytes:,} bytes unpacked, {free:,} are free beside {place}",
+            remedy="free some space, or name another directory",
+        )
+
+
+@contextmanager
+def _beside(directory: Path) -> Iterator[Path]:
+    """Give a new directory beside another one, which is removed where it is not moved to its place."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    new = directory.with_name(f"{directory.name}.{uuid4().hex}.new")
+    new.mkdir()
+    made = new.stat().st_ino
+    try:
+        yield new
+    finally:
+        # After the change of places the old store stands under this name for a moment: an interruption then must not
+        # remove it.
+        if os.path.lexists(new) and new.stat().st_ino == made:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _prepare(new: Path, directory: Path) -> None:
+    """Take over what a place keeps, and hide a project's store from the project's own history before it has content."""
+    for name in _CARRIED:
+        if (directory / name).is_file():
+            shutil.copy2(directory / name, new / name)
+    if directory.name == STORE_NAME and not (new / _IGNORE).exists():
+        (new / _IGNORE).write_text("*\n", encoding="utf-8")
+
+
+def _unpack_into(new: Path, archive: ZipFile, member: Member) -> None:
+    target = new / member.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("xb") as file:
+        unpack(archive, member, file.write)
+    os.utime(target, ns=(member.mtime_ns, member.mtime_ns))
+
+
+def _examine(new: Path, manifest: Manifest) -> None:
+    """Refuse a database that is not whole, or not the one that the manifest speaks of."""
+    store = SqliteStore.open(new / DATABASE, create=False)
+    try:
+        problems = store.check()
+        if problems:
+            raise StoreDamagedError(f"the store in the backup is damaged: {problems[0]}", remedy="take another backup")
+        if (store.id, store.change()) != (manifest.store, manifest.change):
+            raise StoreDamagedError(
+                "the store in the backup is not the one that its manifest names", remedy="take another backup"
+            )
+    finally:
+        store.close()
+
+
+def _sync_all(new: Path) -> None:
+    for place, _, names in os.walk(new, topdown=False):
+        for name in names:
+            sync(Path(place, name))
+        sync(Path(place))
+
+
+def _stamp(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+
+
+def _placed(new: Path, directory: Path, aside: Path) -> None:
+    """Put a store where none is: at most what it carries was there."""
+    if not directory.exists():
+        new.rename(directory)
+        return
+    left = put_in_place(new, directory, aside)
+    for name in _CARRIED:
+        (left / name).unlink(missing_ok=True)
+    left.rmdir()
+
+
+def _replaced(new: Path, directory: Path, aside: Path) -> Path:
+    """Put a store where another one is, and return where that is kept."""
+    if os.path.lexists(aside):
+        raise StoreError(f"{aside} exists already", remedy="try again in a second")
+    with FileLock(lock_path(directory / DATABASE)).hold(_LOCK_S):
+        _close_off(directory / DATABASE)
+        return put_in_place(new, directory, aside)
+
+
+def _close_off(database: Path) -> None:
+    """Refuse a database that is open anywhere, and write its log into it; of a damaged one nobody can say.
+
+    Only where nobody else has a database open does SQLite let it leave the log's mode.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            with driver_errors(database), closing(connect(database, 0)) as db:
+                db.execute("PRAGMA journal_mode = DELETE").fetchone()
+        except StoreBusyError as error:
+            if not left:
+                raise StoreBusyError(
+                    f"another program has the store {database} open",
+                    remedy="close every program that uses it, servers of agents too, and restore again",
+                ) from error
+            time.sleep(_PAUSE_S)
+        except StoreDamagedError:
+            return
+        else:
+            return
+
+
+@contextmanager
+def _file_errors(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot restore to {directory}: {error.strerror}", remedy="make its parent writable, or name another place"
+        ) from error

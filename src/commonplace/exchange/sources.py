@@ -1,0 +1,49 @@
+"""Find out what a file or folder is that somebody wants to import. It knows names of formats, no store."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.exchange.foreign import items_of
+from commonplace.exchange.items import Source
+from commonplace.exchange.reading import is_export, read_export
+from commonplace.formats.foreign.detect import READERS, detect
+from commonplace.memories.intake import one_of
+
+AUTO: Final = "auto"
+OWN: Final = "commonplace"
+FORMATS: Final = (AUTO, OWN, *READERS)
+
+
+def source_of(path: Path, format_: str, *, now: float, max_bytes: int) -> Source:
+    """Return what stands at a path as something to import.
+
+    Args:
+        format_: one of `FORMATS`.
+        now: from when on memories that name no time are known, seconds since the epoch.
+        max_bytes: the most bytes of UTF-8 that the content of a memory may have.
+
+    Raises:
+        NotFoundError: nothing stands there.
+        UsageError: it cannot be read, the format is unknown, or it is none that is known.
+    """
+    one_of("format", format_, FORMATS)
+    if not path.exists():
+        raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
+    if format_ == OWN or (format_ == AUTO and _is_own(path)):
+        if not path.is_file():
+            raise UsageError(f"{path} is no file", remedy="name a file that `commonplace export` wrote")
+        return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
+    name = detect(path) if format_ == AUTO else format_
+    foreign = READERS[name](path)
+    return Source(name, partial(items_of, foreign, name, now=now, max_bytes=max_bytes))
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        return path.is_file() and is_export(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="make it readable") from error

@@ -1,0 +1,114 @@
+"""Write items to a store, some hundreds in one transaction, so that what a crash leaves can be completed.
+
+It compares again inside each transaction: others write meanwhile. What it passes over is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from commonplace.exchange.comparing import Known, outcome_of
+from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
+from commonplace.memories.admission import replaced
+from commonplace.models.contract import TokenizedText
+
+if TYPE_CHECKING:
+    from commonplace.ingest.passages import Destination
+    from commonplace.store.contract import Store
+    from commonplace.store.memory_contract import MemoryChange
+    from commonplace.types import MemoryRecord, MemoryWrite, Owner
+
+BATCH = 256
+"""A batch holds the store's write lock while it is written: so many versions take some hundredths of a second."""
+BATCH_BYTES = 4_194_304
+
+
+@dataclass(frozen=True, slots=True)
+class Into:
+    """Where items go.
+
+    Attributes:
+        destination: makes and takes the passages of owners; asked for before the first write.
+        write_of: makes the passages, the signature and the dates of a memory anew.
+        now: seconds since the epoch.
+    """
+
+    store: Store
+    namespace: str
+    destination: Callable[[], Destination]
+    write_of: Callable[[Owner, MemoryRecord], MemoryWrite]
+    now: float
+
+
+class Writer:
+    """Collects items and writes them when a batch is full; call `flush` at the end."""
+
+    def __init__(self, into: Into, *, is_replacing: bool) -> None:
+        self._into = into
+        self._is_replacing = is_replacing
+        self._known = Known(into.store, into.namespace)
+        self._memories: list[tuple[MemoryItem, list[MemoryWrite]]] = []
+        self._versions = self._bytes = 0
+        self._links: list[LinkItem] = []
+        self._destination = into.destination()
+        self._owners = PassageWriter(self._destination)
+
+    def add(self, item: Item) -> None:
+        """Take an item, and write the batch that it fills; one that is there already is passed over."""
+        outcome = self._known.outcome(item)
+        if outcome == "unchanged" or (outcome == "conflict" and not self._is_replacing):
+            return
+        if isinstance(item, LinkItem):
+            self._links.append(item)
+        elif isinstance(item, OwnerItem):
+            self._owners.add(self._prepared(item))
+        else:
+            self._add_memory(item)
+
+    def flush(self) -> None:
+        """Write what is pending: links last, when both their ends are there."""
+        self._write_memories()
+        self._owners.flush()
+        for begin in range(0, len(self._links), BATCH):
+            with self._into.store.change_memories(self._into.namespace) as change:
+                for item in self._links[begin : begin + BATCH]:
+                    if change.find(item.link.source) is not None and change.find(item.link.target) is not None:
+                        change.link(item.link)
+
+    def _add_memory(self, item: MemoryItem) -> None:
+        writes = [replace(self._into.write_of(version.owner, version.record)) for version in item.versions]
+        self._memories.append((item, writes))
+        self._versions += len(writes)
+        self._bytes += sum(len(version.record.content) for version in item.versions)
+        if self._versions >= BATCH or self._bytes >= BATCH_BYTES:
+            self._write_memories()
+
+    def _write_memories(self) -> None:
+        if not self._memories:
+            return
+        with self._into.store.change_memories(self._into.namespace) as change:
+            for item, writes in self._memories:
+                self._write_memory(change, item, writes)
+        self._destination.after_batch()
+        self._memories, self._versions, self._bytes = [], 0, 0
+
+    def _write_memory(self, change: MemoryChange, item: MemoryItem, writes: list[MemoryWrite]) -> None:
+        known = change.find(item.id)
+        outcome = outcome_of(item, known)
+        if known is None:
+            for version, write in zip(item.versions, writes, strict=True):
+                change.add(write, created_at=version.created_at, expired_at=version.expired_at)
+        elif outcome == "conflict" and self._is_replacing:
+            now = max(self._into.now, known.created_at)
+            stored = replaced(change, known, writes[-1], now)
+            if item.latest.expired_at is not None:
+                change.expire(stored.number, stored.record, now)
+
+    def _prepared(self, item: OwnerItem) -> PreparedOwner:
+        """Return an owner that keeps the passages it was cut into."""
+        embedded = [passage_text(item.owner, chunk) for chunk in item.chunks]
+        texts = tuple(TokenizedText(text, self._destination.tokenize(text)) for text in embedded)
+        return PreparedOwner(item.owner, item.chunks, texts, sum(len(text) for text in embedded))

@@ -1,0 +1,241 @@
+"""What a forgetting takes with it: what was asked for, and the memories that carry its words on. It only reads.
+
+* A memory that was derived from a forgotten one, directly or through others, goes too, also where it has other sources
+  as well: nobody can tell which of its words came from where. The other sources stay.
+* Of what a forgotten memory was itself merged from, the archived ones go: they are its text under another id, in no
+  list. A source that is still live stays, and a notice names it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from commonplace.errors import NotFoundError
+from commonplace.types import Filter, Selection
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+    from commonplace.types import Owner
+
+_NUMBERS_AT_ONCE = 500
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be forgotten: exactly one of these is given.
+
+    Attributes:
+        ids: of memories, artifacts, documents; each must be there.
+        tag, source, session: of memories; a tag and a session of documents too.
+        path: of an artifact, as it is stored.
+        archived_by: the memories that were archived at that time or before, and nothing that is derived from them.
+    """
+
+    ids: tuple[str, ...] = ()
+    tag: str | None = None
+    source: str | None = None
+    session: str | None = None
+    path: str | None = None
+    archived_by: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What goes.
+
+    Attributes:
+        memories: ids, those that were asked for first.
+        derived: how many of them are copies of those.
+        owners: artifacts, documents and the like by number.
+    """
+
+    memories: tuple[str, ...] = ()
+    derived: int = 0
+    owners: Mapping[int, Owner] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all that goes."""
+        return (*self.memories, *(owner.id for owner in self.owners.values()))
+
+
+def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence[str] = ()) -> Chosen:
+    """Return what goes.
+
+    Args:
+        in_process: ids that were found among the memories of this process already.
+
+    Raises:
+        NotFoundError: nothing matches, or one of the ids is of nothing.
+    """
+    if wanted.archived_by is not None:
+        return Chosen(tuple(_archived(store, namespace, wanted.archived_by)))
+    asked = _memories(store, namespace, wanted)
+    owners = _owners(store, namespace, wanted, set(asked))
+    known = {*asked, *in_process, *(owner.id for owner in owners.values())}
+    missing = [id_ for id_ in wanted.ids if id_ not in known]
+    if missing or not known:
+        named = f"there is nothing with the id {missing[0]!r:.80}" if missing else f"nothing {_described(wanted)}"
+        raise NotFoundError(
+            f"{named} in namespace {namespace!r}; nothing was forgotten", remedy="see `commonplace list`"
+        )
+    sources, live = _merged_from(store, namespace, asked)
+    roots = [*asked, *sources]
+    derived = _derived(store, namespace, roots)
+    files = sorted(owner.path for owner in owners.values() if owner.path)
+    return Chosen(
+        memories=(*roots, *derived),
+        derived=len(sources) + len(derived),
+        owners=owners,
+        notices=(*_of_copies(sources, derived, live), *_of_files(store, namespace, wanted)),
+        outside=tuple(
+            f"the file {path} is yours and stays; the next `commonplace index build` takes it in again unless it is"
+            " ignored"
+            for path in files
+        ),
+    )
+
+
+def all_of(store: Store, namespace: str) -> Chosen:
+    """Return everything in a namespace.
+
+    Raises:
+        NotFoundError: there is no such namespace.
+    """
+    if not namespace or namespace not in store.namespaces():
+        raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy="see `commonplace namespaces`")
+    memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
+    owners = _without_records(store, namespace, Filter())
+    is_of_files = any(owner.path for owner in owners.values())
+    return Chosen(
+        memories,
+        owners=owners,
+        outside=("the files that its artifacts came from are yours and stay",) if is_of_files else (),
+    )
+
+
+def _archived(store: Store, namespace: str, by: float) -> list[str]:
+    archived = store.memories(namespace, Selection(statuses=("archived",), order="id"))
+    return [each.owner.id for each in archived if each.expired_at is not None and each.expired_at <= by]
+
+
+def _memories(store: Store, namespace: str, wanted: Wanted) -> list[str]:
+    """Return the memories that were asked for, live and archived, those asked for by id in their order."""
+    if wanted.ids:
+        return [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
+    if wanted.path is not None:
+        return []
+    selection = Selection(
+        tags=() if wanted.tag is None else (wanted.tag,),
+        sources=() if wanted.source is None else (wanted.source,),
+        sessions=() if wanted.session is None else (wanted.session,),
+        order="id",
+    )
+    return [memory.owner.id for memory in store.memories(namespace, selection)]
+
+
+def _owners(store: Store, namespace: str, wanted: Wanted, memories: set[str]) -> dict[int, Owner]:
+    """Return what else was asked for by number: by id or path whatever it is, by tag or session what is no file."""
+    if wanted.source is not None or (wanted.ids and memories.issuperset(wanted.ids)):
+        return {}
+    limits = Filter() if wanted.tag is None else Filter(tags=(wanted.tag,))
+    found = _without_records(store, namespace, limits)
+    return {number: owner for number, owner in found.items() if _is_asked(owner, wanted, memories)}
+
+
+def _is_asked(owner: Owner, wanted: Wanted, memories: set[str]) -> bool:
+    if wanted.path is not None:
+        return owner.path == wanted.path
+    if wanted.ids:
+        return owner.id in wanted.ids and owner.id not in memories
+    if wanted.session is not None:
+        return not owner.path and owner.session == wanted.session
+    return not owner.path
+
+
+def _without_records(store: Store, namespace: str, limits: Filter) -> dict[int, Owner]:
+    """Return the owners that pass a filter and are no memories of the kind that has versions, by number."""
+    found = _read(store, namespace, store.matching_owners(namespace, limits))
+    records = store.memory_records(namespace, [number for number, owner in found.items() if owner.kind == "memory"])
+    return {number: owner for number, owner in found.items() if number not in records}
+
+
+def _read(store: Store, namespace: str, numbers: Sequence[int]) -> dict[int, Owner]:
+    found: dict[int, Owner] = {}
+    for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
+        found.update(store.owners(namespace, numbers[begin : begin + _NUMBERS_AT_ONCE]))
+    return dict(sorted(found.items()))
+
+
+def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the archived memories that the asked ones were made from, through others too, and the live ones."""
+    seen, archived, live = set(asked), list[str](), list[str]()
+    waiting = list(asked)
+    while waiting:
+        for version in store.versions(namespace, waiting.pop()):
+            for id_ in version.record.derived_from:
+                source = None if id_ in seen else store.memory(namespace, id_)
+                seen.add(id_)
+                if source is None:
+                    continue
+                if source.expired_at is None:
+                    live.append(id_)
+                else:
+                    archived.append(id_)
+                    waiting.append(id_)
+    return sorted(archived), sorted(live)
+
+
+def _derived(store: Store, namespace: str, roots: Sequence[str]) -> list[str]:
+    """Return the memories any version of which was made from one of the roots, directly or through others."""
+    made_from: defaultdict[str, set[str]] = defaultdict(set)
+    for memory in store.memories(namespace, Selection(order="id")):
+        id_ = memory.owner.id
+        for version in store.versions(namespace, id_) if memory.record.version > 1 else [memory]:
+            for source in version.record.derived_from:
+                made_from[source].add(id_)
+    gone, waiting = set(roots), list(roots)
+    while waiting:
+        new = made_from[waiting.pop()] - gone
+        gone |= new
+        waiting += new
+    return sorted(gone - set(roots))
+
+
+def _of_copies(sources: Sequence[str], derived: Sequence[str], live: Sequence[str]) -> tuple[str, ...]:
+    notices = []
+    if sources:
+        notices.append(f"archived memories that it was merged from go too: {_listed(sources)}")
+    if derived:
+        notices.append(f"memories that were made from it go too, whatever else they were made from: {_listed(derived)}")
+    if live:
+        notices.append(f"it was made from memories that are still live and stay: {_listed(live)}")
+    return tuple(notices)
+
+
+def _of_files(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
+    """Say what has the tag and stays."""
+    if wanted.tag is None:
+        return ()
+    numbers = store.matching_owners(namespace, Filter(tags=(wanted.tag,), kinds=("artifact",)))
+    files = [owner.path for owner in _read(store, namespace, numbers).values() if owner.path]
+    return (f"indexed files have that tag too and stay; forget them by path: {_listed(files)}",) if files else ()
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _described(wanted: Wanted) -> str:
+    for name in ("tag", "source", "session", "path"):
+        value = getattr(wanted, name)
+        if value is not None:
+            return f"has the {name} {value!r:.80}"
+    return "was named"

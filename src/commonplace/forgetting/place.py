@@ -1,0 +1,54 @@
+"""Where a forgetting takes place: the store's directory with all that keeps copies. It does nothing itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from commonplace.index.directory import Index
+    from commonplace.store.contract import Store
+    from commonplace.types import Progress
+
+LOGS = "logs"
+
+
+class Pages(Protocol):
+    """The Markdown of the memories."""
+
+    def forget(self, namespace: str, ids: Sequence[str]) -> int:
+        """Remove the blocks of these memories from every page, and the conflict copies that name one of them.
+
+        What else stands on a page stays. Ids without a block are passed over. A namespace that the store no longer has
+        is not made again by it.
+
+        Returns:
+            How many blocks and copies went.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A store with all that keeps copies of what it holds.
+
+    Attributes:
+        pages: None where the store has no Markdown.
+        forget_caches: lets this process drop what it keeps of questions and texts.
+        clock: seconds since the epoch.
+    """
+
+    directory: Path
+    store: Store
+    index: Index
+    clock: Callable[[], float] = time.time
+    pages: Pages | None = None
+    forget_caches: Callable[[], None] = lambda: None
+    progress: Progress | None = None
+
+    def forget_blocks(self, namespace: str, ids: Sequence[str]) -> int:
+        """Remove the Markdown of memories; return how many blocks and conflict copies went."""
+        return 0 if self.pages is None else self.pages.forget(namespace, ids)

@@ -1,0 +1,150 @@
+"""Prove a forgetting: look for the needles in every file, and ask the index and the store for what went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from commonplace.forgetting.needles import CONTENT, DIGEST, ID, SHORTEST_PART, Needles
+from commonplace.forgetting.place import LOGS, Place
+from commonplace.forgetting.plan import Plan
+from commonplace.forgetting.remaining import still_stored
+from commonplace.forgetting.scanning import Scan, files_below, scan
+from commonplace.index.contract import Scope
+from commonplace.logs import blank_lines
+from commonplace.text.analysis import fields_of
+from commonplace.types import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from commonplace.index.directory import Generation
+
+_RARE = 8
+"""A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
+_VECTORS_ASKED = 64
+_NEAREST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the search for traces came to.
+
+    Attributes:
+        found: (file, what).
+        log_lines: how many lines of logs were blanked on the way.
+    """
+
+    checked: tuple[tuple[str, int], ...]
+    found: tuple[tuple[str, str], ...]
+    excluded: int
+    log_lines: int
+
+
+def clear_logs(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
+    """Blank the log lines that quote what goes, or name it by id or hash; return how many there are."""
+    quoting = needles.of_kinds(CONTENT, DIGEST, ID, shortest=SHORTEST_PART)
+    return _blank(place, quoting, dry_run=dry_run)
+
+
+def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proof:
+    """Look through everything once, mend what can be mended, and look there again.
+
+    A needle that also stands in what the store still holds is no trace. One that is left in the database file, where
+    overwriting on deletion was not enough, is gone when the file was written anew.
+
+    Args:
+        is_compact: the database's log was emptied; where it could not be, what it holds is no surprise.
+    """
+    database = _database_files(place)
+    scanned = _scan(place, files_below(place.directory), plan.needles, database)
+    hits = scanned.all_hits()
+    remaining = still_stored(place.store, plan.needles.only(hits)) if hits else set()
+    left, blanked = _without(scanned, remaining), 0
+    wanted = plan.needles.only(set().union(*left.values()))
+    mendable = {name for name in left if name.startswith(f"{LOGS}/") or (is_compact and name in database)}
+    if any(name.startswith(f"{LOGS}/") for name in mendable):
+        blanked = _blank(place, wanted)
+    if any(name in database for name in mendable):
+        place.store.compact(thorough=True)
+    if mendable:
+        rescanned = _scan(place, sorted(mendable), wanted, database)
+        left = {name: each for name, each in left.items() if name not in mendable} | _without(rescanned, remaining)
+    found = [
+        (name, what) for name, hits in sorted(left.items()) for what in sorted({plan.needles.kind(hit) for hit in hits})
+    ]
+    found += scanned.unread
+    found += [("index", what) for what in _asked(place, namespace, plan)]
+    return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
+
+
+def _scan(place: Place, names: Sequence[str], needles: Needles, database: set[str]) -> Scan:
+    def tell(done: int, total: int) -> None:
+        if place.progress is not None:
+            place.progress("looking for what was forgotten", done, total)
+
+    scanned = scan(place.directory, names, needles, progress=tell)
+    for name in database & scanned.hits.keys():
+        # The receipt, which stands in the database, names the ids.
+        scanned.hits[name] = {hit for hit in scanned.hits[name] if needles.kind(hit) != ID}
+    scanned.hits = {name: hits for name, hits in scanned.hits.items() if hits}
+    return scanned
+
+
+def _without(scanned: Scan, remaining: set[bytes]) -> dict[str, set[bytes]]:
+    return {name: left for name, hits in scanned.hits.items() if (left := hits - remaining)}
+
+
+def _database_files(place: Place) -> set[str]:
+    root = place.directory.absolute()
+    paths = [root.joinpath(path) for path in place.store.files()]
+    return {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
+
+
+def _blank(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
+    def places(data: bytes) -> list[int]:
+        return [offset for offset, _ in needles.places(data)]
+
+    return blank_lines(place.directory / LOGS, places, dry_run=dry_run) if len(needles) else 0
+
+
+def _asked(place: Place, namespace: str, plan: Plan) -> Iterator[str]:
+    """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
+    generation = place.index.reader()
+    scope = Scope(namespace, Filter())
+    if generation.lexical.score(plan.terms, plan.passages, scope):
+        yield "a passage of it"
+    for vector in plan.vectors[:_VECTORS_ASKED]:
+        values = np.frombuffer(vector, np.int8).astype(np.float32)
+        norm = float(np.linalg.norm(values))
+        if norm:
+            nearest = generation.dense.search((values / np.float32(norm)).astype(np.float32), scope, _NEAREST)
+            if set(nearest.numbers.tolist()) & set(plan.passages):
+                yield "its vector"
+                break
+    if _lingers(place, generation, plan.terms):
+        yield "a word that nothing else has"
+
+
+def _lingers(place: Place, generation: Generation, terms: Sequence[str]) -> bool:
+    """Tell whether the dictionary has a word of which no passage is left."""
+    frequencies = generation.lexical.statistics(terms).frequencies
+    totals = {term: sum(held.get(term, 0) for held in frequencies.values()) for term in terms}
+    namespaces = place.store.namespaces()
+    return any(not _is_held(place, generation, namespaces, term) for term, n in totals.items() if 0 < n <= _RARE)
+
+
+def _is_held(place: Place, generation: Generation, namespaces: Sequence[str], term: str) -> bool:
+    for namespace in namespaces:
+        numbers = generation.lexical.search([term], Scope(namespace, Filter()), 1).numbers.tolist()
+        entries = place.store.entries(namespace, numbers)
+        # A passage that was deleted this very moment is the next update's.
+        if numbers and all(
+            number not in entries or any(term in found for found in fields_of(entries[number]).values())
+            for number in numbers
+        ):
+            return True
+    return False

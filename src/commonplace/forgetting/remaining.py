@@ -1,0 +1,114 @@
+"""Which needles also stand in what the store still holds: they betray nothing. It only reads."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.forgetting.needles import Needles, forms
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Filter, Selection
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+    from commonplace.types import Owner, StoredMemory
+
+_BATCH_BYTES = 1 << 22
+_NUMBERS_AT_ONCE = 500
+
+
+def still_stored(store: Store, needles: Needles) -> set[bytes]:
+    """Return the needles that stand in a text, vector or list of token ids that any namespace still holds."""
+    found: set[bytes] = set()
+    for batch in _batches(_held(store)):
+        found |= needles.found(batch)
+        if len(found) == len(needles):
+            break
+    if len(found) < len(needles):
+        found |= needles.found(_blank_database())
+    return found
+
+
+def texts_of(memory: StoredMemory) -> Iterator[str]:
+    """Yield every text of one version of a memory but its content and id."""
+    record, owner = memory.record, memory.owner
+    yield from (record.source, record.category, owner.title, owner.summary, owner.session)
+    yield from (*owner.tags, *record.entities)
+    yield from strings(json.loads(record.metadata))
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)
+
+
+def _held(store: Store) -> Iterator[bytes]:
+    for entry in store.entries_since(0, store.change()):
+        yield from (entry.token_ids, entry.vector)
+        yield from _forms((entry.title, entry.path, entry.heading, entry.summary, entry.text, *entry.tags))
+    for namespace in store.namespaces():
+        yield from _forms((namespace,))
+        numbers = store.matching_owners(namespace, Filter())
+        for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
+            owners = store.owners(namespace, numbers[begin : begin + _NUMBERS_AT_ONCE])
+            yield from _forms(text for owner in owners.values() for text in _names(owner))
+        for memory in store.memories(namespace, Selection(order="id")):
+            yield from _memory(store, namespace, memory)
+        yield from _forms(link.type for link in store.links(namespace))
+
+
+def _memory(store: Store, namespace: str, latest: StoredMemory) -> Iterator[bytes]:
+    """Yield what all versions of a memory hold; the passages of past ones are in no list of the index."""
+    one_is_past = latest.record.version > 1 or latest.expired_at is not None
+    for memory in store.versions(namespace, latest.owner.id) if one_is_past else [latest]:
+        record = memory.record
+        yield from _forms((memory.owner.id, record.content, record.metadata, record.vault_path, *record.derived_from))
+        yield from _forms(texts_of(memory))
+        if memory.expired_at is not None:
+            numbers = store.passages_of(namespace, [memory.number])
+            for tokens in store.tokens(namespace, numbers).values():
+                yield from (tokens.token_ids, tokens.vector)
+            for passage in store.passages(namespace, numbers).values():
+                yield from _forms((passage.chunk.text, passage.chunk.heading))
+
+
+def _names(owner: Owner) -> Iterator[str]:
+    yield from (owner.id, owner.path, owner.root, owner.session, owner.title, owner.summary)
+    yield from (*owner.tags, *owner.references)
+
+
+def _forms(texts: Iterable[str]) -> Iterator[bytes]:
+    for text in texts:
+        if text:
+            yield from forms(text)
+
+
+def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what is to be looked through in large blocks; no needle reaches over a border, for it holds no NUL run."""
+    batch, size = [], 0
+    for piece in pieces:
+        batch.append(piece)
+        size += len(piece)
+        if size >= _BATCH_BYTES:
+            yield b"\0\0".join(batch)
+            batch, size = [], 0
+    yield b"\0\0".join(batch)
+
+
+def _blank_database() -> bytes:
+    """Return the bytes of a store that holds nothing: the names of its tables and columns are nobody's words."""
+    with tempfile.TemporaryDirectory(prefix="commonplace-") as place:
+        path = Path(place) / "store.db"
+        SqliteStore.create(path).close()
+        return path.read_bytes()

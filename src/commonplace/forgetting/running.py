@@ -1,0 +1,183 @@
+"""Run a forgetting: choose, erase in one transaction, let the copies go, prove it, and leave a receipt.
+
+From that transaction on a note in the store says what is still to be done, so that a run that is killed is finished by
+the next one or by `doctor`. One run at a time: a lock in the store's directory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from commonplace.forgetting.choosing import Wanted, all_of, choose
+from commonplace.forgetting.finishing import LOCK, finish_held, settle
+from commonplace.forgetting.needles import SHORTEST
+from commonplace.forgetting.pending import Pending
+from commonplace.forgetting.place import Place
+from commonplace.forgetting.plan import Plan, make_plan
+from commonplace.forgetting.proving import clear_logs, prove
+from commonplace.forgetting.receipt import STORE_SPACE, ForgetReceipt
+from commonplace.forgetting.steps import DATABASE, STEPS, take
+from commonplace.forgetting.vault import notes_of
+from commonplace.locks import FileLock
+
+if TYPE_CHECKING:
+    from commonplace.types import StoredMemory
+
+BACKUP = "backup"
+"""The kind of the notes about backups that were made: `path` and `at`."""
+
+_LOCK_WAIT_S = 60.0
+_ELSEWHERE = "copies that others made: other machines, snapshots of the disk, what a client or a model was told"
+_LEFT = "something is left: look at `found`, remove or edit those files, and forget what you still find again"
+
+
+def forget(
+    place: Place,
+    namespace: str,
+    wanted: Wanted,
+    *,
+    in_process: Sequence[StoredMemory] = (),
+    dry_run: bool = False,
+) -> ForgetReceipt:
+    """Forget what is wanted, in one namespace.
+
+    Args:
+        in_process: memories of this process that match as well; whoever calls lets them go.
+        dry_run: return the receipt of what would go, and change nothing.
+
+    Raises:
+        NotFoundError: nothing matches. Nothing was changed.
+        StoreBusyError: another process forgets, or holds the store.
+        StoreError: the store cannot be written.
+    """
+
+    def planned() -> Plan:
+        known = [each.owner.id for each in in_process]
+        return make_plan(
+            place.store, namespace, choose(place.store, namespace, wanted, in_process=known), in_process=in_process
+        )
+
+    if dry_run:
+        return _rehearsed(place, namespace, planned(), len(in_process))
+    with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+        finish_held(place)
+        plan = planned()
+        if wanted.archived_by is not None and not plan.chosen.memories:
+            return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
+        cleared = clear_logs(place, plan.needles)
+        id_, at = str(uuid4()), place.clock()
+        with place.store.change_memories(namespace) as change:
+            if place.store.change() != plan.change:
+                plan = planned()  # somebody wrote since; now nobody can
+            change.erase(plan.chosen.memories)
+            receipt = _begun(place, namespace, plan, id_, at)
+            receipt = replace(
+                receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))
+            )
+            steps = STEPS if plan.chosen.ids else ()
+            pending = Pending(id_, at, namespace, steps, plan.chosen.memories, plan.firsts)
+            change.put_note(receipt.note())
+            change.put_note(pending.note())
+        return _finished(place, replace(receipt, counts=_more(receipt, cleared, len(in_process))), pending, plan)
+
+
+def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> ForgetReceipt:
+    """Forget everything that a namespace holds, and its name.
+
+    Raises:
+        NotFoundError: there is no such namespace.
+        StoreBusyError: another process forgets, or holds the store.
+        StoreError: the store cannot be written.
+    """
+
+    def planned() -> Plan:
+        return make_plan(place.store, namespace, all_of(place.store, namespace))
+
+    if dry_run:
+        return replace(_rehearsed(place, namespace, planned(), 0), ids=())
+    with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+        finish_held(place)
+        plan = planned()
+        cleared = clear_logs(place, plan.needles)
+        id_, at = str(uuid4()), place.clock()
+        receipt = replace(_begun(place, namespace, plan, id_, at), ids=())
+        pending = Pending(id_, at, namespace, STEPS, plan.chosen.memories, is_namespace=True)
+        # As long as this mark stands in the namespace itself, nothing was erased.
+        with place.store.change_memories(namespace) as change:
+            change.put_note(pending.note())
+        with place.store.change_memories(STORE_SPACE) as change:
+            change.put_note(receipt.note())
+            change.put_note(pending.note())
+            for backup in place.store.notes(namespace, BACKUP):
+                change.put_note(backup)  # it holds what other namespaces have, too
+        place.store.erase_namespace(namespace)
+        return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
+
+
+def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
+    receipt = _begun(place, namespace, plan, "", place.clock())
+    lines = clear_logs(place, plan.needles, dry_run=True)
+    notes = len(notes_of(place.directory, (), plan.vault_paths))
+    return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
+
+
+def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
+    notices = list(plan.chosen.notices)
+    if plan.too_short:
+        notices.append(
+            f"{plan.too_short} of its texts have fewer than {SHORTEST} bytes, too few to be looked for in files"
+        )
+    return ForgetReceipt(
+        namespace=namespace,
+        at=at,
+        id=id_,
+        ids=plan.chosen.ids,
+        counts=plan.counts(),
+        outside=(*plan.chosen.outside, *(named for _, named in _backups(place)), _ELSEWHERE),
+        notices=tuple(notices),
+    )
+
+
+def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
+    counts = dict(receipt.counts)
+    waiting = take(place, pending, counts, vault_paths=plan.vault_paths)
+    place.forget_caches()
+    proof = prove(place, receipt.namespace, plan, is_compact=not any(each.step == DATABASE for each in waiting))
+    waits = tuple(each.files for each in waiting)
+    copies = {path for path, _ in _backups(place)}
+    found = tuple(
+        (name, what)
+        for name, what in proof.found
+        if not (waits and name.startswith(waits)) and place.directory.joinpath(name) not in copies
+    )
+    counts["log_lines"] += proof.log_lines
+    receipt = replace(
+        receipt,
+        counts=counts,
+        checked=proof.checked,
+        excluded_needles=proof.excluded,
+        found=found,
+        notices=(*receipt.notices, *((_LEFT,) if found else ())),
+    )
+    return settle(place, receipt, replace(pending, is_proved=True, is_clean=not found), waiting)
+
+
+def _more(receipt: ForgetReceipt, log_lines: int, in_process: int) -> dict[str, int]:
+    return {**receipt.counts, "log_lines": log_lines, "in_process": in_process, "vault_notes": 0}
+
+
+def _backups(place: Place) -> list[tuple[Path, str]]:
+    """Return (path, sentence) of the backups that the store knows of."""
+    found = []
+    for note in place.store.notes(None, BACKUP):
+        path = json.loads(note.body).get("path")
+        if isinstance(path, str):
+            when = datetime.fromtimestamp(note.at, UTC).isoformat(timespec="seconds")
+            found.append((place.directory / path, f"the backup {path} of {when}"))
+    return found

@@ -1,0 +1,110 @@
+"""What follows an erasing: each step lets one kind of copy go, may be taken again at any time, and says what waits.
+
+They need nothing but ids and numbers, so that they can be taken after the process that erased was killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from commonplace.forgetting.pending import Pending
+from commonplace.forgetting.place import Place
+from commonplace.forgetting.vault import notes_of, remove
+from commonplace.ingest.projection import bring_up_to_date
+
+OWNERS: Final = "owners"
+PAGES: Final = "pages"
+INDEX: Final = "index"
+GENERATIONS: Final = "generations"
+DATABASE: Final = "database"
+STEPS: Final = (OWNERS, PAGES, INDEX, GENERATIONS, DATABASE)
+"""In the order in which they are taken."""
+
+_INDEX_WAIT_S = 60.0
+_HELD_WAIT_S = 1.0
+_HELD_STEP_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A step that is still to be taken, and why, for people.
+
+    Attributes:
+        files: the beginning of the names, relative to the store, of what may still hold something.
+    """
+
+    step: str
+    files: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.files}: {self.why}; `commonplace doctor` finishes it"
+
+
+def take(
+    place: Place,
+    pending: Pending,
+    counts: dict[str, int],
+    *,
+    vault_paths: Sequence[str] = (),
+    thorough: bool = False,
+) -> list[Waiting]:
+    """Take the steps that are pending, in their order; count what went, and return what waits.
+
+    Args:
+        vault_paths: where notes were written of them, as far as that is still known.
+        thorough: write the whole database anew.
+
+    Raises:
+        StoreError: the store or the index cannot be written.
+    """
+    waiting: list[Waiting] = []
+    if OWNERS in pending.steps:
+        _delete_owners(place, pending)
+    if PAGES in pending.steps:
+        blocks = place.forget_blocks(pending.namespace, pending.ids)
+        counts["blocks"] = max(counts.get("blocks", 0), blocks)
+        counts["vault_notes"] = counts.get("vault_notes", 0) + _forget_vault(place, pending, vault_paths)
+    if INDEX in pending.steps:
+        waiting += _rebuild(place)
+    if GENERATIONS in pending.steps:
+        waiting += [Waiting(GENERATIONS, each.files, each.why) for each in waiting] or _remove_generations(place)
+    if DATABASE in pending.steps and not place.store.compact(thorough=thorough):
+        waiting.append(Waiting(DATABASE, "store.db", "another process still reads the state before"))
+    return waiting
+
+
+def _delete_owners(place: Place, pending: Pending) -> None:
+    """Delete what is no memory, unless it was given anew since."""
+    space = pending.namespace
+    numbers = [owner for owner, passage in pending.firsts if passage in place.store.passages_of(space, [owner])]
+    if numbers:
+        place.store.delete_owners(space, numbers)
+
+
+def _forget_vault(place: Place, pending: Pending, paths: Sequence[str]) -> int:
+    # An id that a caller gave may be of another memory in another namespace.
+    others = [name for name in place.store.namespaces() if name != pending.namespace]
+    own = [id_ for id_ in pending.ids if all(place.store.memory(name, id_) is None for name in others)]
+    return remove(notes_of(place.directory, own, paths))
+
+
+def _rebuild(place: Place) -> list[Waiting]:
+    report = bring_up_to_date(place.store, place.index, rebuild=True, timeout_s=_INDEX_WAIT_S, progress=place.progress)
+    return [Waiting(INDEX, "index", "another process is writing it")] if report is None else []
+
+
+def _remove_generations(place: Place) -> list[Waiting]:
+    place.index.reader()  # so that this process has no older one open
+    if not place.index.claim(_INDEX_WAIT_S):
+        return [Waiting(GENERATIONS, "index", "another process is writing it")]
+    try:
+        give_up = time.monotonic() + _HELD_WAIT_S
+        while (held := place.index.remove_older()) and time.monotonic() < give_up:
+            time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
+    finally:
+        place.index.release()
+    return [Waiting(GENERATIONS, f"index/{name}", "somebody still has it open to search in it") for name in held]

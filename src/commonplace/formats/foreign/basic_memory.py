@@ -1,0 +1,176 @@
+"""Read a folder of basic-memory: Markdown notes with observations (`- [kind] text #tag (context)`) and relations.
+
+A note is one memory, each of its observations another that is linked to it, each relation between two notes a link.
+Format as docs.basicmemory.com describes it: both kinds of lines are known by their form, wherever they stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from commonplace.formats.foreign.files import folder_of, markdown_files, note_text, unless_empty
+from commonplace.formats.foreign.notes import Item, front_and_body, items_of
+from commonplace.formats.foreign.records import Foreign, ForeignLink, ForeignMemory
+from commonplace.formats.foreign.values import Notes, distinct, hashtags, plain_mapping, wikilinks
+
+PART_OF: Final = "part_of"
+"""The type of the link from an observation to its note."""
+
+OBSERVATION: Final = re.compile(r"\[(?![ xX-]?\]|\[)([^\[\]\n]{1,100})\][ \t]+(\S.*)", re.DOTALL)
+RELATION: Final = re.compile(r"([^\[\]\n]{0,100}?)[ \t]*\[\[([^\[\]\n]{1,300})\]\][ \t]*(\([^\n]*\))?")
+_TAG: Final = re.compile(r"#[^\W\d][\w/-]*")
+_BLANK: Final = re.compile(r"\n[ \t]*\n\s*\n")
+_EMPTY_SECTION: Final = re.compile(r"^#{1,6} Observations[ \t]*$\n*(?=#|\Z)", re.MULTILINE | re.IGNORECASE)
+_MENTION: Final = "links_to"
+_OWN: Final = frozenset("title tags permalink created modified updated date".split())
+
+
+@dataclass(slots=True)
+class _Note:
+    name: str
+    memory: ForeignMemory
+    observations: list[ForeignMemory] = field(default_factory=list)
+    relations: list[tuple[str, str, int]] = field(default_factory=list)  # type, target as written, line
+
+
+def read(path: Path) -> Foreign:
+    """Read all notes below a folder.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UsageError: nothing of it can be read.
+    """
+    folder = folder_of(path)
+    problems = Notes()
+    notes: dict[str, _Note] = {}
+    for name in markdown_files(folder, problems.problems):
+        text = note_text(folder, name, problems.problems)
+        note = _note(name, text, notes, problems) if text is not None else None
+        if note:
+            notes[note.memory.id] = note
+    memories = [memory for note in notes.values() for memory in (note.memory, *note.observations)]
+    links = tuple(_links(notes.values(), problems))
+    return unless_empty(Foreign(tuple(memories), links, tuple(problems.problems)), path, "basic-memory's notes")
+
+
+def _note(name: str, text: str, taken: Mapping[str, object], problems: Notes) -> _Note | None:
+    front, lines = front_and_body(text)
+    if front.fault:
+        problems.add(name, front.fault)
+    if not front.values and not any(line.strip() for line in lines):
+        problems.add(name, "is empty and was left out")
+        return None
+    title = problems.text(front.values.get("title"), name, "title").strip() or Path(name).stem
+    kind = problems.text(front.values.get("type"), name, "type")
+    items = list(items_of(lines))
+    observed = [(item, found) for item in items if item.is_entry and (found := OBSERVATION.fullmatch(item.text))]
+    relations = [relation for item in items if not item.is_code for relation in _relations(item)]
+    content = problems.text(_prose(title, lines, [item for item, _ in observed]), name, "the note")
+    memory = ForeignMemory(
+        id=_permalink(front.values.get("permalink"), name, taken, problems) or problems.made_id(name, content),
+        content=content,
+        title=title,
+        tags=problems.words(front.values.get("tags"), name, "tags"),
+        entities=distinct([title, *(target for _, target, _ in relations)]),
+        created_at=_time(front.values, ("created", "date"), name, problems),
+        updated_at=_time(front.values, ("modified", "updated"), name, problems),
+        category="" if kind == "note" else kind,
+        source=name,
+        metadata=plain_mapping({key: value for key, value in front.values.items() if key not in _OWN}),
+    )
+    return _Note(name, memory, [_observation(memory, *one, problems) for one in observed], relations)
+
+
+def _prose(title: str, lines: list[str], observed: list[Item]) -> str:
+    """Return the note without its observations, which are memories of their own, under its title."""
+    kept = list(lines)
+    for item in observed:
+        count = item.text.count("\n") + 1
+        kept[item.line - 1 : item.line - 1 + count] = [""] * count
+    body = _BLANK.sub("\n\n", "\n".join(kept)).strip()
+    body = _EMPTY_SECTION.sub("", body).strip()
+    return body if body.lstrip("# ").startswith(title) else f"{title}\n\n{body}".strip()
+
+
+def _permalink(value: object, name: str, taken: Mapping[str, object], problems: Notes) -> str:
+    given = problems.text(value, name, "permalink")
+    if given in taken:
+        problems.add(name, f"has the permalink {given!r} of another note, and was given an id of its own")
+        return ""
+    return given
+
+
+def _time(values: Mapping[str, object], names: Iterable[str], where: str, problems: Notes) -> float | None:
+    stated = next((name for name in names if values.get(name)), None)
+    return problems.time(values[stated], where, stated) if stated else None
+
+
+def _observation(note: ForeignMemory, item: Item, match: re.Match[str], problems: Notes) -> ForeignMemory:
+    where = f"{note.source}:{item.line}"
+    text = match[2].strip()
+    said, context = _context(text)
+    words = said.split(" ")
+    while words and (not words[-1] or _TAG.fullmatch(words[-1])):
+        words.pop()
+    content = problems.text(" ".join(words) or text, where, "the observation")
+    return ForeignMemory(
+        id=problems.made_id(note.source, item.text),
+        content=content,
+        title=note.title,
+        tags=distinct([*note.tags, *hashtags(text)]),
+        entities=distinct([note.title, *wikilinks(text)]),
+        created_at=note.created_at,
+        updated_at=note.updated_at,
+        category=match[1].strip(),
+        source=note.source,
+        metadata=plain_mapping({"context": context, "line": item.line}),
+    )
+
+
+def _context(text: str) -> tuple[str, str]:
+    """Return an observation without the parenthesis at its end, and what that says."""
+    start = text.rfind("(")
+    inner = text[start + 1 : -1]
+    if start > 0 and text.endswith(")") and text[start - 1].isspace() and ")" not in inner:
+        return text[:start].rstrip(), inner
+    return text, ""
+
+
+def _relations(item: Item) -> Iterator[tuple[str, str, int]]:
+    relation = RELATION.fullmatch(item.text) if item.is_entry else None
+    kind = (relation[1].strip().strip("\"'") or "relates_to") if relation else _MENTION
+    for target in wikilinks(item.text):
+        yield kind, target, item.line
+
+
+def _links(notes: Iterable[_Note], problems: Notes) -> Iterator[ForeignLink]:
+    """Yield the links; a note is named by its title, its permalink, its path or its file's name."""
+    notes = list(notes)
+    known: dict[str, str] = {}
+    for name_of in _NAMES_OF:
+        for note in notes:
+            known.setdefault(name_of(note).casefold(), note.memory.id)
+    seen: set[tuple[str, str, str]] = set()
+    for note in notes:
+        for observation in note.observations:
+            yield ForeignLink(observation.id, note.memory.id, PART_OF)
+        for kind, target, line in note.relations:
+            found = known.get(target.casefold())
+            if found is None:
+                where = f"{note.name}:{line}"
+                problems.add(where, f"links [[{target}]], which is no note here: kept as text and entity alone")
+            elif (note.memory.id, found, kind) not in seen:
+                seen.add((note.memory.id, found, kind))
+                yield ForeignLink(note.memory.id, found, kind)
+
+
+_NAMES_OF: Final[tuple[Callable[[_Note], str], ...]] = (
+    lambda note: note.memory.title,
+    lambda note: note.memory.id,
+    lambda note: note.name.rpartition(".")[0],
+    lambda note: Path(note.name).stem,
+)

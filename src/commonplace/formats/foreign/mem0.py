@@ -1,0 +1,95 @@
+"""Read a JSON export of mem0: a list of memories, or an object that holds one under `results` or `memories`.
+
+Fields as docs.mem0.ai describes them for `get_all` and memory exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from commonplace.formats.foreign.files import load_json, read_text, unless_empty
+from commonplace.formats.foreign.records import Foreign, ForeignMemory
+from commonplace.formats.foreign.values import Notes, plain_mapping
+
+LISTS: Final = ("results", "memories")
+TEXTS: Final = ("memory", "text", "data")
+_OWN: Final = frozenset({"id", *TEXTS, "metadata", "categories", "created_at", "updated_at"})
+
+
+def read(path: Path) -> Foreign:
+    """Read an export; what it says of users, agents and runs is in the metadata.
+
+    Raises:
+        NotFoundError: there is no such file.
+        UsageError: nothing of it can be read.
+    """
+    text = read_text(path)
+    notes = Notes()
+    document, fault = load_json(text)
+    if fault:
+        notes.add(path.name, fault)
+    entries = _entries(document, path.name, notes) if not fault else []
+    memories: dict[str, ForeignMemory] = {}
+    for number, entry in enumerate(entries, 1):
+        where = f"{path.name}:memory {number}"
+        memory = _memory(entry, path.name, where, notes)
+        if memory and memory.id in memories:
+            notes.add(where, f"has the id {memory.id!r} of a memory before it and was left out")
+        elif memory:
+            memories[memory.id] = memory
+    return unless_empty(Foreign(tuple(memories.values()), (), tuple(notes.problems)), path, "a mem0 export")
+
+
+def entries_of(document: object) -> list[object] | None:
+    """Return the list of memories in a document, or None if there is none where mem0 has it."""
+    if isinstance(document, Mapping):
+        document = next((document[name] for name in LISTS if isinstance(document.get(name), list)), None)
+    return document if isinstance(document, list) else None
+
+
+def _entries(document: object, name: str, notes: Notes) -> list[object]:
+    entries = entries_of(document)
+    if entries is None:
+        notes.add(name, f"holds neither a list nor an object with a list under {' or '.join(LISTS)}")
+        return []
+    if isinstance(document, Mapping):
+        count = document.get("count")
+        if document.get("next") or (isinstance(count, int) and count > len(entries)):
+            notes.add(name, f"is one page of {count or 'several'}, with {len(entries)} memories; export the others too")
+        relations = document.get("relations")
+        if isinstance(relations, list) and relations:
+            notes.add(name, f"{len(relations)} relations between entities were left out: they link no memories")
+    return entries
+
+
+def _memory(entry: object, file: str, where: str, notes: Notes) -> ForeignMemory | None:
+    if not isinstance(entry, Mapping):
+        notes.add(where, "is no object and was left out")
+        return None
+    if entry.get("deleted") is True or str(entry.get("event", "")).upper() == "DELETE":
+        notes.add(where, "is marked as deleted and was left out")
+        return None
+    content = notes.text(next((entry[name] for name in TEXTS if entry.get(name)), None), where, "the memory")
+    if not content.strip():
+        notes.add(where, f"has no text under {', '.join(TEXTS)} and was left out")
+        return None
+    if entry.get("expiration_date"):
+        notes.add(
+            where, f"expires on {str(entry['expiration_date'])[:60]}, which is kept in its metadata and not acted on"
+        )
+    metadata = entry.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        metadata = {"metadata": metadata}
+    others = {name: value for name, value in entry.items() if name not in _OWN}
+    clashing = {f"mem0_{name}" if name in metadata else name: value for name, value in others.items()}
+    return ForeignMemory(
+        id=notes.text(entry.get("id"), where, "id") or notes.made_id(file, content),
+        content=content,
+        tags=notes.words(entry.get("categories"), where, "categories"),
+        created_at=notes.time(entry.get("created_at"), where, "created_at"),
+        updated_at=notes.time(entry.get("updated_at"), where, "updated_at"),
+        source="mem0",
+        metadata=plain_mapping({**metadata, **clashing}),
+    )

@@ -1,0 +1,165 @@
+"""A life of memories, and a process that lives it until it is killed; started as a script, never collected.
+
+dying.py count STORE            live all of it, and print how many moments there were and how long the log became
+dying.py moment STORE NUMBER    be killed (SIGKILL) just before or after a call that reaches the disk, the NUMBERth
+dying.py torn STORE BYTES       be killed (SIGXFSZ) inside of the write that would make any file longer than BYTES
+
+Each step is told on standard output, with one unbuffered write, when the call has returned: it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tests.faults.rememberers import WORDS, marker
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.types import Document
+
+Step = tuple[str, dict[str, Any]]
+
+STEPS = 54
+COMMON = "heron"
+"""A word of every memory."""
+_REACHING = frozenset(
+    "execute executemany open close write fsync rename replace unlink rmdir mkdir link flock commit add_document"
+    " delete_documents wait_merging_threads".split()
+)
+
+
+def text(chance: random.Random, number: int) -> str:
+    """Return a text that no other step has."""
+    return f"Entry {number}: {COMMON} {marker('x', number)} by the {' '.join(chance.choices(WORDS, k=25))}"
+
+
+def prepared() -> list[dict[str, Any]]:
+    """Return the memories that are there before."""
+    chance = random.Random(7)
+    return [{"content": text(chance, 1000 + n), "id": f"old {n}", "tags": [f"tag{n % 3}"]} for n in range(12)]
+
+
+class Author:
+    """Writes steps that can be taken one after the other; it knows what is live and what is archived."""
+
+    KINDS = "remember many turn update tag touch archive restore link document search".split()
+
+    def __init__(self) -> None:
+        self._chance = random.Random(12)
+        self._live = [f"old {n}" for n in range(12)]
+        self._archived: list[str] = []
+
+    def step(self, number: int) -> Step:
+        kind = self._chance.choice(self.KINDS)
+        step: Step = getattr(self, kind)(number)
+        return step
+
+    def remember(self, number: int) -> Step:
+        return "remember", self._new(number, f"new {number}")
+
+    def many(self, number: int) -> Step:
+        return "remember_many", {"items": [self._new(100 * number + n, f"new {number}.{n}") for n in range(4)]}
+
+    def turn(self, number: int) -> Step:
+        return "remember", {**self._new(number, f"new {number}"), "session": "talk"}
+
+    def update(self, number: int) -> Step:
+        return "update", {"id": self._one(), "content": text(self._chance, number)}
+
+    def tag(self, number: int) -> Step:
+        return "update", {"id": self._one(), "tags": [f"tag{number}"], "metadata": {"step": number}}
+
+    def touch(self, _: int) -> Step:
+        return "touch", {"id": self._one(), "reinforce": True}
+
+    def archive(self, _: int) -> Step:
+        self._archived.append(self._one())
+        self._live.remove(self._archived[-1])
+        return "archive", {"id": self._archived[-1]}
+
+    def restore(self, number: int) -> Step:
+        if not self._archived:
+            return self.archive(number)
+        self._live.append(self._archived.pop())
+        return "restore_memory", {"id": self._live[-1]}
+
+    def link(self, _: int) -> Step:
+        source, target = self._chance.sample(self._live, 2)
+        return "link", {"source": source, "target": target, "strength": 0.5}
+
+    def document(self, number: int) -> Step:
+        return "index_documents", {"documents": [Document(f"page {number % 2}", text(self._chance, number))]}
+
+    def search(self, number: int) -> Step:
+        return "search", {"query": f"{COMMON} {WORDS[number % len(WORDS)]}"}
+
+    def _one(self) -> str:
+        return self._chance.choice(self._live)
+
+    def _new(self, number: int, id_: str) -> dict[str, Any]:
+        self._live.append(id_)
+        return {"content": text(self._chance, number), "id": id_}
+
+
+def steps() -> list[Step]:  # noqa: C901, PLR0912 - one branch for each sort of call
+    """Return what happens, the same each time: calls of an engine with their arguments."""
+    author = Author()
+    return [author.step(number) for number in range(STEPS)]
+
+
+def take(book: Engine, step: Step) -> None:
+    """Take one step."""
+    name, arguments = step
+    getattr(book, name)(**arguments)
+
+
+class Moments:
+    """Counts what comes right before and right after calls that reach the disk, and ends the process at one of them."""
+
+    def __init__(self, last: int | None) -> None:
+        self.seen = 0
+        self._last = last
+
+    def __call__(self, _frame: FrameType, event: str, function: Any) -> None:
+        if event not in ("c_call", "c_return") or function.__name__ not in _REACHING:
+            return
+        if not isinstance(function.__self__, str):
+            self.seen += 1
+            if self.seen == self._last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def live(store: Path, moments: Moments) -> int:
+    """Take all steps, telling of each; return the most bytes that the store's log had."""
+    longest, log = 0, store / "store.db-wal"
+    with commonplace.open(store) as book:
+        sys.setprofile(moments)
+        for number, step in enumerate(steps()):
+            take(book, step)
+            os.write(1, b"%d\n" % number)
+            longest = max(longest, os.stat(log).st_size)  # noqa: PTH116 - a call that is not counted
+        sys.setprofile(None)
+    return longest
+
+
+def main() -> None:
+    kind, store, *point = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if kind == "torn":
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(point[0]), int(point[0])))
+    moments = Moments(int(point[0]) if kind == "moment" else None)
+    longest = live(Path(store), moments)
+    if kind == "count":
+        print(moments.seen, longest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Whose memories lie at a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.foreign.detect import READERS, detect
+
+
+@pytest.mark.parametrize(
+    ("files", "named", "found"),
+    [
+        ({"a.json": '[{"memory": "A"}]'}, "a.json", "mem0"),
+        ({"a.json": '{"results": []}'}, "a.json", "mem0"),
+        ({"dump.jsonl": '\n{"id": "1", "content": "A"}\n'}, "dump.jsonl", "cortexgraph"),
+        ({"memories.jsonl": "", "MEMORY.md": ""}, "", "cortexgraph"),
+        ({"MEMORY.md": "- A"}, "", "openclaw"),
+        ({"memory/2024-03-01.md": "- A"}, "", "openclaw"),
+        ({"a.md": "---\npermalink: a\n---\n"}, "", "basic-memory"),
+        ({"z/a.md": "# A\n- [fact] It is so\n"}, "", "basic-memory"),
+        ({"a.md": "- requires [[B]]\n"}, "", "basic-memory"),
+    ],
+)
+def test_each_format_is_known_by_what_only_it_has(
+    tmp_path: Path, files: dict[str, str], named: str, found: str
+) -> None:
+    """A person names a path; which program wrote it they may not know."""
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert detect(tmp_path / named) == found
+    assert found in READERS
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"a.md": "# Just\n- a list\n- [x] with a task\n"},
+        {"a.json": "{}"},
+        {"a.json": '[{"name": "A"}]'},
+        {"a.jsonl": '{"x": 1}'},
+        {"a.json": "{"},
+    ],
+)
+def test_unknown_form_is_refused_with_what_was_looked_for(tmp_path: Path, files: dict[str, str]) -> None:
+    """Guessing would import somebody's grocery list as facts."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    named = tmp_path / next((name for name in files if not name.endswith(".md")), "")
+    with pytest.raises(UsageError, match="looked for a JSON file with a list of memories") as caught:
+        detect(named)
+    assert all(name in str(caught.value) for name in READERS)
+
+
+def test_missing_path_is_not_found(tmp_path: Path) -> None:
+    """The person mistyped it; the message repeats it."""
+    with pytest.raises(NotFoundError, match="nowhere"):
+        detect(tmp_path / "nowhere")
