@@ -108,7 +108,7 @@ class Author:
         return {"content": text(self._chance, number), "id": id_}
 
 
-def steps() -> list[Step]:  # noqa: C901, PLR0912 - one branch for each sort of call
+def steps() -> list[Step]:
     """Return what happens, the same each time: calls of an engine with their arguments."""
     author = Author()
     return [author.step(number) for number in range(STEPS)]

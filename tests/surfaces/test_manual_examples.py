@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = [
     pytest.param(code, id=f"{page}-{number}")
-    for page in ("README.md", "docs/getting-started.md")
+    for page in ("README.md", "docs/getting-started.md", "docs/memories.md", "docs/forgetting.md")
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]
 
@@ -33,7 +33,10 @@ def commands(page: str) -> list[str]:
     return re.findall(r"^commonplace (.*)$", "\n".join(blocks), re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md", "docs/search.md"])
+PAGES = ["README.md", "docs/getting-started.md", "docs/search.md", "docs/memories.md", "docs/forgetting.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_commands_of_a_page_run_in_their_order(bare: Program, page: str) -> None:
     """They are typed as they stand, into a project that has no store yet."""
     typed = commands(page)
