@@ -79,7 +79,9 @@ class Writer:
                         change.link(item.link)
 
     def _add_memory(self, item: MemoryItem) -> None:
-        writes = [replace(self._into.write_of(version.owner, version.record)) for version in item.versions]
+        writes = [
+            replace(self._into.write_of(version.owner, version.record), is_placed=True) for version in item.versions
+        ]
         self._memories.append((item, writes))
         self._versions += len(writes)
         self._bytes += sum(len(version.record.content) for version in item.versions)
