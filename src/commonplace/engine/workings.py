@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.layout import INDEX
 from commonplace.engine.upkeep import Upkeep
+from commonplace.errors import StoreError
 from commonplace.index.directory import Index
 from commonplace.memories.fading import Fading
 from commonplace.memories.usage import UseCounter
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.store.contract import Store
     from commonplace.types import Progress
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +96,13 @@ class Workings:
         self._write_uses()
 
     def _write_uses(self) -> None:
-        """Write which memories were recalled."""
+        """Write which memories were recalled. Where that fails they stay uncounted: the question was answered."""
         ids = self._uses.take()
         if ids and not self._store.is_read_only:
-            self._keeper.touch(ids, is_strict=False)
+            try:
+                self._keeper.touch(ids, is_strict=False)
+            except StoreError as error:
+                _log.warning("the use of %d memories was not counted: %s", len(ids), error)
 
     @cached_property
     def _fading(self) -> Fading:

@@ -83,7 +83,8 @@ def _lockable(directory: Path) -> Iterator[Path]:
 
     with TemporaryDirectory(prefix="commonplace-") as place:
         for file in directory.iterdir():
-            (Path(place) / file.name).symlink_to(file.absolute())
+            if file.suffix != ".lock":  # one of whoever may write there
+                (Path(place) / file.name).symlink_to(file.absolute())
         yield Path(place)
 
 

@@ -100,11 +100,16 @@ def _meaning(error: sqlite3.Error, path: Path) -> StoreError:
     if primary == sqlite3.SQLITE_FULL:
         return StoreError(f"the disk of {path} is full ({os.strerror(errno.ENOSPC)})", remedy="free some space")
     if primary in _NOT_WRITABLE:
+        # A quota or a limit on the size of files comes as an error of input and output, not as a full disk.
+        room = "see that there is room on the disk, and " if primary == sqlite3.SQLITE_IOERR else ""
         return StoreError(
             f"the store {path} cannot be read or written: {error}",
-            remedy="make the file and its directory readable and writable, or name another store",
+            remedy=f"{room}make the file and its directory readable and writable, or name another store",
         )
-    return StoreDamagedError(f"the store {path} is damaged: {error}", remedy="run `commonplace doctor`")
+    return StoreDamagedError(
+        f"the store {path} is damaged: {error}",
+        remedy="run `commonplace doctor`; where it cannot mend it, restore a backup",
+    )
 
 
 def _primary_code(error: sqlite3.Error) -> int | None:

@@ -1,0 +1,349 @@
+"""A full disk, a place that cannot be written, a wrong clock, a damaged store: a clear error, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import commonplace
+from commonplace.cli.main import cli
+from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
+from commonplace.store.migrations import NEWEST
+
+NOBODY = 65534
+SENTENCES = {f"m{number}": f"The heron stands by pond {number}, in the {number}th reed bed" for number in range(20)}
+LONG = "An egret came and stayed for as long as the water was high. " * 100
+NOON = 1_800_000_000.0
+
+
+def filled(directory: Path) -> Path:
+    with commonplace.open(directory) as book:
+        book.remember_many([{"id": id_, "content": text} for id_, text in SENTENCES.items()])
+        book.search("heron")
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def _plain_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+        monkeypatch.delenv(name)
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, tempfile.gettempdir())
+    monkeypatch.chdir(tempfile.gettempdir())
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that other users can look into."""
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)
+    yield place
+    for path in (place, *place.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o755)
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def store(place: Path) -> Path:
+    return filled(place / "store")
+
+
+@contextmanager
+def no_file_longer_than(size: int) -> Iterator[None]:
+    """Let the system refuse to write beyond a size; Python ignores the signal that comes with it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def no_more_pages(book: Engine) -> Iterator[None]:
+    """Let SQLite take its file for the whole disk; any other connection stays free."""
+    with book._store._connections.writing() as db:  # type: ignore[attr-defined]
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")
+    yield
+    with book._store._connections.writing() as db:  # type: ignore[attr-defined]
+        db.execute("PRAGMA max_page_count = 1000000")
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """Let permissions bind the super-user too."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    code: int
+    error: dict[str, Any]
+    output: str
+
+
+def command(store: Path, *arguments: str) -> Ended:
+    """Run a command; an error of it is one JSON value on standard error, not a traceback."""
+    done: Result = CliRunner().invoke(cli, [*arguments, "--store", str(store), "--json"])
+    error = json.loads(done.stderr)["error"] if done.exit_code else {}
+    return Ended(done.exit_code, error, done.stdout)
+
+
+def contents(book: Engine) -> dict[str, str]:
+    return {memory.id: memory.content for memory in book.list(statuses=(), limit=1000)}
+
+
+def check_whole(store: Path, expected: dict[str, str]) -> None:
+    """Look at everything as the next process does."""
+    with commonplace.open(store) as book:
+        assert contents(book) == expected
+        report = book.doctor()
+        assert report.is_healthy, report.findings
+        hits = book.search("heron egret", limit=100, method="bm25", min_score=0.0).hits
+        assert {hit.owner_id for hit in hits} == set(expected)
+
+
+@pytest.mark.parametrize("room", [0, 1, 4096, 8192, 40_000, 70_000, 100_000, 200_000])
+def test_a_disk_that_becomes_full_refuses_what_is_new_and_keeps_all_that_was_acknowledged(
+    store: Path, room: int
+) -> None:
+    """Whichever page is the first that finds no room."""
+    kept, refused = dict(SENTENCES), 0
+    with commonplace.open(store) as book:
+        book.touch("m0")
+        with no_file_longer_than((store / "store.db-wal").stat().st_size + room):
+            for number in range(40):
+                try:
+                    book.remember(f"{number} {LONG}", id=f"new{number}", force=True)
+                    kept[f"new{number}"] = f"{number} {LONG}"
+                except StoreError as error:
+                    refused += 1
+                    assert str(store / "store.db") in str(error)
+                    assert "room on the disk" in error.remedy or "free some space" in error.remedy
+            assert contents(book) == kept
+            assert book.recall("heron", min_score=0.0).hits
+        assert refused
+        book.remember("An egret came", id="last")
+    check_whole(store, {**kept, "last": "An egret came"})
+
+
+def test_no_call_changes_anything_on_a_full_disk_but_reading_goes_on(store: Path) -> None:
+    """A page of a database is written before it is known whether the next one finds room."""
+    with commonplace.open(store) as book:
+        with no_more_pages(book):
+            calls: list[Callable[[], object]] = [
+                lambda: book.remember(LONG * 20, id="new", force=True),
+                lambda: book.remember_many([{"content": f"{n} {LONG}"} for n in range(30)], force=True),
+                lambda: book.update("m1", LONG * 20),
+            ]
+            for call in calls:
+                with pytest.raises(StoreError, match=r"the disk of .*store\.db is full .*; free some space"):
+                    call()
+                assert (contents(book), len(book.versions("m1"))) == (SENTENCES, 1)
+            assert book.recall("heron by pond 3", min_score=0.0).hits[0].owner_id == "m3"
+        book.update("m1", "An egret")
+    check_whole(store, {**SENTENCES, "m1": "An egret"})
+
+
+def test_a_question_is_answered_where_its_use_cannot_be_counted(store: Path) -> None:
+    """Whoever only asks must not be told of a disk that is full for those who write."""
+    with commonplace.open(store) as book, no_file_longer_than(0):
+        assert book.recall("heron by pond 3", min_score=0.0).hits[0].owner_id == "m3"
+        book.close()
+    check_whole(store, SENTENCES)
+
+
+def test_a_command_on_a_full_disk_says_so_and_ends_with_1(store: Path) -> None:
+    """A hook sees the exit code, a person the remedy."""
+    with no_file_longer_than(0):
+        ended = command(store, "remember", "An egret came")
+    assert (ended.code, ended.error["type"], ended.output) == (1, "StoreError", "")
+    assert "store.db cannot be read or written" in ended.error["message"]
+    assert "room on the disk" in ended.error["remedy"]
+    check_whole(store, SENTENCES)
+
+
+def test_a_read_only_store_is_asked_and_refuses_to_remember(store: Path) -> None:
+    """A mounted snapshot, or another user's notebook."""
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = sorted((path, path.stat().st_size) for path in store.rglob("*"))
+    with without_rights(), commonplace.open(store) as book:
+        assert contents(book) == SENTENCES
+        result = book.recall("heron by pond 3", min_score=0.0)
+        assert (result.hits[0].owner_id, book.why(result, result.hits[0].id).rank) == ("m3", 1)
+        assert book.get("m3", as_of=book.get("m3").created_at).content == SENTENCES["m3"]
+        calls: list[Callable[[], object]] = [
+            lambda: book.remember("An egret came"),
+            lambda: book.update("m1", "An egret came"),
+            lambda: book.touch("m1"),
+            lambda: book.get("m1", touch=True),
+            lambda: book.archive("m1"),
+            lambda: book.link("m1", "m2"),
+        ]
+        for call in calls:
+            with pytest.raises(
+                StoreError, match=r"the store .*store\.db is read-only; make the file and its directory"
+            ):
+                call()
+        assert contents(book) == SENTENCES
+    assert sorted((path, path.stat().st_size) for path in store.rglob("*")) == before
+    store.chmod(0o755)
+    for path in store.rglob("*"):
+        path.chmod(0o755)
+    check_whole(store, SENTENCES)
+
+
+def test_commands_on_a_read_only_store_answer_or_end_with_1(store: Path) -> None:
+    """Not even the log can be written there."""
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    with without_rights():
+        assert command(store, "list").code == 0
+        assert json.loads(command(store, "recall", "heron by pond 3", "--min-score", "0").output)["hits"]
+        ended = command(store, "remember", "An egret came")
+    assert (ended.code, ended.error["type"], ended.output) == (1, "StoreError", "")
+    assert "is read-only" in ended.error["message"]
+    assert "make the file and its directory writable" in ended.error["remedy"]
+
+
+def test_a_store_cannot_be_made_where_nobody_may_write(place: Path) -> None:
+    """The first word to a new user should be the remedy."""
+    place.chmod(0o555)
+    with without_rights():
+        ended = command(place / "new", "remember", "An egret came")
+    assert (ended.code, ended.error["type"]) == (1, "StoreError")
+    assert ended.error["remedy"] == "name a writable directory with --store"
+    assert list(place.iterdir()) == []
+
+
+def test_a_clock_that_was_set_back_neither_reorders_versions_nor_hides_them(tmp_path: Path) -> None:
+    """Machines wake with a wrong clock, and correct it in the middle of a session."""
+    now = NOON
+    said = ["The heron stands", "The heron flew away", "The heron came back", "The heron sleeps"]
+    with commonplace.open(tmp_path, clock=lambda: now) as book:
+        book.remember(said[0], id="it")
+        now = NOON + 100
+        book.update("it", said[1])
+        now = NOON - 5_000
+        book.update("it", said[2])
+        book.archive("it")
+        now = NOON - 10_000
+        book.restore_memory("it")
+        assert book.remember(said[3], id="it").outcome == "updated"
+        versions = book.versions("it")
+        assert [version.content for version in versions] == [*said[:3], said[2], said[3]]
+        assert [version.version for version in versions] == [1, 2, 3, 4, 5]
+        assert all(earlier.expired_at == later.updated_at for earlier, later in pairwise(versions[:3]))
+        assert all(
+            (version.expired_at or later.updated_at) <= later.updated_at for version, later in pairwise(versions)
+        )
+        assert book.get("it", as_of=NOON).content == said[0]
+        assert book.get("it", as_of=NOON + 99).content == said[0]
+        assert book.get("it", as_of=NOON + 100).content == said[3]
+        assert [hit.text for hit in book.recall("heron", as_of=NOON + 99, min_score=0.0).hits] == [said[0]]
+        assert [hit.text for hit in book.recall("heron", min_score=0.0).hits] == [said[3]]
+        with pytest.raises(NotFoundError):
+            book.get("it", as_of=NOON - 1)
+
+
+def test_retention_is_never_negative_nor_above_one_whatever_the_clock_says(tmp_path: Path) -> None:
+    """An age below zero counts as none: the memory was used just now."""
+    now = NOON
+    with commonplace.open(tmp_path, clock=lambda: now) as book:
+        book.remember("The heron stands", id="it")
+        fresh = book.get("it").retention
+        for moment in (NOON - 1e9, NOON - 1, 0.0, -1e9, NOON):
+            now = moment
+            used = book.touch("it")
+            assert (fresh, used.retention, used.last_used.timestamp()) == (1.0, 1.0, NOON)
+        now = NOON + 1e9
+        assert 0.0 < book.get("it").retention < 0.1
+        now = -6e10
+        assert book.remember("An egret", id="early").retention == 1.0
+        now = 2.5e11
+        assert 0.0 < book.get("early").retention < 1e-3
+        assert book.doctor().is_healthy
+
+
+def test_a_store_of_a_newer_version_is_left_alone_and_both_versions_are_named(store: Path) -> None:
+    """The older program cannot know what it would destroy."""
+    with closing(sqlite3.connect(store / "store.db")) as db, db:
+        db.execute("INSERT INTO schema_versions VALUES (?, 'later')", (NEWEST + 1,))
+    before = (store / "store.db").read_bytes()
+    with pytest.raises(StoreVersionError, match=f"has schema version {NEWEST + 1}, .* up to {NEWEST}; upgrade Common"):
+        commonplace.open(store)
+    for arguments in (["remember", "An egret came"], ["list"], ["recall", "heron"], ["doctor"]):
+        ended = command(store, *arguments)
+        assert (ended.code, ended.error["type"], ended.error["remedy"]) == (
+            1,
+            "StoreVersionError",
+            "upgrade Commonplace",
+        )
+    assert (store / "store.db").read_bytes() == before
+
+
+def shares(size: int) -> list[int]:
+    return [0, 1, 100, 4096, 8192, size // 3, size // 2 // 8192 * 8192, size - 8192]
+
+
+@pytest.mark.parametrize("which", range(8))
+def test_a_truncated_database_is_told_and_what_is_left_of_it_is_not_touched(store: Path, which: int) -> None:
+    """Somebody may still be able to read something from it; nobody can once a program has mended it."""
+    database = store / "store.db"
+    os.truncate(database, shares(database.stat().st_size)[which])
+    before = database.read_bytes()
+    with pytest.raises(StoreDamagedError, match=r"store\.db is .*; (restore a backup|run `commonplace doctor`)"):
+        commonplace.open(store)
+    for arguments in (["remember", "An egret came"], ["recall", "heron"], ["doctor"]):
+        ended = command(store, *arguments)
+        assert (ended.code, ended.error["type"]) == (1, "StoreDamagedError")
+        assert str(database) in ended.error["message"]
+        assert "restore a backup" in ended.error["remedy"]
+    assert database.read_bytes() == before
+
+
+def test_a_database_that_is_gone_is_not_silently_a_new_one_for_whoever_asks(store: Path) -> None:
+    """An empty answer would be taken for the truth."""
+    (store / "store.db").unlink()
+    for arguments in (["recall", "heron"], ["list"], ["get", "m1"], ["doctor"]):
+        ended = command(store, *arguments)
+        assert (ended.code, ended.error["type"]) == (1, "StoreMissingError")
+        assert "commonplace init" in ended.error["remedy"]
+
+
+@pytest.mark.parametrize("gone", ["index", "memory", "logs", "store.db.lock"])
+def test_whatever_can_be_made_anew_may_be_deleted(store: Path, gone: str) -> None:
+    """People tidy up; the database alone is the truth."""
+    command(store, "touch", "m1")
+    path = store / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    check_whole(store, SENTENCES)
+    with commonplace.open(store) as book:
+        book.remember("An egret came", id="new")
+    check_whole(store, {**SENTENCES, "new": "An egret came"})
