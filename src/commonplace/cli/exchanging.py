@@ -27,9 +27,7 @@ def backup(invocation: Invocation, /, file: Path) -> None:
 
 @click.command(cls=Command)
 @click.argument("file", type=_FILE)
-@click.option(
-    "--replace", is_flag=True, help="Put it in the place of the store there, which is kept beside it."
-)
+@click.option("--replace", is_flag=True, help="Put it in the place of the store there, which is kept beside it.")
 @pass_invocation
 def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     """Make a store of the backup FILE: the one that --store names, or the one found from here.
