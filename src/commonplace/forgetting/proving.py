@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from commonplace.forgetting.remaining import still_stored
 from commonplace.forgetting.scanning import Scan, files_below, scan
 from commonplace.index.contract import Scope
 from commonplace.logs import blank_lines
-from commonplace.text.analysis import fields_of
+from commonplace.text.analysis import analyse, fields_of
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _RARE = 8
 """A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
 _VECTORS_ASKED = 64
+_TELLING = 6
+"""A word with fewer characters, in the form in which it is indexed, is taken for anybody's."""
 _NEAREST = 10
 
 
@@ -45,7 +48,10 @@ class Proof:
 
 
 def clear_logs(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
-    """Blank the log lines that quote what goes, or name it by id or hash; return how many there are."""
+    """Blank the log lines that quote what goes, or name it by id or hash; return how many there are.
+
+    This comes before anything is erased: a run that is killed later cannot know any more what to look for.
+    """
     quoting = needles.of_kinds(CONTENT, DIGEST, ID, shortest=SHORTEST_PART)
     return _blank(place, quoting, dry_run=dry_run)
 
@@ -77,6 +83,7 @@ def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proo
         (name, what) for name, hits in sorted(left.items()) for what in sorted({plan.needles.kind(hit) for hit in hits})
     ]
     found += scanned.unread
+    blanked += _blank_questions(place, plan)
     found += [("index", what) for what in _asked(place, namespace, plan)]
     return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
 
@@ -111,6 +118,30 @@ def _blank(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
     return blank_lines(place.directory / LOGS, places, dry_run=dry_run) if len(needles) else 0
 
 
+def _blank_questions(place: Place, plan: Plan) -> int:
+    """Blank the logged questions with a word that only what was forgotten had: a name gives it away as well."""
+    frequencies = place.index.reader().lexical.statistics(plan.terms).frequencies
+    lost = {term for term in plan.terms if len(term) >= _TELLING}
+    lost = {term for term in lost if not any(held.get(term) for held in frequencies.values())}
+
+    def places(data: bytes) -> list[int]:
+        found, offset = list[int](), 0
+        for line in data.splitlines(keepends=True):
+            if b'"query"' in line and not lost.isdisjoint(analyse(_question(line))):
+                found.append(offset)
+            offset += len(line)
+        return found
+
+    return blank_lines(place.directory / LOGS, places) if lost else 0
+
+
+def _question(line: bytes) -> str:
+    try:
+        return str(json.loads(line).get("query", ""))
+    except (ValueError, AttributeError):
+        return ""  # not one of our lines
+
+
 def _asked(place: Place, namespace: str, plan: Plan) -> Iterator[str]:
     """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
     generation = place.index.reader()
@@ -125,26 +156,25 @@ def _asked(place: Place, namespace: str, plan: Plan) -> Iterator[str]:
             if set(nearest.numbers.tolist()) & set(plan.passages):
                 yield "its vector"
                 break
-    if _lingers(place, generation, plan.terms):
+    if _lingers(place, generation, plan):
         yield "a word that nothing else has"
 
 
-def _lingers(place: Place, generation: Generation, terms: Sequence[str]) -> bool:
+def _lingers(place: Place, generation: Generation, plan: Plan) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
-    frequencies = generation.lexical.statistics(terms).frequencies
-    totals = {term: sum(held.get(term, 0) for held in frequencies.values()) for term in terms}
-    namespaces = place.store.namespaces()
-    return any(not _is_held(place, generation, namespaces, term) for term, n in totals.items() if 0 < n <= _RARE)
+    frequencies = generation.lexical.statistics(plan.terms).frequencies
+    totals = {term: sum(held.get(term, 0) for held in frequencies.values()) for term in plan.terms}
+    gone, namespaces = set(plan.passages), place.store.namespaces()
+    return any(not _is_held(place, generation, namespaces, term, gone) for term, n in totals.items() if 0 < n <= _RARE)
 
 
-def _is_held(place: Place, generation: Generation, namespaces: Sequence[str], term: str) -> bool:
+def _is_held(place: Place, generation: Generation, namespaces: Sequence[str], term: str, gone: set[int]) -> bool:
     for namespace in namespaces:
-        numbers = generation.lexical.search([term], Scope(namespace, Filter()), 1).numbers.tolist()
-        entries = place.store.entries(namespace, numbers)
-        # A passage that was deleted this very moment is the next update's.
-        if numbers and all(
-            number not in entries or any(term in found for found in fields_of(entries[number]).values())
-            for number in numbers
-        ):
-            return True
+        for number in generation.lexical.search([term], Scope(namespace, Filter()), _RARE).numbers.tolist():
+            if number in gone:
+                continue
+            entry = place.store.entries(namespace, [number]).get(number)
+            # What was deleted by others since is not what was forgotten, and leaves the index with the next update.
+            if entry is None or any(term in found for found in fields_of(entry).values()):
+                return True
     return False
