@@ -22,8 +22,7 @@ from commonplace.forgetting.place import Place
 from commonplace.forgetting.plan import Plan, make_plan
 from commonplace.forgetting.proving import clear_logs, prove
 from commonplace.forgetting.receipt import STORE_SPACE, ForgetReceipt
-from commonplace.forgetting.steps import DATABASE, STEPS, take
-from commonplace.forgetting.vault import notes_of
+from commonplace.forgetting.steps import DATABASE, STEPS, take, vault_notes
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
 def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
     receipt = _begun(place, namespace, plan, "", place.clock())
     lines = clear_logs(place, plan.needles, dry_run=True)
-    notes = len(notes_of(place.directory, (), plan.vault_paths))
+    notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
     return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from commonplace.forgetting.pending import Pending
@@ -67,7 +68,8 @@ def take(
     if PAGES in pending.steps:
         blocks = place.forget_blocks(pending.namespace, pending.ids)
         counts["blocks"] = max(counts.get("blocks", 0), blocks)
-        counts["vault_notes"] = counts.get("vault_notes", 0) + _forget_vault(place, pending, vault_paths)
+        gone = remove(vault_notes(place, pending.namespace, pending.ids, vault_paths))
+        counts["vault_notes"] = counts.get("vault_notes", 0) + gone
     if INDEX in pending.steps:
         waiting += _rebuild(place)
     if GENERATIONS in pending.steps:
@@ -85,11 +87,12 @@ def _delete_owners(place: Place, pending: Pending) -> None:
         place.store.delete_owners(space, numbers)
 
 
-def _forget_vault(place: Place, pending: Pending, paths: Sequence[str]) -> int:
+def vault_notes(place: Place, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
+    """Return the notes that were written of memories of a namespace."""
     # An id that a caller gave may be of another memory in another namespace.
-    others = [name for name in place.store.namespaces() if name != pending.namespace]
-    own = [id_ for id_ in pending.ids if all(place.store.memory(name, id_) is None for name in others)]
-    return remove(notes_of(place.directory, own, paths))
+    others = [name for name in place.store.namespaces() if name != namespace]
+    own = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in others)]
+    return notes_of(place.directory, own, paths)
 
 
 def _rebuild(place: Place) -> list[Waiting]:
