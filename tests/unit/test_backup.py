@@ -222,7 +222,9 @@ def test_what_is_replaced_is_kept_beside(
     assert readable(place) == backed_up
     assert readable(report.kept) == replaced
     assert names(place) == {"store.db", "memory", "vault", "settings.json"}
-    assert names(tmp_path) == {"store", "b.zip", report.kept.name}
+    again = restore(archive, place, replace=True, clock=lambda: NOW)
+    assert again.kept == tmp_path / "store.2026-03-01T09-00-00Z.1.replaced"
+    assert names(tmp_path) == {"store", "b.zip", report.kept.name, again.kept.name}
 
 
 def test_a_damaged_store_can_be_replaced(archive: Path, place: Path) -> None:

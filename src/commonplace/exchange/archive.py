@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
-from commonplace.errors import StoreDamagedError, StoreError, StoreVersionError
+from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1
@@ -150,12 +150,15 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open an archive.
 
     Raises:
+        NotFoundError: there is no such file.
         StoreDamagedError: it is none that can be read.
         StoreError: the file cannot be read.
     """
     try:
         with _readable():
             archive = zipfile.ZipFile(path)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no backup {path}", remedy="check the path") from error
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}", remedy="name a backup that you may read") from error
     with archive:

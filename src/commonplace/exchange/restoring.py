@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
@@ -75,6 +76,7 @@ def restore(
         clock: returns seconds since the epoch.
 
     Raises:
+        NotFoundError: there is no such backup.
         StoreBusyError: another program has the store open that would be replaced.
         StoreDamagedError: the backup is damaged, cut off, or no backup. Nothing was changed.
         StoreVersionError: a newer Commonplace wrote the backup or the store in it. Nothing was changed.
@@ -92,7 +94,7 @@ def restore(
                 _unpack_into(new, archive, member)
             _examine(new, manifest)
             _sync_all(new)
-            aside = directory.with_name(f"{directory.name}.{_stamp(clock())}.replaced")
+            aside = _name_aside(directory, clock())
             kept = None
             if is_store:
                 kept = _replaced(new, directory, aside)
@@ -204,8 +206,11 @@ def _sync_all(new: Path) -> None:
         sync(Path(place))
 
 
-def _stamp(now: float) -> str:
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+def _name_aside(directory: Path, now: float) -> Path:
+    """Return a free name for what is replaced, with the time in it."""
+    time_ = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    names = (f"{directory.name}.{time_}{f'.{number}' if number else ''}.replaced" for number in count())
+    return next(path for path in map(directory.with_name, names) if not os.path.lexists(path))
 
 
 def _placed(new: Path, directory: Path, aside: Path) -> None:
@@ -221,8 +226,6 @@ def _placed(new: Path, directory: Path, aside: Path) -> None:
 
 def _replaced(new: Path, directory: Path, aside: Path) -> Path:
     """Put a store where another one is, and return where that is kept."""
-    if os.path.lexists(aside):
-        raise StoreError(f"{aside} exists already", remedy="try again in a second")
     with FileLock(lock_path(directory / DATABASE)).hold(_LOCK_S):
         _close_off(directory / DATABASE)
         return put_in_place(new, directory, aside)
