@@ -66,7 +66,9 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
 @_of_memories
 @pass_invocation
 def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) -> None:
-    """Explain why QUERY finds HIT: the id of a memory, artifact or passage; without one, the best hit.
+    """Explain why QUERY finds HIT.
+
+    HIT is the id of a memory, artifact or passage; without one, the best hit is explained.
 
     It shows each signal and what it added, the words that matched, and what was left out.
     """

@@ -105,7 +105,9 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
 @what_it_is_about
 @pass_invocation
 def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path | None, **options: Any) -> None:  # noqa: A002
-    """Write the next version of memory ID; what is not given stays.
+    """Write the next version of memory ID.
+
+    What is not given stays.
 
     The old version stays readable: `commonplace get ID --as-of TIME`.
     """
@@ -217,7 +219,10 @@ def link(
     strength: float,
     remove: bool,
 ) -> None:
-    """Link memory SOURCE to memory TARGET, or list the links of SOURCE, or all."""
+    """Link memories, or list links.
+
+    With SOURCE and TARGET, link the one to the other; with SOURCE, list its links; with neither, list all.
+    """
     from dataclasses import asdict
 
     from commonplace.cli.memory_rendering import print_links
