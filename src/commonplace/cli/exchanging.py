@@ -19,7 +19,10 @@ _FILE = click.Path(path_type=Path)
 @click.argument("file", type=_FILE)
 @pass_invocation
 def backup(invocation: Invocation, /, file: Path) -> None:
-    """Write a complete copy of the store to FILE, and read it back, while others go on."""
+    """Write a complete copy of the store to FILE.
+
+    Others go on meanwhile. The copy is read back before it gets its name.
+    """
     with invocation.open(invocation.settings()) as engine:
         report = engine.backup(file)
     _tell(invocation, f"Backed up to {file}", report)
@@ -30,9 +33,9 @@ def backup(invocation: Invocation, /, file: Path) -> None:
 @click.option("--replace", is_flag=True, help="Put it in the place of the store there, which is kept beside it.")
 @pass_invocation
 def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
-    """Make a store of the backup FILE: the one that --store names, or the one found from here.
+    """Make a store of the backup FILE.
 
-    Everything in it is checked before anything is touched. Close what has the store open.
+    It is the store that --store names, or the one found from here. Everything in it is checked before anything is touched. Close what has the store open.
     """
     import commonplace
 
@@ -45,7 +48,10 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind.")
 @pass_invocation
 def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> None:
-    """Write what the namespace holds to FILE as JSON lines; - is standard output."""
+    """Write the namespace to FILE as JSON lines.
+
+    A FILE of - is standard output.
+    """
     import sys
 
     with invocation.open(invocation.settings()) as engine:
@@ -68,7 +74,7 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
 @click.option("--dry-run", is_flag=True, help="Check everything, and write nothing.")
 @pass_invocation
 def import_(invocation: Invocation, /, path: Path, format_: str, **options: Any) -> None:
-    """Take in an export, or the memories of another system, into the namespace.
+    """Take in an export, or another system's memories.
 
     Nothing is written if anything is refused; importing twice changes nothing.
     """

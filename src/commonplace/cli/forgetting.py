@@ -31,9 +31,9 @@ FILES_SHOWN = 5
 @_dry_run_option
 @pass_invocation
 def forget(invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, **named: str | None) -> int:
-    """Delete memories, documents or an artifact with every copy in the store, and prove it.
+    """Delete memories with every copy, and prove it.
 
-    Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
+    Documents and artifacts go the same way. Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
     """
     given = {name: value for name, value in named.items() if value is not None}
     return _run(invocation, lambda engine: engine.forget(list(ids) or None, dry_run=dry_run, **given))
