@@ -111,7 +111,7 @@ def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> Non
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
 @pass_invocation
 def memories(invocation: Invocation, /, **options: Any) -> None:
-    """Measure how fast memories are stored and recalled, and in how much memory.
+    """Measure how fast memories are stored and recalled.
 
     A fresh process stores and recalls in turn; a bare durable commit is measured beside it.
     """

@@ -35,7 +35,9 @@ def backup(invocation: Invocation, /, file: Path) -> None:
 def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     """Make a store of the backup FILE.
 
-    It is the store that --store names, or the one found from here. Everything in it is checked before anything is touched. Close what has the store open.
+    It is the store that --store names, or the one found from here.
+
+    Everything in it is checked before anything is touched. Close what has the store open.
     """
     import commonplace
 

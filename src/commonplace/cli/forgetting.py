@@ -33,7 +33,9 @@ FILES_SHOWN = 5
 def forget(invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, **named: str | None) -> int:
     """Delete memories with every copy, and prove it.
 
-    Documents and artifacts go the same way. Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
+    Documents and artifacts go the same way.
+
+    Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
     """
     given = {name: value for name, value in named.items() if value is not None}
     return _run(invocation, lambda engine: engine.forget(list(ids) or None, dry_run=dry_run, **given))
