@@ -18,9 +18,7 @@ from commonplace.exchange.items import Item, Problem, Source
 from commonplace.exchange.reading import read_export
 from commonplace.exchange.writing import Into
 from commonplace.ingest.passages import Destination
-from commonplace.memories.fading import Fading
 from commonplace.memories.intake import MAX_CONTENT_BYTES
-from commonplace.memories.keeping import Keeper
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.store.contract import Store
 
@@ -35,8 +33,7 @@ def into(store: Store, namespace: str = NAMESPACE) -> Into:
     destination = Destination(
         store, embedder, lambda text: np.arange(len(text.split()), dtype=np.uint16), namespace, at=NOW
     )
-    keeper = Keeper(destination, Fading(), lambda: NOW, lambda _: "")
-    return Into(store, namespace, lambda: destination, keeper.write_of, NOW)
+    return Into(store, namespace, lambda: destination, NOW)
 
 
 def import_file(store: Store, path: Path, *, namespace: str = NAMESPACE, **rules: Any) -> ImportReport:

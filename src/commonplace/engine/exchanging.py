@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from commonplace.exchange.backing_up import BackupReport
     from commonplace.exchange.exporting import ExportReport
     from commonplace.exchange.importing import ImportReport
-    from commonplace.types import MemoryRecord, MemoryWrite, Owner
 
 
 class Exchanging(Workings):
@@ -99,20 +98,10 @@ class Exchanging(Workings):
         now = self._now()
         source = source_of(Path(path).expanduser(), format, now=now, max_bytes=self.settings.memory.max_bytes)
         self._before()
-        into = Into(
-            self._store,
-            self.namespace,
-            destination=self._destination,
-            write_of=self._write_of,
-            now=now,
-        )
+        into = Into(self._store, self.namespace, self._destination, now)
         report = import_items(source, into, rules, progress=self._progress)
         if not dry_run:
             self._tokens.release()
             self._upkeep.project()
             self._after()
         return report
-
-    def _write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
-        """Return a memory with its passages; the keeper is made only where something is written."""
-        return self._keeper.write_of(owner, record)

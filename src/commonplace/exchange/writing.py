@@ -13,13 +13,14 @@ from commonplace.exchange.comparing import Known, outcome_of
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
 from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
 from commonplace.memories.admission import replaced
+from commonplace.memories.making import writes_of
 from commonplace.models.contract import TokenizedText
 
 if TYPE_CHECKING:
     from commonplace.ingest.passages import Destination
     from commonplace.store.contract import Store
     from commonplace.store.memory_contract import MemoryChange
-    from commonplace.types import MemoryRecord, MemoryWrite, Owner
+    from commonplace.types import MemoryWrite
 
 BATCH = 256
 """A batch holds the store's write lock while it is written: so many versions take some hundredths of a second."""
@@ -31,15 +32,13 @@ class Into:
     """Where items go.
 
     Attributes:
-        destination: makes and takes the passages of owners; asked for before the first write.
-        write_of: makes the passages, the signature and the dates of a memory anew.
+        destination: makes passages anew; asked for before the first write.
         now: seconds since the epoch.
     """
 
     store: Store
     namespace: str
     destination: Callable[[], Destination]
-    write_of: Callable[[Owner, MemoryRecord], MemoryWrite]
     now: float
 
 
@@ -50,7 +49,7 @@ class Writer:
         self._into = into
         self._is_replacing = is_replacing
         self._known = Known(into.store, into.namespace)
-        self._memories: list[tuple[MemoryItem, list[MemoryWrite]]] = []
+        self._memories: list[MemoryItem] = []
         self._versions = self._bytes = 0
         self._links: list[LinkItem] = []
         self._destination = into.destination()
@@ -79,11 +78,8 @@ class Writer:
                         change.link(item.link)
 
     def _add_memory(self, item: MemoryItem) -> None:
-        writes = [
-            replace(self._into.write_of(version.owner, version.record), is_placed=True) for version in item.versions
-        ]
-        self._memories.append((item, writes))
-        self._versions += len(writes)
+        self._memories.append(item)
+        self._versions += len(item.versions)
         self._bytes += sum(len(version.record.content) for version in item.versions)
         if self._versions >= BATCH or self._bytes >= BATCH_BYTES:
             self._write_memories()
@@ -91,9 +87,12 @@ class Writer:
     def _write_memories(self) -> None:
         if not self._memories:
             return
+        versions = [(version.owner, version.record) for item in self._memories for version in item.versions]
+        writes = (replace(write, is_placed=True) for write in writes_of(self._destination, versions))
+        made = [(item, [next(writes) for _ in item.versions]) for item in self._memories]
         with self._into.store.change_memories(self._into.namespace) as change:
-            for item, writes in self._memories:
-                self._write_memory(change, item, writes)
+            for item, its_writes in made:
+                self._write_memory(change, item, its_writes)
         self._destination.after_batch()
         self._memories, self._versions, self._bytes = [], 0, 0
 

@@ -10,8 +10,6 @@ from uuid import uuid4
 
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
-from commonplace.ingest.passages import PassageMaker
-from commonplace.ingest.reading import normalise
 from commonplace.memories.admission import Admission, admit, replaced
 from commonplace.memories.intake import (
     MAX_CONTENT_BYTES,
@@ -26,10 +24,8 @@ from commonplace.memories.intake import (
     short_text,
     without_secrets,
 )
+from commonplace.memories.making import writes_of
 from commonplace.memories.memory import Memory, Outcome, seen
-from commonplace.memories.times import moment_of
-from commonplace.text.alike import signature
-from commonplace.timeline import mentions
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
@@ -218,9 +214,8 @@ class Keeper:
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
         """Return a memory with its passages made anew from its content."""
-        new = NewMemory(record.content)
-        [prepared] = self._complete([(new, owner, record)])
-        return prepared.write
+        [write] = writes_of(self._destination, [(owner, record)])
+        return write
 
     def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
         new = without_secrets(checked(item, max_bytes=self._max_bytes, force=force))
@@ -294,9 +289,10 @@ class Keeper:
         return record if record.trust <= least else replace(record, trust=least)
 
     def _prepare(self, news: Sequence[NewMemory], now: float, *, force: bool) -> list[_Prepared]:
-        return self._complete([self._version(new, now, force) for new in news])
+        made = writes_of(self._destination, [self._version(new, now, force) for new in news])
+        return [_Prepared(new, write) for new, write in zip(news, made, strict=True)]
 
-    def _version(self, new: NewMemory, now: float, force: bool) -> tuple[NewMemory, Owner, MemoryRecord]:
+    def _version(self, new: NewMemory, now: float, force: bool) -> tuple[Owner, MemoryRecord]:
         origin = new.origin or "agent"
         owner = Owner(
             id=new.id or str(uuid4()),
@@ -319,31 +315,7 @@ class Keeper:
             derived_from=new.derived_from,
             is_forced=force,
         )
-        return new, owner, record
-
-    def _complete(self, versions: Sequence[tuple[NewMemory, Owner, MemoryRecord]]) -> list[_Prepared]:
-        maker = PassageMaker(self._destination)
-        made = maker.complete(
-            [maker.prepare(owner, normalise(record.content), "markdown") for _, owner, record in versions]
-        )
-        prepared = []
-        for (new, owner, record), write in zip(versions, made, strict=True):
-            # A turn of a conversation is not compared with others: it needs no bands, and no two turns are one.
-            sign = None if owner.session else signature(record.content)
-            prepared.append(
-                _Prepared(
-                    new,
-                    MemoryWrite(
-                        owner,
-                        write.passages,
-                        record,
-                        digest="" if sign is None else sign.digest,
-                        bands=() if sign is None else sign.bands,
-                        dates=_dates(record.content, record.born_at if owner.at is None else owner.at),
-                    ),
-                )
-            )
-        return prepared
+        return owner, record
 
     def _live(self, id_: str) -> StoredMemory:
         refuse_unfit_id(id_)
@@ -379,11 +351,6 @@ def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], n
         promoted_at=known.promoted_at,
         vault_path=known.vault_path,
     )
-
-
-def _dates(text: str, at: float) -> tuple[tuple[float, float], ...]:
-    """Return the times that a text speaks of, as seen from the memory's own time."""
-    return tuple(dict.fromkeys((mention.since, mention.until) for mention in mentions(text, now=moment_of(at))))
 
 
 def _missing(id_: str) -> NotFoundError:

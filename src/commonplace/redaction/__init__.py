@@ -6,7 +6,7 @@ A detector would rather miss a secret than take an ordinary word for one: what i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -16,7 +16,7 @@ from commonplace.redaction.context import find_in_context
 from commonplace.redaction.tokens import find_tokens
 from commonplace.redaction.view import Secret, view_of
 
-__all__ = ["KINDS", "Redacted", "Secret", "find_secrets", "redact"]
+__all__ = ["KINDS", "Redacted", "Secret", "find_secrets", "redact", "with_placeholders"]
 
 KINDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -80,14 +80,19 @@ def redact(text: str) -> Redacted:
     kinds: list[str] = []
     while secrets := find_secrets(text):
         kinds.extend(secret.kind for secret in secrets)
-        done = 0
-        pieces: list[str] = []
-        for secret in secrets:
-            breaks = "".join(_LINE_BREAK.findall(text, secret.start, secret.end))
-            pieces += (text[done : secret.start], f"[redacted: {secret.kind}]", breaks)
-            done = secret.end
-        text = "".join([*pieces, text[done:]])
+        text = with_placeholders(text, secrets)
     return Redacted(text, tuple(kinds))
+
+
+def with_placeholders(text: str, secrets: Iterable[Secret]) -> str:
+    """Return a text with placeholders for secrets, which are in order; the line breaks in them stay."""
+    done = 0
+    pieces: list[str] = []
+    for secret in secrets:
+        breaks = "".join(_LINE_BREAK.findall(text, secret.start, secret.end))
+        pieces += (text[done : secret.start], f"[redacted: {secret.kind}]", breaks)
+        done = secret.end
+    return "".join([*pieces, text[done:]])
 
 
 def _joined(found: list[Secret]) -> Iterator[Secret]:
