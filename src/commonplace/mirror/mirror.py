@@ -1,0 +1,176 @@
+"""When the mirror runs: now and then between two calls, when asked to, and at the end. One process at a time.
+
+There is no thread of its own. A call that finds little to do passes by; what it costs to write pages decides how soon
+they are written again, so that a busy process never spends more than a small share of its time on them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import CommonplaceError
+from commonplace.locks import FileLock
+from commonplace.mirror.folder import Folder
+from commonplace.mirror.report import SyncReport, Tally
+
+if TYPE_CHECKING:
+    from commonplace.mirror.situation import Ground
+
+LOCK: Final = "memory.lock"
+
+LOOK_EVERY_S: Final = 1.0
+FLUSH_AFTER_S: Final = 2.0
+MOST_PENDING: Final = 64
+_REST: Final = 20
+"""After a run, the mirror rests for so many times as long as that took."""
+
+_ATTEMPTS: Final = 5
+_CLOSE_WAIT_S: Final = 5.0
+_SYNC_WAIT_S: Final = 60.0
+
+_log = logging.getLogger("commonplace.mirror")
+
+
+class Mirror:
+    """Keeps the Markdown of one namespace in step with the store. Safe for threads.
+
+    Args:
+        stopwatch: seconds since any fixed moment.
+        wall_ns: nanoseconds since the epoch, as the file system has them.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        *,
+        stopwatch: Callable[[], float] = time.monotonic,
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._ground = ground
+        self._stopwatch = stopwatch
+        self._wall_ns = wall_ns
+        self._folder = Folder(ground.directory, ground.namespace)
+        self._lock = FileLock(ground.directory / LOCK)
+        self._told: set[str] = set()
+        # What another process left due when it was killed is unknown until the first look.
+        self._pending = 1
+        self._looked: float | None = None
+        self._flushed = stopwatch()
+        self._rests_until = self._flushed
+
+    def pick_up(self) -> None:
+        """Take in what people changed since the last look, at most once a second; called before every call."""
+        now = self._stopwatch()
+        if self._looked is not None and now - self._looked < LOOK_EVERY_S:
+            return
+        is_first, self._looked = self._looked is None, now
+        if is_first or self._is_time(now) or self._has_news():
+            self._pass_by(0.0)
+
+    def written(self) -> None:
+        """Count a write, and let the pages follow when it is time; called after every call that writes."""
+        self._pending += 1
+        if self._is_time(self._stopwatch()):
+            self._pass_by(0.0)
+
+    def settle(self) -> None:
+        """Write what is still to be written, waiting a little for another process; called at the end."""
+        if self._pending:
+            self._pass_by(_CLOSE_WAIT_S, is_last=True)
+
+    def sync(self) -> SyncReport:
+        """Bring every page and the store together now, and say what was done.
+
+        Raises:
+            StoreBusyError: another process was at it for longer than a minute.
+        """
+        tally = Tally()
+        if self._ground.store.is_read_only:
+            tally.notice("the store is read-only; pages and memories were left as they are")
+            return tally.report()
+        with self._lock.hold(_SYNC_WAIT_S):
+            self._run(tally, thorough=True, is_patient=False)
+        return self._told_of(tally)
+
+    def forget(self, namespace: str, ids: Sequence[str]) -> int:
+        """Remove the blocks of memories and the conflict copies that name one of them; return how many went.
+
+        What else stands on a page stays as it is, also what was not taken in yet. Nothing is written to the store.
+
+        Raises:
+            StoreBusyError: another process was writing pages for longer than a minute.
+        """
+        from commonplace.mirror.removing import forget
+
+        with self._lock.hold(_SYNC_WAIT_S):
+            return forget(Folder(self._ground.directory, namespace), ids)
+
+    def drop_all(self, namespace: str) -> int:
+        """Remove all pages and conflict copies of a namespace that is deleted; return how many files went.
+
+        Raises:
+            StoreBusyError: another process was writing pages for longer than a minute.
+        """
+        from commonplace.mirror.removing import drop_all
+
+        with self._lock.hold(_SYNC_WAIT_S):
+            return drop_all(Folder(self._ground.directory, namespace))
+
+    def _is_time(self, now: float) -> bool:
+        is_due = self._pending >= MOST_PENDING or (self._pending > 0 and now - self._flushed >= FLUSH_AFTER_S)
+        return is_due and now >= self._rests_until
+
+    def _has_news(self) -> bool:
+        """Return whether a page is not as the store knows it, by its stamp alone."""
+        known = self._ground.store.pages(self._ground.namespace)
+        return {page.page: (page.size, page.mtime_ns) for page in known} != self._folder.stamps()
+
+    def _pass_by(self, wait_s: float, *, is_last: bool = False) -> None:
+        """Run if nobody else does; whatever goes wrong with Markdown is no reason for a call to fail."""
+        if self._ground.store.is_read_only:
+            return
+        tally = Tally()
+        try:
+            if self._lock.acquire(wait_s):
+                try:
+                    self._run(tally, thorough=False, is_patient=not is_last)
+                finally:
+                    self._lock.release()
+        except (OSError, CommonplaceError) as error:
+            tally.notice(f"Markdown and memories could not be brought together: {error}")
+        self._told_of(tally)
+
+    def _run(self, tally: Tally, *, thorough: bool, is_patient: bool) -> None:
+        from commonplace.mirror.running import run
+
+        began = self._stopwatch()
+        pending, self._pending = self._pending, 0
+        try:
+            fault = self._folder.fault()
+            if fault:
+                tally.notice(fault)
+                return
+            wall_ns = self._wall_ns() if is_patient else None
+            for _ in range(_ATTEMPTS):
+                if run(self._ground, self._folder, tally, thorough=thorough, wall_ns=wall_ns):
+                    return
+            tally.notice("somebody goes on changing the pages; they are brought together at the next call")
+            self._pending += 1
+        except BaseException:
+            self._pending += pending
+            raise
+        finally:
+            self._flushed = self._stopwatch()
+            self._rests_until = self._flushed + _REST * (self._flushed - began)
+
+    def _told_of(self, tally: Tally) -> SyncReport:
+        """Log each notice once, and return the report."""
+        report = tally.report()
+        for notice in report.notices:
+            if notice not in self._told:
+                self._told.add(notice)
+                _log.warning("%s", notice)
+        return report

@@ -1,0 +1,172 @@
+"""Write pages so that every memory stands where it belongs, and nothing else on them changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commonplace.formats.journal import LONG_TERM_PAGE
+from commonplace.formats.journal_editing import with_changes
+from commonplace.formats.journal_entry import Entry
+from commonplace.formats.journal_merging import digest
+from commonplace.mirror.agreement import Agreement, agree, meant_by_store
+from commonplace.mirror.folder import MAX_PAGE_BYTES, PageFile
+from commonplace.mirror.projection import entry_of, kind_of, time_of, title_of
+from commonplace.mirror.room import with_room
+
+if TYPE_CHECKING:
+    from commonplace.mirror.report import Tally
+    from commonplace.mirror.situation import Found, Seen, Situation
+    from commonplace.mirror.taking import Taking
+    from commonplace.types import StoredMemory
+
+_Changes = dict[str, Entry | None]
+
+
+class Placing:
+    """Brings the pages of a situation in line with the store.
+
+    Attributes:
+        agreed: by id, what both sides say from now on; None where there is nothing to remember of a block.
+        failed: pages that could not be written.
+        is_stale: a page was changed by somebody else meanwhile; the run has to be done once more.
+    """
+
+    def __init__(self, situation: Situation, tally: Tally, taking: Taking) -> None:
+        self._at = situation
+        self._tally = tally
+        self._taking = taking
+        self._changes: dict[str, _Changes] = defaultdict(dict)
+        self._targets: dict[str, str] = {}
+        self._rewritten: set[str] = set()
+        self.agreed: dict[str, Agreement | None] = {}
+        self.failed: set[str] = set()
+        self.is_stale = False
+
+    def place(self, ids: Iterable[str]) -> None:
+        """Write the pages on which these memories stand, or are to stand."""
+        listed = set(ids)
+        outdated = {id_ for id_ in listed if self._taking.verdicts.get(id_) in ("take store", "conflict")}
+        outdated |= self._taking.reheaded
+        room: set[str] = set()
+        if LONG_TERM_PAGE in self._at.seen or any(self._is_long(id_) for id_ in listed):
+            room = with_room(self._at, outdated)
+            listed |= room | {id_ for id_, found in self._at.blocks.items() if found.page == LONG_TERM_PAGE}
+        for id_ in sorted(listed - self._taking.refused, key=self._order):
+            self._plan(id_, room, is_outdated=id_ in outdated)
+        for name in sorted(self._changes):
+            self._write(self._at.seen[name], self._changes[name])
+        for id_ in self._targets:
+            self._agree(id_)
+
+    def _plan(self, id_: str, room: set[str], *, is_outdated: bool) -> None:
+        """Note what becomes of the block of one memory, unless its page is left alone."""
+        at = self._at
+        stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
+        home = agreed.page if agreed else ""
+        if stored is None and found is not None and id_ not in self._taking.forgotten:
+            return  # a note that was not taken in
+        if home in at.left or (found is None and home in at.stamps and home not in at.seen):
+            return
+        target = at.likely_page(stored, agreed)
+        if target == LONG_TERM_PAGE and id_ not in room:
+            target = ""
+        if target and at.page(target) is None:
+            return
+        self._targets[id_] = target
+        if found is not None and found.page != target:
+            self._changes[found.page][id_] = None
+        stays = found is not None and found.page == target and not is_outdated
+        if target and stored is not None and not stays:
+            links = self._links(stored, found)
+            self._rewritten.add(id_)
+            self._changes[target][id_] = entry_of(stored, kind_of(target), links, at.own_sections())
+
+    def _links(self, stored: StoredMemory, found: Found | None) -> list[str]:
+        """Return the links to be written: by the words that a person used, and those that lead nowhere yet."""
+        at, written = self._at, found.entry.links if found else ()
+        targets = {target: at.heading(target) for target in at.links(stored.owner.id)}
+        shown = [target if target in written or name not in written else name for target, name in targets.items()]
+        return [*shown, *(link for link in written if link not in shown and at.memory(link) is None)]
+
+    def _write(self, seen: Seen, changes: _Changes) -> None:
+        """Write one page, or note that it could not be."""
+        name, old = seen.file.name, seen.file
+        text = self._changed(old, changes)
+        if text == old.text and not seen.is_lost:
+            return
+        shown = self._at.folder.shown(name)
+        try:
+            if text.strip() in ("", f"# {title_of(name)}"):
+                is_done = old.data is None or self._at.folder.remove(old)
+                written: PageFile | None = PageFile(name) if is_done else None
+            else:
+                written = self._at.folder.replace(old, text)
+        except OSError as error:
+            self.failed.add(name)
+            self._tally.notice(f"{shown} could not be written ({error.strerror}); its memories are in the store")
+            return
+        if written is None:
+            self.failed.add(name)
+            self.is_stale = True
+            return
+        self._tally.pages_written += written.data is not None
+        self._at.reread(written)
+        if seen.is_lost and written.data is not None:
+            self._tally.notice(f"{shown} was deleted or emptied; it was written again from the store")
+
+    def _changed(self, old: PageFile, changes: _Changes) -> str:
+        """Return the new text of a page; what would make it too large for a page stays in the store alone."""
+        name = old.name
+        text = with_changes(old.text, changes, title=title_of(name), kind=kind_of(name))
+        if len(text) * 4 <= MAX_PAGE_BYTES or len(text.encode("utf-8")) <= MAX_PAGE_BYTES:
+            return text
+        there = {block.entry.id for block in self._at.seen[name].page.blocks}
+        kept: _Changes = {}
+        size = len(old.data or b"")
+        for id_, entry in changes.items():
+            size += 0 if entry is None else 2 * len(entry.text.encode("utf-8", "surrogatepass")) + 1024
+            if entry is None or size <= MAX_PAGE_BYTES:
+                kept[id_] = entry
+            else:
+                self._targets[id_] = ""
+                if id_ in there:
+                    kept[id_] = None
+        self._tally.notice(f"{self._at.folder.shown(name)} is full; {len(changes) - len(kept)} memories are not on it")
+        return with_changes(old.text, kept, title=title_of(name), kind=kind_of(name))
+
+    def _agree(self, id_: str) -> None:
+        """Note what both sides say of one memory, now that its pages are written."""
+        at, target = self._at, self._targets[id_]
+        stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
+        if {target, found.page if found else ""} & self.failed:
+            return
+        if stored is None or id_ in self._taking.dropped:
+            self.agreed[id_] = None
+            return
+        if target and id_ in self._rewritten:
+            entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
+            self.agreed[id_] = agree(entry, target, stored, at.links(id_))
+            self._tally.moved += bool(agreed and agreed.page and agreed.page != target)
+        elif target:
+            self.agreed[id_] = agreed
+        else:
+            if agreed is None and found is not None:
+                agreed = agree(found.entry, found.page, stored, at.links(id_))
+            meaning = digest(meant_by_store(stored, at.links(id_)))
+            self.agreed[id_] = replace(agreed, page="", store=meaning) if agreed else None
+
+    def _agreed_now(self, id_: str) -> Agreement | None:
+        return self._taking.agreed.get(id_) or self._at.agreed.get(id_)
+
+    def _is_long(self, id_: str) -> bool:
+        stored = self._at.memory(id_)
+        return stored is not None and stored.expired_at is None and stored.record.tier == "long"
+
+    def _order(self, id_: str) -> tuple[float, str, int, str]:
+        stored = self._at.memory(id_)
+        return (
+            (0.0, "", 0, id_) if stored is None else (time_of(stored), stored.owner.session, stored.owner.position, id_)
+        )

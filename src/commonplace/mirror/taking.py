@@ -1,0 +1,322 @@
+"""Take what people wrote and changed on pages into the store. It writes pages only to give new notes their ids."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from datetime import date
+from typing import Any, Final
+from uuid import uuid4
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.journal_editing import assign_ids
+from commonplace.formats.journal_entry import Entry
+from commonplace.formats.journal_merging import Verdict, conflict_copy, digest
+from commonplace.formats.long_term import category_of
+from commonplace.memories.intake import checked, refuse_unfit_id
+from commonplace.mirror.agreement import Agreement, agree, content_of, judge, meant_by_file, meant_by_store
+from commonplace.mirror.projection import entry_of, kind_of, local, resolved, said_when
+from commonplace.mirror.report import Tally
+from commonplace.mirror.situation import Found, Situation, kind_changed
+
+_NOON: Final = 12 * 60
+_LINK_TYPE: Final = "related"
+
+
+class Taking:
+    """Takes in what is new on the pages of a situation.
+
+    Attributes:
+        verdicts: by id, of the memories whose block was looked at.
+        agreed: the agreements that this has brought about.
+        refused: ids whose edit the store refused: their block stays as it is.
+        dropped: ids whose block a person removed.
+        reheaded: ids whose heading was the beginning of a text that is another one now.
+        forgotten: ids on pages that were forgotten: their blocks go.
+    """
+
+    def __init__(self, situation: Situation, tally: Tally) -> None:
+        self._at = situation
+        self._tally = tally
+        self._store = situation.ground.store
+        self.verdicts: dict[str, Verdict] = {}
+        self.agreed: dict[str, Agreement] = {}
+        self.refused: set[str] = set()
+        self.dropped: set[str] = set()
+        self.reheaded: set[str] = set()
+        self.forgotten: set[str] = set()
+
+    def take_notes(self) -> bool:
+        """Make memories of the notes; return False where a page changed meanwhile, and the run has to begin anew.
+
+        The ids are on the page before the memories are in the store: a run that is killed in between leaves blocks with
+        unknown ids, which are taken in under these.
+        """
+        items: dict[str, dict[str, Any]] = {}
+        fresh: dict[str, dict[int, str]] = defaultdict(dict)
+        for found, keeps_id in [
+            *((found, True) for found in self._unknown()),
+            *((note, False) for note in self._at.notes),
+        ]:
+            item = self._item(found)
+            if item is None:
+                continue
+            if keeps_id and _is_fit(found.entry.id):
+                item["id"] = found.entry.id
+                self._tally.notice(
+                    f"{item['source']} has a memory {found.entry.id!r:.80} that the store did not know; it was taken in"
+                )
+            else:
+                item["id"] = str(uuid4())
+                fresh[found.page][found.index] = item["id"]
+            items[item["id"]] = item
+        if not all(self._give_ids(name, ids) for name, ids in fresh.items()):
+            return False
+        if items:
+            self._keep(items)
+        return True
+
+    def take_edits(self, ids: Collection[str], with_room: Collection[str]) -> None:
+        """Decide who is right about memories, and let the store follow where it is the page.
+
+        Args:
+            ids: of memories that the store has.
+            with_room: the ids of the long-term memories that the long-term page has room for.
+        """
+        for id_ in sorted(ids):
+            if id_ in self.agreed:
+                continue  # it came with this run
+            found, agreed, stored = self._at.blocks.get(id_), self._at.agreed.get(id_), self._at.memory(id_)
+            if stored is None:
+                continue
+            try:
+                if found is not None:
+                    self._take_block(id_, found, agreed)
+                elif agreed is not None and agreed.page in self._at.seen:
+                    self._take_removal(id_, agreed, with_room)
+            except UsageError as error:
+                self.refused.add(id_)
+                where = self._at.folder.shown(found.page if found else "")
+                self._tally.notice(f"an edit in {where} was not taken in and stays there: {error.args[0]}")
+
+    def _unknown(self) -> list[Found]:
+        """Return the blocks of memories that the store does not know, but for those that were forgotten."""
+        unknown = {id_: found for id_, found in self._at.blocks.items() if self._at.memory(id_) is None}
+        if unknown:
+            self.forgotten = unknown.keys() & self._at.forgotten()
+        for id_ in self.forgotten:
+            where = self._at.folder.shown(unknown.pop(id_).page)
+            self._tally.notice(
+                f"{where} had memory {id_!r:.80}, which was forgotten, and was removed from there; what is to be "
+                f"remembered anew is written without that comment"
+            )
+        return [found for found in unknown.values() if found.entry.text.strip()]
+
+    def _item(self, found: Found) -> dict[str, Any] | None:
+        """Return a note as a memory to be kept, None where it cannot be one."""
+        entry, shown = found.entry, self._at.folder.shown(found.page)
+        is_long = kind_of(found.page) == "long"
+        item = {
+            "content": content_of(entry),
+            "tier": "long" if is_long else "short",
+            "tags": list(entry.tags),
+            "at": _time_of_note(*said_when(entry, found.page), self._at.ground.now()),
+            "category": category_of(entry.section) if is_long else "",
+            "origin": "user",
+            "source": shown,
+        }
+        try:
+            checked(item, max_bytes=self._at.ground.max_bytes, force=True)
+        except UsageError as error:
+            self._tally.notice(f"a note in {shown} was not taken in and stays there: {error.args[0]}")
+            return None
+        return item
+
+    def _give_ids(self, name: str, ids: Mapping[int, str]) -> bool:
+        file = self._at.seen[name].file
+        written = self._at.folder.replace(file, assign_ids(file.text, ids, kind_of(name)))
+        if written is None:
+            return False
+        self._tally.pages_written += 1
+        page = self._at.reread(written).page
+        for index, id_ in ids.items():
+            block = page.blocks[index]
+            self._at.blocks[id_] = Found(name, index, block.entry, block.raw)
+        return True
+
+    def _keep(self, items: Mapping[str, dict[str, Any]]) -> None:
+        # Forced: what a person wrote down is a memory, also where it repeats another one.
+        for memory in self._at.ground.keeper().remember(list(items.values()), force=True):
+            self._tally.added += 1
+            self._tell(memory.notices, self._at.blocks[memory.id].page)
+        self._at.reload(items)
+        for id_ in items:
+            found = self._at.blocks[id_]
+            self._link(id_, self._leads_to(found.entry) - {id_}, set())
+            self._accept(id_, found, None)
+
+    def _take_block(self, id_: str, found: Found, agreed: Agreement | None) -> None:
+        stored = self._at.memory(id_)
+        assert stored is not None
+        is_live = stored.expired_at is None
+        file = meant_by_file(found.entry, found.page, agreed, stored, self._at.own_sections())
+        store = meant_by_store(stored, self._at.links(id_))
+        verdict = judge(agreed, file, store if is_live else None)
+        self.verdicts[id_] = verdict
+        if not file.text.strip() and verdict == "take file":
+            self._archive(id_)
+            return
+        if verdict == "conflict":
+            self._keep_copy(found, store_has=is_live)
+            return
+        is_moved = kind_changed(found, agreed)
+        if verdict == "take file" and not self._edit(id_, found, file, store, is_live=is_live):
+            return
+        if verdict == "take file" and self._has_old_heading(id_, found, agreed, file.text):
+            self.reheaded.add(id_)
+        if is_moved or (verdict == "take file" and not is_live):
+            self._set_tier(id_, found)
+        if agreed is not None and agreed.page not in ("", found.page):
+            self._tally.moved += 1
+        if verdict == "take file" or is_moved or (verdict == "same" and is_live):
+            self._accept(id_, found, agreed)
+
+    def _take_removal(self, id_: str, agreed: Agreement, with_room: Collection[str]) -> None:
+        """Archive a memory whose block is gone, unless the store had it go, or the whole page was lost."""
+        seen, stored = self._at.seen[agreed.page], self._at.memory(id_)
+        assert stored is not None
+        if seen.is_lost or not seen.is_news or stored.expired_at is not None:
+            return
+        belongs = self._at.likely_page(stored, agreed) == agreed.page
+        has_room = stored.record.tier != "long" or id_ in with_room
+        verdict = judge(agreed, None, meant_by_store(stored, self._at.links(id_)))
+        if belongs and has_room and verdict == "take file":
+            self.verdicts[id_] = verdict
+            self._archive(id_)
+
+    def _edit(self, id_: str, found: Found, file: Entry, store: Entry, *, is_live: bool) -> bool:
+        """Write what a block says of a memory; return False where somebody has archived it meanwhile."""
+        keeper, changes = self._at.ground.keeper(), _differences(file, store)
+        stored = self._at.memory(id_)
+        version = stored.record.version if stored else 0
+        try:
+            if not is_live:
+                checked({"content": file.text, **changes}, max_bytes=self._at.ground.max_bytes, force=True)
+                version = keeper.restore(id_).version
+                self._tally.restored += 1
+            if changes:
+                updated = keeper.update(id_, changes)
+                self._tally.updated += 1
+                self._tell(updated.notices, found.page)
+                if updated.version > version + 1:
+                    self._tally.notice(
+                        f"memory {id_!r:.80} was changed in the store while its edit in "
+                        f"{self._at.folder.shown(found.page)} was taken in; that version is kept among its versions"
+                    )
+        except NotFoundError:
+            return False
+        links, before = found.entry.links, set(self._at.links(id_))
+        gone = {target for target in before if not {target, self._at.heading(target)} & set(links)}
+        if self._link(id_, self._leads_to(found.entry) - before - {id_}, gone) and not changes:
+            self._tally.updated += 1
+        self._at.reload([id_])
+        return True
+
+    def _set_tier(self, id_: str, found: Found) -> None:
+        """Let a memory that a person put on another kind of page have the tier of that page."""
+        tier = "long" if kind_of(found.page) == "long" else "short"
+        stored = self._at.memory(id_)
+        if stored is not None and stored.expired_at is None and stored.record.tier != tier:
+            self._at.ground.keeper().set_tier(id_, tier)
+            self._at.reload([id_])
+
+    def _has_old_heading(self, id_: str, found: Found, agreed: Agreement | None, said: str) -> bool:
+        """Return whether a heading is no person's words but those with which the text began before it was edited."""
+        stored = self._at.memory(id_)
+        is_ours = agreed is not None and not agreed.is_headed and said == found.entry.text and found.entry.topic != ""
+        is_as_said = stored is not None and stored.record.content == said
+        return is_ours and is_as_said and self._at.heading(id_) != found.entry.topic
+
+    def _archive(self, id_: str) -> None:
+        self._at.ground.keeper().archive([id_])
+        self._at.reload([id_])
+        self._tally.archived += 1
+        self.dropped.add(id_)
+
+    def _link(self, id_: str, new: set[str], gone: set[str]) -> bool:
+        keeper = self._at.ground.keeper
+        for target in sorted(new):
+            keeper().link(id_, target, _LINK_TYPE, 1.0)
+        for target in sorted(gone):
+            keeper().unlink(id_, target, None)
+        if new or gone:
+            self._at.reload([id_])
+        return bool(new or gone)
+
+    def _accept(self, id_: str, found: Found, before: Agreement | None) -> None:
+        """Take it that a block, as it stands there, and the store say the same now."""
+        stored = self._at.memory(id_)
+        if stored is not None:
+            self.agreed[id_] = agree(found.entry, found.page, stored, self._at.links(id_), before)
+
+    def _keep_copy(self, found: Found, *, store_has: bool) -> None:
+        stored = self._at.memory(found.entry.id)
+        kind = kind_of(found.page)
+        links = self._at.links(found.entry.id)
+        kept = entry_of(stored, kind, links, self._at.own_sections()) if store_has and stored else None
+        copy = conflict_copy(found.page, found.entry, kept, local(self._at.ground.now()), kind=kind)
+        self._at.folder.keep(copy.name, copy.text)
+        shown = self._at.folder.shown(copy.name)
+        self._tally.conflicts[shown] = None
+        self._tally.notice(
+            f"a memory was changed in {self._at.folder.shown(found.page)} and in the store; the store's version holds, "
+            f"the other one is kept in {shown}"
+        )
+
+    def _leads_to(self, entry: Entry) -> set[str]:
+        """Return the memories that the links of a block lead to."""
+        return {id_ for link in entry.links if (id_ := self._target(link))}
+
+    def _target(self, link: str) -> str:
+        """Return the id that a link leads to, by id or by the heading of one block that was read; "" for none."""
+        if _is_fit(link) and self._at.memory(link) is not None:
+            return link
+        headed = [id_ for id_, found in self._at.blocks.items() if found.entry.topic == link]
+        return headed[0] if len(headed) == 1 and self._at.memory(headed[0]) is not None else ""
+
+    def _tell(self, notices: tuple[str, ...], page: str) -> None:
+        for notice in notices:
+            self._tally.notice(f"{self._at.folder.shown(page)}: {notice}; the page was left as it is")
+
+
+def _differences(file: Entry, store: Entry) -> dict[str, Any]:
+    """Return what an edit changed, by the names of the store."""
+    changes: dict[str, Any] = {}
+    if _text_sum(file.text) != _text_sum(store.text):
+        changes["content"] = file.text
+    if set(file.tags) != set(store.tags):
+        changes["tags"] = list(file.tags)
+    if file.at_minutes is not None and file.at_minutes != store.at_minutes:
+        changes["at"] = file.at_minutes * 60.0
+    if file.section != store.section:
+        changes["category"] = file.section
+    return changes
+
+
+def _text_sum(text: str) -> str:
+    return digest(Entry("", None, "", text))
+
+
+def _time_of_note(day: date | None, minutes: int | None, now: float) -> float:
+    """Return when a new note is from: now where it is of today and says no time."""
+    if minutes is None and (day is None or day == local(now).date()):
+        return now
+    return resolved(day or local(now).date(), _NOON if minutes is None else minutes)
+
+
+def _is_fit(id_: str) -> bool:
+    try:
+        refuse_unfit_id(id_)
+    except UsageError:
+        return False
+    return True

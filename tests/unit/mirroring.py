@@ -1,0 +1,137 @@
+"""A store of memories with a mirror over it, at a time of the test's choosing, and its pages as files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from commonplace.ingest.passages import Destination
+from commonplace.memories.fading import Fading
+from commonplace.memories.keeping import Keeper
+from commonplace.memories.memory import Memory
+from commonplace.mirror.folder import Folder
+from commonplace.mirror.mirror import Mirror
+from commonplace.mirror.report import SyncReport
+from commonplace.mirror.situation import Ground
+from commonplace.models.hashing import HashingEmbedder
+from commonplace.models.static import StaticEmbedder
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Selection, StoredMemory
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC).timestamp()
+TODAY = "2026-11-21.md"
+LONG = "MEMORY.md"
+
+
+@lru_cache(maxsize=1)
+def model() -> StaticEmbedder:
+    """Return the tokenizer's table, loaded once."""
+    return StaticEmbedder.load()
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until it is moved; the stopwatch goes with it."""
+
+    at: float = NOON
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@dataclass
+class Book:
+    """One process's view of a store's directory."""
+
+    directory: Path
+    namespace: str = "default"
+    clock: Clock = field(default_factory=Clock)
+    max_bytes: int = 1024 * 1024
+    saves: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.store = SqliteStore.open(self.directory / "store.db", create=True)
+        embedder = HashingEmbedder()
+        if not self.store.is_read_only:
+            self.store.set_embedding(embedder.stamp)
+        destination = Destination(self.store, embedder, model().tokenize, self.namespace)
+        fading = Fading()
+        self.keeper = Keeper(destination, fading, self.clock, lambda _: "", max_bytes=self.max_bytes)
+        self.ground = Ground(
+            directory=self.directory,
+            namespace=self.namespace,
+            store=self.store,
+            keeper=lambda: self.keeper,
+            count_tokens=lambda text: len(model().tokenize(text)),
+            fading=fading,
+            now=self.clock,
+            max_bytes=self.max_bytes,
+        )
+        self.mirror = self.fresh_mirror()
+        self.folder = Folder(self.directory, self.namespace)
+
+    def fresh_mirror(self) -> Mirror:
+        """Return the mirror of a process that has just started."""
+        return Mirror(self.ground, stopwatch=self.clock, wall_ns=lambda: 0)
+
+    def remember(self, content: str, **values: Any) -> Memory:
+        """Keep one memory, as the engine would."""
+        return self.keeper.remember([{"content": content, **values}])[0]
+
+    def sync(self) -> SyncReport:
+        return self.mirror.sync()
+
+    def flush(self) -> None:
+        """Let a process end: everything that is due is written, and only what is news is read."""
+        mirror = self.fresh_mirror()
+        mirror.settle()
+
+    def page(self, name: str = TODAY) -> str:
+        return self.folder.path(name).read_text(encoding="utf-8")
+
+    def write(self, name: str, text: str) -> None:
+        """Save a page as an editor does, at a time of its own."""
+        path = self.folder.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        Book.saves += 1
+        os.utime(path, ns=(Book.saves * 1_000_000_000, Book.saves * 1_000_000_000))
+
+    def edit(self, old: str, new: str, name: str = TODAY) -> None:
+        """Replace words on a page that are there once."""
+        text = self.page(name)
+        assert text.count(old) == 1, (old, text)
+        self.write(name, text.replace(old, new))
+
+    def get(self, id_: str) -> StoredMemory:
+        found = self.store.memory(self.namespace, id_)
+        assert found is not None
+        return found
+
+    def all(self) -> list[StoredMemory]:
+        return self.store.memories(self.namespace, Selection(order="id"))
+
+    def contents(self) -> list[str]:
+        """Return what live memories say, sorted."""
+        return sorted(each.record.content for each in self.all() if each.expired_at is None)
+
+    def files(self) -> dict[str, str]:
+        """Return every Markdown file of the store by its path."""
+        found = [*self.directory.glob("*.md"), *(self.directory / "memory").rglob("*.md")]
+        return {path.relative_to(self.directory).as_posix(): path.read_text(encoding="utf-8") for path in found}
+
+    def is_settled(self) -> bool:
+        """Tell whether a sync has nothing left to do."""
+        files = self.files()
+        report = self.sync()
+        return not self.store.due(self.namespace) and self.files() == files and quiet(report) == SyncReport()
+
+
+def quiet(report: SyncReport) -> SyncReport:
+    """Return a report without what is only read or told."""
+    return replace(report, pages_read=0, notices=())
