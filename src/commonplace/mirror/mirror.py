@@ -55,8 +55,7 @@ class Mirror:
         self._folder = Folder(ground.directory, ground.namespace)
         self._lock = FileLock(ground.directory / LOCK)
         self._told: set[str] = set()
-        # What another process left due when it was killed is unknown until the first look.
-        self._pending = 1
+        self._pending = 0
         self._looked: float | None = None
         self._flushed = stopwatch()
         self._rests_until = self._flushed
@@ -66,8 +65,10 @@ class Mirror:
         now = self._stopwatch()
         if self._looked is not None and now - self._looked < LOOK_EVERY_S:
             return
-        is_first, self._looked = self._looked is None, now
-        if is_first or self._is_time(now) or self._has_news():
+        # Another process may have left something due when it was killed.
+        is_due = self._looked is None and bool(self._ground.store.due(self._ground.namespace))
+        self._looked = now
+        if is_due or self._is_time(now) or self._has_news():
             self._pass_by(0.0)
 
     def written(self) -> None:
