@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -31,6 +34,21 @@ LONG = "MEMORY.md"
 def model() -> StaticEmbedder:
     """Return the tokenizer's table, loaded once."""
     return StaticEmbedder.load()
+
+
+@contextmanager
+def zone(name: str) -> Iterator[None]:
+    """Take this machine to another time zone, POSIX names such as `EST5` included."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = name
+    time.tzset()
+    try:
+        yield
+    finally:
+        del os.environ["TZ"]
+        if before is not None:
+            os.environ["TZ"] = before
+        time.tzset()
 
 
 @dataclass

@@ -35,8 +35,11 @@ def with_room(at: Situation, rewritten: Collection[str] = ()) -> set[str]:
     memories.sort(key=lambda each: (-ground.fading.raw(each.record, now), each.owner.id))
     blocks = {block.entry.id: block for block in seen.page.blocks if block.entry.id}
     rest = with_changes(seen.file.text, dict.fromkeys(blocks), title=title_of(LONG_TERM_PAGE), kind="long")
-    frame = "\n".join([f"# {title_of(LONG_TERM_PAGE)}", *(f"## {name}" for name in SECTIONS)])
-    used = ground.count_tokens(rest) + ground.count_tokens(frame)
+    there = {section.name for section in seen.page.sections}
+    # With all that may yet be needed, so that what has room now has it once they are written.
+    frame = [f"# {title_of(LONG_TERM_PAGE)}"] if not rest.strip() else []
+    frame += [f"## {name}" for name in SECTIONS if name not in there]
+    used = ground.count_tokens("\n".join([rest, *frame]))
     kept = {id_: block for id_, block in blocks.items() if id_ not in rewritten}
     at.load([each.owner.id for each in memories if each.owner.id not in kept])
     return set(fit(_counts(at, memories, kept, MOST_TOKENS - used), used=used))
