@@ -114,9 +114,14 @@ class JsonLinesHandler(logging.Handler):
 def attach(directory: Path, *, level: str, rotation: Rotation = Rotation()) -> logging.Handler:
     """Send what our loggers say at `level` or above to `directory`; `detach` takes the handler off again."""
     handler = JsonLinesHandler(LineFile(directory / "commonplace.jsonl", rotation), LEVELS[level])
+    return attached(handler)
+
+
+def attached(handler: logging.Handler) -> logging.Handler:
+    """Send what our loggers say to a handler, and nowhere else; return it."""
     logger = logging.getLogger(LOGGER)
     logger.addHandler(handler)
-    logger.setLevel(min(LEVELS[level], logger.level or LEVELS[level]))
+    logger.setLevel(min(handler.level, logger.level or handler.level))
     logger.propagate = False
     return handler
 

@@ -48,6 +48,7 @@ class Invocation:
         """
         import commonplace
         from commonplace import logs
+        from commonplace.cli.noticing import Notices
         from commonplace.engine.layout import DATABASE, LOGS
         from commonplace.errors import StoreMissingError
 
@@ -60,6 +61,7 @@ class Invocation:
         engine = commonplace.open(directory, settings.store.namespace, settings=settings, progress=progress)
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
+        self.log_handlers.append(logs.attached(Notices(self)))
         return engine
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from commonplace.cli.recalling import recall, why
 from commonplace.cli.remembering import archive, get, link, list_, remember, restore_memory, touch, update
 from commonplace.cli.searching import search
 from commonplace.cli.showing import settings
+from commonplace.cli.syncing import sync
 
 
 class Program(Group):
@@ -101,6 +102,7 @@ _COMMANDS = (
     forget,
     forget_namespace,
     gc,
+    sync,
     backup,
     restore,
     export,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from commonplace.engine.exchanging import Exchanging
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
+from commonplace.engine.mirroring import Mirroring
 from commonplace.engine.remembering import Remembering
 from commonplace.search.request import chosen
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from commonplace.types import Document, IndexReport
 
 
-class Engine(Finding, Remembering, Forgetting, Exchanging):
+class Engine(Finding, Remembering, Mirroring, Forgetting, Exchanging):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
     def __enter__(self) -> Self:
@@ -86,6 +87,17 @@ class Engine(Finding, Remembering, Forgetting, Exchanging):
         """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""
         return self._upkeep.export(self.namespace)
 
-    def doctor(self, *, mend: bool = True) -> DoctorReport:
-        """Check store, index and model data, and mend what can be mended: a faulty index is rebuilt."""
-        return self._upkeep.examine(mend=mend)
+    def doctor(self, *, mend: bool = True, secrets: bool = False) -> DoctorReport:
+        """Check store, index and model data, and mend what can be mended: a faulty index is rebuilt.
+
+        Args:
+            secrets: also look for secrets in all that is stored, in every namespace, and in the Markdown pages; with
+                `mend` they are replaced by placeholders, and no file of the store holds them any more.
+        """
+        report = self._upkeep.examine(mend=mend, pages=self._mirror)
+        if not secrets:
+            return report
+        from commonplace.engine.secrets import PART, Secrets
+
+        found = Secrets(self._place(), self._destination).examine(mend=mend)
+        return replace(report, checked=(*report.checked, PART), findings=(*report.findings, *found))

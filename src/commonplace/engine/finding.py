@@ -138,7 +138,7 @@ class Finding(Workings):
             per_owner=per_owner,
         )
         if as_of is None and self._uses.count(result.hits, self._now()):
-            self._write_uses()
+            self._after()
         return result
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:

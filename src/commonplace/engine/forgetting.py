@@ -181,6 +181,7 @@ class Forgetting(Workings):
             store=self._store,
             index=self._index,
             clock=self._now,
+            pages=self._mirror,
             forget_caches=self._forget_caches,
             progress=self._progress,
         )

@@ -16,6 +16,8 @@ from commonplace.errors import StoreError
 from commonplace.index.directory import Index
 from commonplace.memories.fading import Fading
 from commonplace.memories.usage import UseCounter
+from commonplace.mirror.mirror import Mirror
+from commonplace.mirror.situation import Ground
 from commonplace.retention import DAY_S
 from commonplace.search.pipeline import Searcher
 
@@ -81,6 +83,8 @@ class Workings:
         if not self._is_closed:
             self._is_closed = True
             self._write_uses()
+            if self._follows:
+                self._mirror.settle()
         self._index.close()
         self._store.close()
 
@@ -90,10 +94,34 @@ class Workings:
 
     def _before(self) -> None:
         """Take in what people changed in Markdown since the last call."""
+        if self._follows:
+            self._mirror.pick_up()
 
     def _after(self) -> None:
         """Let Markdown follow what was written, in its own time."""
         self._write_uses()
+        if self._follows:
+            self._mirror.written()
+
+    @property
+    def _follows(self) -> bool:
+        """Whether Markdown and memories are brought together without being asked."""
+        return self.settings.memory.mirror == "on"
+
+    @cached_property
+    def _mirror(self) -> Mirror:
+        return Mirror(
+            Ground(
+                directory=self.directory,
+                namespace=self.namespace,
+                store=self._store,
+                keeper=lambda: self._keeper,
+                count_tokens=lambda text: len(self._tokens.tokenize(text)),
+                fading=self._fading,
+                now=self._now,
+                max_bytes=self.settings.memory.max_bytes,
+            )
+        )
 
     def _write_uses(self) -> None:
         """Write which memories were recalled. Where that fails they stay uncounted: the question was answered."""

@@ -27,6 +27,8 @@ MANIFEST: Final = "manifest.json"
 DATABASE: Final = "store.db"
 FOLDERS: Final = ("memory", "vault")
 """Directories of a store whose Markdown belongs to a backup."""
+LONG_TERM: Final = "MEMORY"
+"""So begin the names of the Markdown that lies beside them."""
 SUFFIX: Final = ".md"
 
 _MOST_MANIFEST_BYTES = 64 * 2**20
@@ -259,7 +261,8 @@ def _refuse_foreign_path(path: str) -> None:
         return
     parts = PurePosixPath(path).parts
     is_plain = path == "/".join(parts) and ".." not in parts and "\0" not in path
-    if not (is_plain and len(parts) > 1 and parts[0] in FOLDERS and path.endswith(SUFFIX)):
+    is_ours = path.startswith(LONG_TERM) if len(parts) == 1 else bool(parts) and parts[0] in FOLDERS
+    if not (is_plain and is_ours and path.endswith(SUFFIX)):
         raise _broken(f"{path!r:.200} is no name of a store's file")
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -18,6 +19,7 @@ from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
     DATABASE,
     FOLDERS,
+    LONG_TERM,
     SUFFIX,
     Manifest,
     Member,
@@ -141,15 +143,15 @@ def _examined(database: Path) -> tuple[str, int]:
 def _sources(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
     """Return (path in the archive, file) of the store's Markdown, sorted, and the links that are none of it."""
     found, links = [], []
+    places = [directory.glob(f"{LONG_TERM}*{SUFFIX}")]
     for folder in FOLDERS:
-        for place, folders, names in os.walk(directory / folder):
-            for name in (*folders, *names):
-                path = Path(place, name)
-                is_page = name.endswith(SUFFIX)
-                if path.is_symlink():
-                    links.append(path)
-                elif is_page and path.is_file():
-                    found.append((_member_path(path.relative_to(directory)), path))
+        walk = os.walk(directory / folder)
+        places.append(Path(place, name) for place, folders, names in walk for name in (*folders, *names))
+    for path in chain.from_iterable(places):
+        if path.is_symlink():
+            links.append(path)
+        elif path.name.endswith(SUFFIX) and path.is_file():
+            found.append((_member_path(path.relative_to(directory)), path))
     return sorted(found), sorted(links)
 
 

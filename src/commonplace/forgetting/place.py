@@ -30,6 +30,10 @@ class Pages(Protocol):
         """
         ...
 
+    def drop_all(self, namespace: str) -> int:
+        """Remove every page and conflict copy of a namespace; return how many files went."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -52,3 +56,7 @@ class Place:
     def forget_blocks(self, namespace: str, ids: Sequence[str]) -> int:
         """Remove the Markdown of memories; return how many blocks and conflict copies went."""
         return 0 if self.pages is None else self.pages.forget(namespace, ids)
+
+    def drop_pages(self, namespace: str) -> int:
+        """Remove all the Markdown of a namespace; return how many files went."""
+        return 0 if self.pages is None else self.pages.drop_all(namespace)

@@ -68,6 +68,8 @@ def take(
     if PAGES in pending.steps:
         blocks = place.forget_blocks(pending.namespace, pending.ids)
         counts["blocks"] = max(counts.get("blocks", 0), blocks)
+        if pending.is_namespace:
+            counts["pages"] = max(counts.get("pages", 0), place.drop_pages(pending.namespace))
         gone = remove(vault_notes(place, pending.namespace, pending.ids, vault_paths))
         counts["vault_notes"] = counts.get("vault_notes", 0) + gone
     if INDEX in pending.steps:

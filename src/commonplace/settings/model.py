@@ -88,6 +88,12 @@ class MemorySettings:
     rise: str = setting(
         "on", "whether three uses in seven days move a memory to the next tier", "choice", choices=("on", "off")
     )
+    mirror: str = setting(
+        "on",
+        "whether Markdown and memories follow each other by themselves; off: by `commonplace sync` alone",
+        "choice",
+        choices=("on", "off"),
+    )
     max_bytes: int = setting(
         MIB, "a content with more bytes of UTF-8 is refused", "integer", minimum=1, maximum=16 * MIB
     )

@@ -1,0 +1,28 @@
+"""The call of an engine that brings Markdown and memories together. How that is done is in `mirror`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace.engine.workings import Workings
+
+if TYPE_CHECKING:
+    from commonplace.mirror.report import SyncReport
+
+
+class Mirroring(Workings):
+    """The part of `Engine` that is about Markdown."""
+
+    def sync(self) -> SyncReport:
+        """Bring the Markdown of this namespace and its memories together now, in both directions.
+
+        Short memories stand in `memory/YYYY-MM-DD.md`, long ones in `MEMORY.md`. What people changed there is taken in:
+        an edit is a new version, a new note a new memory, a removed block archives its memory. What both sides changed
+        is kept on both: the store's words on the page, the others in a file beside it. With the setting memory.mirror
+        this happens by itself, at the next call and soon after a write; pages that somebody has just saved wait then.
+
+        Raises:
+            StoreBusyError: another process was at it for longer than a minute.
+            StoreError: the store cannot be written.
+        """
+        return self._mirror.sync()
