@@ -1,8 +1,9 @@
 """A life of memories, and a process that lives it until it is killed; started as a script, never collected.
 
-dying.py count STORE            live all of it, and print how many moments there were and how long the log became
-dying.py moment STORE NUMBER    be killed (SIGKILL) just before or after a call that reaches the disk, the NUMBERth
-dying.py torn STORE BYTES       be killed (SIGXFSZ) inside of the write that would make any file longer than BYTES
+dying.py count STORE                 live all of it, and print how long the log became and each step's moments
+dying.py moment STORE STEP NUMBER    be killed (SIGKILL) just before or after a call that reaches the disk, the
+                                     NUMBERth of that step, or where the step ends
+dying.py torn STORE BYTES            be killed (SIGXFSZ) inside of the write that would make any file longer than BYTES
 
 Each step is told on standard output, with one unbuffered write, when the call has returned: it is acknowledged.
 """
@@ -30,7 +31,7 @@ STEPS = 54
 COMMON = "heron"
 """A word of every memory."""
 _REACHING = frozenset(
-    "execute executemany open close write fsync rename replace unlink rmdir mkdir link flock commit add_document"
+    "execute executemany open close write pwrite fsync rename replace unlink rmdir mkdir link flock commit add_document"
     " delete_documents wait_merging_threads".split()
 )
 
@@ -43,13 +44,13 @@ def text(chance: random.Random, number: int) -> str:
 def prepared() -> list[dict[str, Any]]:
     """Return the memories that are there before."""
     chance = random.Random(7)
-    return [{"content": text(chance, 1000 + n), "id": f"old {n}", "tags": [f"tag{n % 3}"]} for n in range(12)]
+    return [{"content": text(chance, 9000 + n), "id": f"old {n}", "tags": [f"tag{n % 3}"]} for n in range(12)]
 
 
 class Author:
     """Writes steps that can be taken one after the other; it knows what is live and what is archived."""
 
-    KINDS = "remember many turn update tag touch archive restore link document search".split()
+    KINDS = "remember many turn update tag touch archive restore forget link document search".split()
 
     def __init__(self) -> None:
         self._chance = random.Random(12)
@@ -65,7 +66,7 @@ class Author:
         return "remember", self._new(number, f"new {number}")
 
     def many(self, number: int) -> Step:
-        return "remember_many", {"items": [self._new(100 * number + n, f"new {number}.{n}") for n in range(4)]}
+        return "remember_many", {"items": [self._new(100 * (number + 1) + n, f"new {number}.{n}") for n in range(4)]}
 
     def turn(self, number: int) -> Step:
         return "remember", {**self._new(number, f"new {number}"), "session": "talk"}
@@ -89,6 +90,10 @@ class Author:
             return self.archive(number)
         self._live.append(self._archived.pop())
         return "restore_memory", {"id": self._live[-1]}
+
+    def forget(self, _: int) -> Step:
+        self._live.remove(gone := self._one())
+        return "forget", {"id": gone}
 
     def link(self, _: int) -> Step:
         source, target = self._chance.sample(self._live, 2)
@@ -136,29 +141,33 @@ class Moments:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def live(store: Path, moments: Moments) -> int:
-    """Take all steps, telling of each; return the most bytes that the store's log had."""
-    longest, log = 0, store / "store.db-wal"
+def live(store: Path, last: int | None, number: int | None) -> tuple[int, list[int]]:
+    """Take all steps, telling of each, or be killed in the last; return the log's most bytes, and moments by step."""
+    longest, log, counts = 0, store / "store.db-wal", []
     with commonplace.open(store) as book:
-        sys.setprofile(moments)
-        for number, step in enumerate(steps()):
+        for at, step in enumerate(steps()):
+            moments = Moments(number if at == last else None)
+            sys.setprofile(moments)
             take(book, step)
-            os.write(1, b"%d\n" % number)
-            longest = max(longest, os.stat(log).st_size)  # noqa: PTH116 - a call that is not counted
-        sys.setprofile(None)
-    return longest
+            sys.setprofile(None)
+            if at == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            os.write(1, b"%d\n" % at)
+            counts.append(moments.seen)
+            longest = max(longest, log.stat().st_size)
+    return longest, counts
 
 
 def main() -> None:
-    kind, store, *point = sys.argv[1:]
+    kind, store, *numbers = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if kind == "torn":
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(point[0]), int(point[0])))
-    moments = Moments(int(point[0]) if kind == "moment" else None)
-    longest = live(Path(store), moments)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(numbers[0]), int(numbers[0])))
+    last, number = map(int, numbers) if kind == "moment" else (None, None)
+    longest, counts = live(Path(store), last, number)
     if kind == "count":
-        print(moments.seen, longest)
+        print(longest, *counts)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from commonplace.engine import Engine
 
 ROOT = Path(__file__).parents[2]
 POINTS, IN_SHORT = 200, 25
+MARKER = 3
+"""The place, among the words of a memory, of the one that no other has."""
 EVERY_TORN = 5
 """One in so many is killed inside of a write, the others between two calls."""
 
@@ -51,12 +53,12 @@ def everything(book: Engine) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Course:
-    """What may be found: `states[n]` is what the store holds after n steps."""
+    """What may be found: `states[n]` is what the store holds after n steps; step n has `moments[n]` moments."""
 
     before: Path
     states: list[dict[str, Any]]
-    moments: int
     log_bytes: int
+    moments: list[int]
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +78,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
             states.append(everything(book))
     counted = dying("count", there)
     assert counted.returncode == 0, counted.stderr
-    moments, log_bytes = map(int, counted.stdout.split()[-2:])
-    return Course(before, states, moments, log_bytes)
+    log_bytes, *moments = map(int, counted.stdout.splitlines()[-1].split())
+    return Course(before, states, log_bytes, moments)
 
 
 def check_finding(book: Engine) -> None:
@@ -87,31 +89,58 @@ def check_finding(book: Engine) -> None:
     assert {hit.owner_id: hit.text for hit in hits} == live
 
 
-def survive(course: Course, store: Path, number: int) -> None:
-    """Kill a writer at one point, and look at what is left as the next process does."""
-    shutil.copytree(course.before, store)
+def check_forgotten(course: Course, steps_taken: int, store: Path) -> None:
+    """Look for the words of what was forgotten so far in every file: a forgetting that was cut short is finished."""
+    there = course.states[steps_taken]["memories"]
+    gone = [
+        content
+        for state in course.states[:steps_taken]
+        for id_, versions in state["memories"].items()
+        if id_ not in there
+        for _, content, *_ in versions
+    ]
+    markers = {content.split()[MARKER].encode() for content in gone}
+    assert bool(markers) == ("forget" in [name for name, _ in steps()[:steps_taken]])
+    files = [path for path in store.rglob("*") if path.is_file()]
+    assert [(path, marker) for path in files for marker in markers if marker in path.read_bytes()] == []
+
+
+def kill(course: Course, store: Path, number: int) -> int:
+    """Kill a writer at one point; return how many steps it had acknowledged."""
     chance = random.Random(f"point {number}")
     if number % EVERY_TORN:
-        killed = dying("moment", store, chance.randrange(1, course.moments * 19 // 20))
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        # Steps reach the disk a few times or a thousand times: each is hit as often as any other.
+        step = number * 11 % len(steps())
+        killed = dying("moment", store, step, chance.randint(1, course.moments[step]))
+        assert (killed.returncode, len(killed.stdout.splitlines())) == (-signal.SIGKILL, step), killed.stderr
     else:
         killed = dying("torn", store, chance.randrange(4096, course.log_bytes * 9 // 10))
         assert killed.returncode == -signal.SIGXFSZ, killed.stderr
-    done = len(killed.stdout.splitlines())
+    return len(killed.stdout.splitlines())
+
+
+def survive(course: Course, store: Path, number: int) -> None:
+    """Kill a writer at one point, and look at what is left as the next process does."""
+    shutil.copytree(course.before, store)
+    acknowledged = kill(course, store, number)
     with commonplace.open(store) as book:
         left = everything(book)
-        assert left in (course.states[done], course.states[done + 1]), f"after {done} of {steps()[done]}"
+        assert left in course.states[acknowledged : acknowledged + 2], f"while {steps()[acknowledged]}"
+        taken = acknowledged + (left != course.states[acknowledged])
         check_finding(book)
         examined = book.doctor()
-        assert [finding for finding in examined.findings if finding.part != "index"] == []
+        may_be_unfinished = {"index", "forgetting"} if steps()[acknowledged][0] == "forget" else {"index"}
+        assert {finding.part for finding in examined.findings} <= may_be_unfinished, examined.findings
         assert examined.is_healthy, examined.findings
+        check_forgotten(course, taken, store)
         check_finding(book)
         assert everything(book) == left
-        for step in steps()[done + (left != course.states[done]) :]:
+        for step in steps()[taken:]:
             take(book, step)
         check_finding(book)
         assert everything(book) == course.states[-1], "the next process goes on where the killed one ended"
         assert book.doctor(mend=False).is_healthy
+    check_forgotten(course, len(steps()), store)
 
 
 @pytest.mark.parametrize("number", range(IN_SHORT))

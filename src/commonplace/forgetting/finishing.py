@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from commonplace.forgetting.pending import FORGETTING, Pending, pending_of
+from commonplace.forgetting.proving import clear_unknown_questions
 from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE, ForgetReceipt, receipt_of
-from commonplace.forgetting.steps import Waiting, take
+from commonplace.forgetting.steps import INDEX, Waiting, take
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ def _finish(place: Place, pending: Pending) -> Unfinished:
         receipt = replace(receipt, notices=tuple(dict.fromkeys((*receipt.notices, UNPROVED))))
     counts = dict(receipt.counts)
     waiting = take(place, pending, counts, thorough=True)
+    if not pending.is_proved and not any(each.step == INDEX for each in waiting):
+        counts["log_lines"] = counts.get("log_lines", 0) + clear_unknown_questions(place)
     receipt = settle(place, replace(receipt, counts=counts), pending, waiting)
     if waiting:
         return Unfinished(

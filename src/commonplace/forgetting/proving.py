@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -120,19 +120,42 @@ def _blank(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
 
 def _blank_questions(place: Place, plan: Plan) -> int:
     """Blank the logged questions with a word that only what was forgotten had: a name gives it away as well."""
-    frequencies = place.index.reader().lexical.statistics(plan.terms).frequencies
-    lost = {term for term in plan.terms if len(term) >= _TELLING}
-    lost = {term for term in lost if not any(held.get(term) for held in frequencies.values())}
+    lost = _lost(place, plan.terms)
 
     def places(data: bytes) -> list[int]:
-        found, offset = list[int](), 0
-        for line in data.splitlines(keepends=True):
-            if b'"query"' in line and not lost.isdisjoint(analyse(_question(line))):
-                found.append(offset)
-            offset += len(line)
-        return found
+        return [offset for offset, words in _questions(data) if not lost.isdisjoint(words)]
 
     return blank_lines(place.directory / LOGS, places) if lost else 0
+
+
+def clear_unknown_questions(place: Place) -> int:
+    """Blank the logged questions with a word that nothing has, whoever had it; return how many there were.
+
+    So ends a run that was cut short: what it forgot is not known any more, and the index holds none of its words.
+    """
+
+    def places(data: bytes) -> list[int]:
+        asked = list(_questions(data))
+        lost = _lost(place, {word for _, words in asked for word in words})
+        return [offset for offset, words in asked if not lost.isdisjoint(words)]
+
+    return blank_lines(place.directory / LOGS, places)
+
+
+def _lost(place: Place, terms: Collection[str]) -> set[str]:
+    """Return the telling ones of these terms that no passage of the index has."""
+    telling = [term for term in terms if len(term) >= _TELLING]
+    frequencies = place.index.reader().lexical.statistics(telling).frequencies
+    return {term for term in telling if not any(held.get(term) for held in frequencies.values())}
+
+
+def _questions(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Yield (offset, words) of the lines of a log that quote a question."""
+    offset = 0
+    for line in data.splitlines(keepends=True):
+        if b'"query"' in line:
+            yield offset, analyse(_question(line))
+        offset += len(line)
 
 
 def _question(line: bytes) -> str:

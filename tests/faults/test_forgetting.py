@@ -1,0 +1,228 @@
+"""Forgetting while other processes hold on to what was, and while it is killed itself."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.logs import RetrievalLog
+from commonplace.text.analysis import analyse
+from commonplace.types import Document
+
+SCRIPT = Path(__file__).with_name("forgetters.py")
+ROOT = Path(__file__).parents[2]
+SECRET = "The merger with Quillfeather closes on the ninth. Nobody but Ms Abernathy may know the price."
+MARKS = (b"Quillfeather", b"quillfeath", b"Abernathy", b"abernathi", b"closes on the ninth")
+KETTLES = {f"kettle {n}": f"Kettle {n} boils in {n + 2} minutes" for n in range(9)}
+TOLD = {**KETTLES, "secret": SECRET, "derived": f"As told: {SECRET} So be it"}
+OTHER = {"other": "The lighthouse is of somebody else"}
+LOG = "logs/retrieval/retrieval.jsonl"
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Start a process; it is gone afterwards, however the test ends."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    command, pipe = [sys.executable, str(SCRIPT), *map(str, arguments)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A store whose index and logs hold what is to be forgotten, and what betrays it: bytes, and whole directories."""
+
+    store: Path
+    marks: tuple[bytes, ...]
+    generations: tuple[str, ...]
+
+    def left_in(self, store: Path) -> list[str]:
+        """Return what still holds something of it in a store that was copied from this one."""
+        # Terms are packed in the index: a directory that was made when they were known is taken to hold them.
+        old = {name for name in self.generations if (store / name).exists()}
+        files = {path.relative_to(store).as_posix(): path for path in store.rglob("*") if path.is_file()}
+        others = {name: path for name, path in files.items() if not name.startswith(tuple(old))}
+        return sorted(old.union(name for name, path in others.items() if self.betray(path.read_bytes())))
+
+    def betray(self, data: bytes) -> bool:
+        return any(mark in data for mark in self.marks)
+
+
+def fill(store: Path, namespace: str = "default") -> Filled:
+    with commonplace.open(store) as book:
+        book.remember_many([{"content": text, "id": id_} for id_, text in OTHER.items()])
+    with commonplace.open(store, namespace=namespace) as book:
+        book.remember_many([{"content": KETTLES[id_], "id": id_} for id_ in KETTLES])
+        book.remember(TOLD["secret"], id="secret", tags=["deal"])
+        book.remember(TOLD["derived"], id="derived", derived_from=["secret"])
+        book.index_documents([Document("page", "The tides are told by the harbour master")])
+        assert in_dictionary(book) == {"quillfeath", "abernathi"}
+        versions = [book._store.memory(namespace, id_) for id_ in ("secret", "derived")]
+        numbers = book._store.passages_of(namespace, [version.number for version in versions if version is not None])
+        vectors = [tokens.vector for tokens in book._store.tokens(namespace, numbers).values()]
+    log = RetrievalLog(store / "logs", queries="text")
+    for question in ("merger with Quillfeather closes on the ninth", "what does Quillfeather pay", "the lighthouse"):
+        log.write(question, {})
+    filled = Filled(
+        store,
+        (*MARKS, *vectors),
+        tuple(path.relative_to(store).as_posix() for path in (store / "index").glob("g*")),
+    )
+    assert len(vectors) == 2
+    assert {"store.db", LOG, *filled.generations} <= set(filled.left_in(store))
+    return filled
+
+
+def in_dictionary(book: Engine) -> set[str]:
+    """Return the words of what is to be forgotten that the index knows."""
+    terms = analyse("Quillfeather Abernathy")
+    frequencies = book._index.reader().lexical.statistics(terms).frequencies
+    return {term for term in terms if any(held[term] for held in frequencies.values())}
+
+
+def forgetting_findings(book: Engine) -> list[bool]:
+    return [finding.mended for finding in book.doctor().findings if finding.part == "forgetting"]
+
+
+def test_a_reader_of_the_state_before_is_waited_for_and_the_doctor_finishes(tmp_path: Path) -> None:
+    """The database's log cannot be emptied while somebody reads from it; the receipt must not hide that."""
+    filled = fill(tmp_path / "store")
+    with running("read", filled.store) as reader, commonplace.open(filled.store) as book:
+        assert int(said(reader)) > 0
+        receipt = book.forget("secret")
+        assert (receipt.verified, receipt.found) == (False, ())
+        assert receipt.waiting == (
+            "store.db: another process still reads the state before; `commonplace doctor` finishes it",
+        )
+        assert {name.removesuffix("-wal") for name in filled.left_in(filled.store)} == {"store.db"}
+        assert forgetting_findings(book) == [False]
+        assert book.receipts() == [receipt]
+        tell(reader)
+        finish(reader)
+        assert forgetting_findings(book) == [True]
+        assert filled.left_in(filled.store) == []
+        [finished] = book.receipts()
+        assert (finished.verified, finished.waiting, finished.id) == (True, (), receipt.id)
+        assert forgetting_findings(book) == []
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_process_with_the_old_index_open_is_waited_for_until_it_lets_go(tmp_path: Path, is_killed: bool) -> None:
+    """A server that rests keeps the files of its last search; with its next one, or its end, it lets them go."""
+    filled = fill(tmp_path / "store")
+    [old] = filled.generations
+    with running("search", filled.store) as searcher, commonplace.open(filled.store) as book:
+        assert said(searcher) == "9"
+        receipt = book.forget("secret")
+        assert receipt.waiting == (
+            f"{old}: somebody still has it open to search in it; `commonplace doctor` finishes it",
+        )
+        assert not receipt.verified
+        assert filled.left_in(filled.store) == [old]
+        assert forgetting_findings(book) == [False]
+        book.remember("Another kettle that whistles", id="whistle")
+        if is_killed:
+            searcher.kill()
+            searcher.wait()
+        else:
+            tell(searcher)
+            assert said(searcher) == "10"
+        assert forgetting_findings(book) == [True]
+        assert [each.verified for each in book.receipts()] == [True]
+        assert filled.left_in(filled.store) == []
+
+
+@pytest.mark.parametrize("what", ["id:secret", "namespace:deal"])
+def test_killed_at_any_moment_it_did_nothing_or_the_doctor_finishes_it(tmp_path: Path, what: str) -> None:
+    """Either the memory is whole, or nothing of it is left in any file."""
+    kill_at_moments(tmp_path, what, 8)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("what", ["id:secret", "namespace:deal"])
+def test_the_same_holds_at_every_seventh_moment(tmp_path: Path, what: str) -> None:
+    kill_at_moments(tmp_path, what, None)
+
+
+def kill_at_moments(directory: Path, what: str, kills: int | None) -> None:
+    namespace = what.partition(":")[2] if what.startswith("namespace") else "default"
+    filled = fill(directory / "filled", namespace)
+    shutil.copytree(filled.store, directory / "counted")
+    with running("count", directory / "counted", what) as counting:
+        moments = int(said(counting))
+        finish(counting)
+    middle = range(8, moments, 7) if kills is None else random.Random(5).sample(range(2, moments), kills)
+    ended = [kill(filled, namespace, what, point) for point in sorted({1, *middle, moments})]
+    outcomes = [outcome for outcome, _ in ended]
+    assert outcomes == sorted(outcomes, key=["whole", "unfinished", "finished"].index)
+    assert set(outcomes) == {"whole", "unfinished", "finished"}
+    assert any(left for outcome, left in ended if outcome == "unfinished"), "the doctor never had anything to do"
+
+
+def kill(filled: Filled, namespace: str, what: str, point: int) -> tuple[str, list[str]]:
+    """Kill a forgetting at one moment, and mend; return what became of it, and what was left for the doctor."""
+    store = filled.store.with_name(f"killed {point}")
+    shutil.copytree(filled.store, store)
+    with running("die", store, what, point) as victim:
+        victim.communicate()
+    assert victim.returncode == -signal.SIGKILL
+    with commonplace.open(store, namespace=namespace) as book, commonplace.open(store) as default:
+        left = filled.left_in(store)
+        found = book.doctor().findings
+        assert {finding.part for finding in found} <= {"forgetting"}
+        assert all(finding.mended for finding in found)
+        assert book.doctor(mend=False).findings == ()
+        assert default.get("other").content == OTHER["other"]
+        memories = {memory.id: memory.content for memory in book.list()}
+        if "secret" in memories:
+            outcome = "whole"
+            check_whole(book)
+        else:
+            outcome = "unfinished" if found else "finished"
+            assert memories == ({**KETTLES, **OTHER} if namespace == "default" else {})
+            assert [receipt.waiting for receipt in book.receipts()] == [()]
+        assert in_dictionary(book) == set()
+        assert filled.left_in(store) == []
+        assert b'"the lighthouse"' in (store / LOG).read_bytes(), "what others asked stays"
+    shutil.rmtree(store)
+    return outcome, left
+
+
+def check_whole(book: Engine) -> None:
+    """See that nothing was forgotten; then forget it, for it must still be possible."""
+    assert {memory.id: memory.content for memory in book.list()}.items() >= TOLD.items()
+    hits = book.search("Quillfeather", method="bm25", min_score=0.0).hits
+    assert {hit.owner_id for hit in hits} == {"secret", "derived"}
+    assert book.receipts() == []
+    assert book.forget("secret").verified
