@@ -105,8 +105,9 @@ class Book:
         return self.mirror.sync()
 
     def flush(self) -> None:
-        """Let a process end: everything that is due is written, and only what is news is read."""
+        """Let a process come and go: what is due is written, what is news is read, the rest is left alone."""
         mirror = self.fresh_mirror()
+        mirror.pick_up()
         mirror.settle()
 
     def page(self, name: str = TODAY) -> str:

@@ -21,7 +21,7 @@ MEMORY: Final = "memory"
 DEFAULT: Final = "default"
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
 
-_DRAFT: Final = ".draft"
+_DRAFT: Final = ".commonplace-draft"
 _CONFLICT: Final = ".conflict-"
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST_NAME: Final = 200
@@ -122,19 +122,10 @@ class Folder:
         except OSError as error:
             what = "is a link" if error.errno == errno.ELOOP else f"cannot be read ({error.strerror})"
             return PageFile(name, problem=what)
-        with open(handle, "rb") as file:  # noqa: PTH123 - there is a descriptor, no path
-            status = os.fstat(handle)
-            problem = _unfit(status)
-            data = b""
-            if not problem:
-                try:
-                    data = file.read(MAX_PAGE_BYTES + 1)
-                    data.decode("utf-8")
-                except OSError as error:
-                    problem = f"cannot be read ({error.strerror})"
-                except UnicodeDecodeError as error:
-                    problem = f"is no UTF-8 (at byte {error.start})"
-        return PageFile(name, problem=problem) if problem else PageFile(name, data, _stamp(status))
+        try:
+            return _read_open(name, handle)
+        finally:
+            os.close(handle)
 
     def replace(self, old: PageFile, text: str) -> PageFile | None:
         """Write a page anew, whole or not at all; None where it is no longer what was read, and nothing was written.
@@ -191,8 +182,7 @@ class Folder:
     def drop_drafts(self) -> None:
         """Remove what a process left that was killed while it wrote."""
         for name in self._beside():
-            page = name.removesuffix(_DRAFT)
-            if page != name and (is_page_name(page) or _CONFLICT in page):
+            if name.endswith(_DRAFT):
                 self.drop(name)
 
     def drop(self, name: str) -> bool:
@@ -234,9 +224,18 @@ def _stamp(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns
 
 
-def _unfit(status: os.stat_result) -> str:
+def _read_open(name: str, handle: int) -> PageFile:
+    status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
-        return "is no file"
-    if status.st_size > MAX_PAGE_BYTES:
-        return f"has {status.st_size:,} bytes, the limit is {MAX_PAGE_BYTES:,}"
-    return ""
+        return PageFile(name, problem="is no file")
+    try:
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(MAX_PAGE_BYTES + 1)
+        if len(data) > MAX_PAGE_BYTES:
+            return PageFile(name, problem=f"has {status.st_size:,} bytes, the limit is {MAX_PAGE_BYTES:,}")
+        data.decode("utf-8")
+    except OSError as error:
+        return PageFile(name, problem=f"cannot be read ({error.strerror})")
+    except UnicodeDecodeError as error:
+        return PageFile(name, problem=f"is no UTF-8 (at byte {error.start})")
+    return PageFile(name, data, _stamp(status))

@@ -140,8 +140,8 @@ class Mirror:
                     self._run(tally, thorough=False, is_patient=not is_last)
                 finally:
                     self._lock.release()
-        except (OSError, CommonplaceError) as error:
-            tally.notice(f"Markdown and memories could not be brought together: {error}")
+        except CommonplaceError as error:
+            tally.notice(f"pages and memories could not be brought together: {error}")
         self._told_of(tally)
 
     def _run(self, tally: Tally, *, thorough: bool, is_patient: bool) -> None:
@@ -160,6 +160,9 @@ class Mirror:
                     return
             tally.notice("somebody goes on changing the pages; they are brought together at the next call")
             self._pending += 1
+        except OSError as error:
+            self._pending += pending
+            tally.notice(f"pages and memories could not be brought together: {error}")
         except BaseException:
             self._pending += pending
             raise

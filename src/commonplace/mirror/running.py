@@ -35,11 +35,12 @@ def run(ground: Ground, folder: Folder, tally: Tally, *, thorough: bool, wall_ns
 
     Raises:
         StoreError: the store cannot be written.
-        OSError: a file or directory cannot be written; pages that cannot are told by notices instead.
+        OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
     """
     at = Situation(ground, folder, tally)
     if at.is_quiet and not thorough:
         return True
+    folder.drop_drafts()
     at.look(thorough=thorough, wall_ns=wall_ns)
     taking = Taking(at, tally)
     if not taking.take_notes():
@@ -57,7 +58,7 @@ def run(ground: Ground, folder: Folder, tally: Tally, *, thorough: bool, wall_ns
         folder.settle()
     tally.read |= at.changed_pages()
     recorded = [name for name in at.seen if name not in placing.failed | at.unsure]
-    settled = [id_ for id_ in at.due if id_ in placing.agreed]
+    settled = [id_ for id_ in sorted({*at.due, *taking.written}) if id_ in placing.agreed]
     _record(at, placing.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
     for begin in range(_SETTLED_AT_ONCE, len(settled), _SETTLED_AT_ONCE):
         _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE], pages=())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from typing import Any, Final
 from uuid import uuid4
@@ -33,6 +33,7 @@ class Taking:
         dropped: ids whose block a person removed.
         reheaded: ids whose heading was the beginning of a text that is another one now.
         forgotten: ids on pages that were forgotten: their blocks go.
+        written: ids of the memories that this has changed in the store.
     """
 
     def __init__(self, situation: Situation, tally: Tally) -> None:
@@ -45,6 +46,7 @@ class Taking:
         self.dropped: set[str] = set()
         self.reheaded: set[str] = set()
         self.forgotten: set[str] = set()
+        self.written: set[str] = set()
 
     def take_notes(self) -> bool:
         """Make memories of the notes; return False where a page changed meanwhile, and the run has to begin anew.
@@ -70,8 +72,14 @@ class Taking:
                 item["id"] = str(uuid4())
                 fresh[found.page][found.index] = item["id"]
             items[item["id"]] = item
-        if not all(self._give_ids(name, ids) for name, ids in fresh.items()):
-            return False
+        for name, ids in fresh.items():
+            try:
+                if not self._give_ids(name, ids):
+                    return False
+            except OSError as error:
+                self._leave(name, f"its new notes could not get their ids ({error.strerror})")
+                for id_ in ids.values():
+                    del items[id_]
         if items:
             self._keep(items)
         return True
@@ -149,7 +157,7 @@ class Taking:
         for memory in self._at.ground.keeper().remember(list(items.values()), force=True):
             self._tally.added += 1
             self._tell(memory.notices, self._at.blocks[memory.id].page)
-        self._at.reload(items)
+        self._reload(items)
         for id_ in items:
             found = self._at.blocks[id_]
             self._link(id_, self._leads_to(found.entry) - {id_}, set())
@@ -219,7 +227,7 @@ class Taking:
         gone = {target for target in before if not {target, self._at.heading(target)} & set(links)}
         if self._link(id_, self._leads_to(found.entry) - before - {id_}, gone) and not changes:
             self._tally.updated += 1
-        self._at.reload([id_])
+        self._reload([id_])
         return True
 
     def _set_tier(self, id_: str, found: Found) -> None:
@@ -228,7 +236,7 @@ class Taking:
         stored = self._at.memory(id_)
         if stored is not None and stored.expired_at is None and stored.record.tier != tier:
             self._at.ground.keeper().set_tier(id_, tier)
-            self._at.reload([id_])
+            self._reload([id_])
 
     def _has_old_heading(self, id_: str, found: Found, agreed: Agreement | None, said: str) -> bool:
         """Return whether a heading is no person's words but those with which the text began before it was edited."""
@@ -239,7 +247,7 @@ class Taking:
 
     def _archive(self, id_: str) -> None:
         self._at.ground.keeper().archive([id_])
-        self._at.reload([id_])
+        self._reload([id_])
         self._tally.archived += 1
         self.dropped.add(id_)
 
@@ -250,7 +258,7 @@ class Taking:
         for target in sorted(gone):
             keeper().unlink(id_, target, None)
         if new or gone:
-            self._at.reload([id_])
+            self._reload([id_])
         return bool(new or gone)
 
     def _accept(self, id_: str, found: Found, before: Agreement | None) -> None:
@@ -265,7 +273,12 @@ class Taking:
         links = self._at.links(found.entry.id)
         kept = entry_of(stored, kind, links, self._at.own_sections()) if store_has and stored else None
         copy = conflict_copy(found.page, found.entry, kept, local(self._at.ground.now()), kind=kind)
-        self._at.folder.keep(copy.name, copy.text)
+        try:
+            self._at.folder.keep(copy.name, copy.text)
+        except OSError as error:
+            self.refused.add(found.entry.id)
+            self._leave(found.page, f"what was changed there and in the store could not be kept ({error.strerror})")
+            return
         shown = self._at.folder.shown(copy.name)
         self._tally.conflicts[shown] = None
         self._tally.notice(
@@ -283,6 +296,16 @@ class Taking:
             return link
         headed = [id_ for id_, found in self._at.blocks.items() if found.entry.topic == link]
         return headed[0] if len(headed) == 1 and self._at.memory(headed[0]) is not None else ""
+
+    def _reload(self, ids: Iterable[str]) -> None:
+        listed = list(ids)
+        self.written.update(listed)
+        self._at.reload(listed)
+
+    def _leave(self, page: str, why: str) -> None:
+        """Let what is new on a page wait for the next run."""
+        self._at.unsure.add(page)
+        self._tally.notice(f"{self._at.folder.shown(page)}: {why}; that waits there")
 
     def _tell(self, notices: tuple[str, ...], page: str) -> None:
         for notice in notices:
