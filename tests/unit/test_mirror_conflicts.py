@@ -71,8 +71,9 @@ def test_an_editor_left_open_that_saves_later_loses_nothing_of_either_side(book:
     book.write(TODAY, opened.replace("roof is grey.", "roof is black.") + "\n## 12:30 Note\n\nA new note.\n")
     report = book.sync()
     assert report.conflicts == ()
-    assert report.archived == 1, "its block was there when the editor saved, so it was removed as far as can be seen"
-    assert book.get(three.id).record.status == "archived"
+    assert (report.added, report.updated, report.archived) == (1, 2, 0)
+    assert book.get(three.id).record.status == "active"
+    assert "The wall is white." in book.page()
     assert book.get(one.id).record.content == "The door is blue."
     assert [each.record.content for each in book.store.versions("default", one.id)] == [
         "The door is blue.",
@@ -80,6 +81,69 @@ def test_an_editor_left_open_that_saves_later_loses_nothing_of_either_side(book:
         "The door is blue.",
     ]
     assert book.get(two.id).record.content == "The roof is black."
+    assert book.is_settled()
+
+
+def note(words: str) -> str:
+    return f"\n## 12:30 {words}\n"
+
+
+def test_a_memory_that_an_editor_left_open_has_not_seen_is_put_back_once(book: Book) -> None:
+    """Else what an agent remembers while a person types would be archived by the person's saving."""
+    book.remember("The door is blue.")
+    book.sync()
+    opened = book.page()
+    book.clock.at += 60
+    memory = book.remember("The roof is grey.")
+    book.sync()
+    book.write(TODAY, opened + note("Tea"))
+    report = book.sync()
+    assert (report.added, report.archived) == (1, 0)
+    [notice] = report.notices
+    assert notice.startswith(f"memory/{TODAY} was saved without a memory that had come to it meanwhile; that was put")
+    assert "The roof is grey." in book.page()
+    assert book.is_settled()
+    book.write(TODAY, opened + note("Coffee"))
+    assert book.sync().archived == 2
+    assert book.get(memory.id).record.status == "archived"
+    assert book.is_settled()
+
+
+def test_a_save_that_only_removes_the_latest_block_archives_it(book: Book) -> None:
+    book.remember("The door is blue.")
+    book.sync()
+    opened = book.page()
+    book.clock.at += 60
+    book.remember("The roof is grey.")
+    book.sync()
+    book.write(TODAY, opened)
+    assert book.sync().archived == 1
+    assert book.contents() == ["The door is blue."]
+    assert book.is_settled()
+
+
+def test_a_block_removed_beside_a_new_note_archives_where_as_late_a_one_is_there(book: Book) -> None:
+    book.remember("The door is blue.")
+    book.sync()
+    opened = book.page()
+    book.clock.at += 60
+    one, two = book.remember("The roof is grey."), book.remember("The wall is white.")
+    book.sync()
+    [raw] = [block.raw for block in parse_page(book.page()).blocks if block.entry.id == two.id]
+    book.write(TODAY, opened + "\n" + raw + note("Tea"))
+    report = book.sync()
+    assert (report.added, report.archived) == (1, 1)
+    assert book.get(one.id).record.status == "archived"
+    assert book.is_settled()
+
+
+def test_a_page_rewritten_by_hand_archives_what_it_had_from_the_start(book: Book) -> None:
+    book.remember("The door is blue.")
+    book.sync()
+    book.write(TODAY, f"# 2026-11-21\n{note('Tea')}")
+    report = book.sync()
+    assert (report.added, report.archived) == (1, 1)
+    assert book.contents() == ["Tea"]
     assert book.is_settled()
 
 

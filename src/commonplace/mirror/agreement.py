@@ -45,6 +45,7 @@ class Agreement:
         heading: a digest of its heading.
         is_headed: the heading is a part of what the memory says.
         minute, category: what the store had for day, minutes and section.
+        since: when it was written to this page, seconds since the epoch; 0 where people know that it is there.
     """
 
     page: str
@@ -57,6 +58,7 @@ class Agreement:
     is_headed: bool
     minute: int
     category: str
+    since: float = 0.0
 
 
 def encode(agreed: Agreement) -> str:
@@ -64,19 +66,22 @@ def encode(agreed: Agreement) -> str:
     store = "" if agreed.store == agreed.file else agreed.store
     day = agreed.day.isoformat() if agreed.day else ""
     said = (day, agreed.minutes, agreed.section, agreed.heading, int(agreed.is_headed))
-    return json.dumps([_FORM, agreed.file, store, *said, agreed.minute, agreed.category], separators=(",", ":"))
+    had = (agreed.minute, agreed.category, agreed.since)
+    return json.dumps([_FORM, agreed.file, store, *said, *had], separators=(",", ":"))
 
 
 def decode(page: str, written: str) -> Agreement | None:
     """Return the agreement that `encode` wrote, None where it did not: then nothing is known to be agreed on."""
     try:
-        form, file, store, day, minutes, section, heading, is_headed, minute, category = json.loads(written)
+        form, file, store, day, minutes, section, heading, is_headed, *had = json.loads(written)
+        minute, category, since = had
         if form != _FORM:
             return None
         said_day = date.fromisoformat(day) if day else None
     except (ValueError, TypeError):
         return None
-    return Agreement(page, file, store or file, said_day, minutes, section, heading, bool(is_headed), minute, category)
+    said = (said_day, minutes, section, heading, bool(is_headed))
+    return Agreement(page, file, store or file, *said, minute, category, since)
 
 
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
@@ -136,11 +141,14 @@ def agree(
     stored: StoredMemory,
     store_links: Sequence[str],
     before: Agreement | None = None,
+    *,
+    since: float,
 ) -> Agreement:
     """Return the agreement that a block, as it stands on a page now, and the store, as it is now, say the same.
 
     Args:
         before: the agreement by which the block was read.
+        since: when it was written there.
     """
     day, minutes = said_when(entry, page)
     agreed = Agreement(
@@ -154,6 +162,7 @@ def agree(
         is_headed=content_of(entry, before, stored) != entry.text,
         minute=minute_of(time_of(stored)),
         category=stored.record.category,
+        since=since,
     )
     return replace(agreed, file=digest(meant_by_file(entry, page, agreed, stored)))
 

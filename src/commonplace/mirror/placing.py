@@ -148,13 +148,16 @@ class Placing:
             return
         if target and id_ in self._rewritten:
             entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
-            self.agreed[id_] = agree(entry, target, stored, at.links(id_))
+            stays = agreed is not None and agreed.page == target
+            since = agreed.since if agreed and stays else at.ground.now()
+            since = 0.0 if id_ in self._taking.overlooked else since
+            self.agreed[id_] = agree(entry, target, stored, at.links(id_), since=since)
             self._tally.moved += bool(agreed and agreed.page and agreed.page != target)
         elif target:
             self.agreed[id_] = agreed
         else:
             if agreed is None and found is not None:
-                agreed = agree(found.entry, found.page, stored, at.links(id_))
+                agreed = agree(found.entry, found.page, stored, at.links(id_), since=0.0)
             meaning = digest(meant_by_store(stored, at.links(id_)))
             self.agreed[id_] = replace(agreed, page="", store=meaning) if agreed else None
 

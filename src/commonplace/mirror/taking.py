@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import date
 from typing import Any, Final
 from uuid import uuid4
@@ -15,6 +16,7 @@ from commonplace.formats.journal_merging import Verdict, conflict_copy, digest
 from commonplace.formats.long_term import category_of
 from commonplace.memories.intake import checked, refuse_unfit_id
 from commonplace.mirror.agreement import Agreement, agree, content_of, judge, meant_by_file, meant_by_store
+from commonplace.mirror.overlooked import overlooked
 from commonplace.mirror.projection import entry_of, kind_of, local, resolved, said_when
 from commonplace.mirror.report import Tally
 from commonplace.mirror.situation import Found, Situation, kind_changed
@@ -32,6 +34,7 @@ class Taking:
         refused: ids whose edit the store refused: their block stays as it is.
         dropped: ids whose block a person removed.
         reheaded: ids whose heading was the beginning of a text that is another one now.
+        overlooked: ids whose block is missing, though nobody has removed it.
         forgotten: ids on pages that were forgotten: their blocks go.
         written: ids of the memories that this has changed in the store.
     """
@@ -45,8 +48,11 @@ class Taking:
         self.refused: set[str] = set()
         self.dropped: set[str] = set()
         self.reheaded: set[str] = set()
+        self.overlooked: set[str] = set()
         self.forgotten: set[str] = set()
         self.written: set[str] = set()
+        self._edited: set[str] = set()
+        """Pages on which somebody wrote or changed something."""
 
     def take_notes(self) -> bool:
         """Make memories of the notes; return False where a page changed meanwhile, and the run has to begin anew.
@@ -91,21 +97,15 @@ class Taking:
             ids: of memories that the store has.
             with_room: the ids of the long-term memories that the long-term page has room for.
         """
-        for id_ in sorted(ids):
-            if id_ in self.agreed:
-                continue  # it came with this run
-            found, agreed, stored = self._at.blocks.get(id_), self._at.agreed.get(id_), self._at.memory(id_)
-            if stored is None:
-                continue
-            try:
-                if found is not None:
-                    self._take_block(id_, found, agreed)
-                elif agreed is not None and agreed.page in self._at.seen:
-                    self._take_removal(id_, agreed, with_room)
-            except UsageError as error:
-                self.refused.add(id_)
-                where = self._at.folder.shown(found.page if found else "")
-                self._tally.notice(f"an edit in {where} was not taken in and stays there: {error.args[0]}")
+        known = sorted(id_ for id_ in ids if id_ not in self.agreed and self._at.memory(id_) is not None)
+        for id_ in known:
+            if id_ in self._at.blocks:
+                self._take_block(id_, self._at.blocks[id_], self._at.agreed.get(id_))
+        self.overlooked = overlooked(self._at, self._edited)
+        for id_ in known:
+            agreed = self._at.agreed.get(id_)
+            if id_ not in self._at.blocks and agreed is not None and agreed.page in self._at.seen:
+                self._take_removal(id_, agreed, with_room)
 
     def _unknown(self) -> list[Found]:
         """Return the blocks of memories that the store does not know, but for those that were forgotten."""
@@ -156,7 +156,9 @@ class Taking:
         # Forced: what a person wrote down is a memory, also where it repeats another one.
         for memory in self._at.ground.keeper().remember(list(items.values()), force=True):
             self._tally.added += 1
-            self._tell(memory.notices, self._at.blocks[memory.id].page)
+            page = self._at.blocks[memory.id].page
+            self._edited.add(page)
+            self._tell(memory.notices, page)
         self._reload(items)
         for id_ in items:
             found = self._at.blocks[id_]
@@ -171,6 +173,8 @@ class Taking:
         store = meant_by_store(stored, self._at.links(id_))
         verdict = judge(agreed, file, store if is_live else None)
         self.verdicts[id_] = verdict
+        if verdict in ("take file", "conflict"):
+            self._edited.add(found.page)
         if not file.text.strip() and verdict == "take file":
             self._archive(id_)
             return
@@ -195,6 +199,12 @@ class Taking:
         assert stored is not None
         if seen.is_lost or not seen.is_news or stored.expired_at is not None:
             return
+        if id_ in self.overlooked:
+            self._tally.notice(
+                f"{self._at.folder.shown(agreed.page)} was saved without a memory that had come to it meanwhile; that "
+                f"was put back: remove it once more to archive it"
+            )
+            return
         belongs = self._at.likely_page(stored, agreed) == agreed.page
         has_room = stored.record.tier != "long" or id_ in with_room
         verdict = judge(agreed, None, meant_by_store(stored, self._at.links(id_)))
@@ -203,7 +213,7 @@ class Taking:
             self._archive(id_)
 
     def _edit(self, id_: str, found: Found, file: Entry, store: Entry, *, is_live: bool) -> bool:
-        """Write what a block says of a memory; return False where somebody has archived it meanwhile."""
+        """Write what a block says of a memory; return False where that was not to be."""
         keeper, changes = self._at.ground.keeper(), _differences(file, store)
         stored = self._at.memory(id_)
         version = stored.record.version if stored else 0
@@ -223,6 +233,11 @@ class Taking:
                     )
         except NotFoundError:
             return False
+        except UsageError as error:
+            self.refused.add(id_)
+            where = self._at.folder.shown(found.page)
+            self._tally.notice(f"an edit in {where} was not taken in and stays there: {error.args[0]}")
+            return False
         links, before = found.entry.links, set(self._at.links(id_))
         gone = {target for target in before if not {target, self._at.heading(target)} & set(links)}
         if self._link(id_, self._leads_to(found.entry) - before - {id_}, gone) and not changes:
@@ -235,7 +250,8 @@ class Taking:
         tier = "long" if kind_of(found.page) == "long" else "short"
         stored = self._at.memory(id_)
         if stored is not None and stored.expired_at is None and stored.record.tier != tier:
-            self._at.ground.keeper().set_tier(id_, tier)
+            with suppress(NotFoundError):  # gone meanwhile: the next run sees that
+                self._at.ground.keeper().set_tier(id_, tier)
             self._reload([id_])
 
     def _has_old_heading(self, id_: str, found: Found, agreed: Agreement | None, said: str) -> bool:
@@ -246,15 +262,17 @@ class Taking:
         return is_ours and is_as_said and self._at.heading(id_) != found.entry.topic
 
     def _archive(self, id_: str) -> None:
-        self._at.ground.keeper().archive([id_])
+        with suppress(NotFoundError):
+            self._at.ground.keeper().archive([id_])
+            self._tally.archived += 1
         self._reload([id_])
-        self._tally.archived += 1
         self.dropped.add(id_)
 
     def _link(self, id_: str, new: set[str], gone: set[str]) -> bool:
         keeper = self._at.ground.keeper
         for target in sorted(new):
-            keeper().link(id_, target, _LINK_TYPE, 1.0)
+            with suppress(NotFoundError):
+                keeper().link(id_, target, _LINK_TYPE, 1.0)
         for target in sorted(gone):
             keeper().unlink(id_, target, None)
         if new or gone:
@@ -265,7 +283,8 @@ class Taking:
         """Take it that a block, as it stands there, and the store say the same now."""
         stored = self._at.memory(id_)
         if stored is not None:
-            self.agreed[id_] = agree(found.entry, found.page, stored, self._at.links(id_), before)
+            since = before.since if before and before.page == found.page else 0.0
+            self.agreed[id_] = agree(found.entry, found.page, stored, self._at.links(id_), before, since=since)
 
     def _keep_copy(self, found: Found, *, store_has: bool) -> None:
         stored = self._at.memory(found.entry.id)
