@@ -47,17 +47,21 @@ def init(invocation: Invocation, directory: Path) -> None:
 
 @click.command(cls=Command)
 @click.option("--no-mend", is_flag=True, help="Only look; change nothing.")
+@click.option("--secrets", is_flag=True, help="Also replace secrets in what is stored by placeholders.")
 @pass_invocation
-def doctor(invocation: Invocation, no_mend: bool) -> int:
+def doctor(invocation: Invocation, no_mend: bool, secrets: bool) -> int:
     """Check store, index and model data, and mend the index.
 
-    A faulty index is rebuilt from the store. The exit code is 1 when something is wrong and could not be mended.
+    A faulty index is rebuilt from the store, and what a forgetting had to leave is finished. With --secrets memories,
+    documents, indexed files, Markdown pages and logs are searched for keys, tokens and passwords; where one is found a
+    placeholder is written, and every copy in the store goes. The files that were indexed stay as they are. The exit
+    code is 1 when something is wrong and was not mended.
     """
     from commonplace.cli.screen import console, print_json, progress_bars
 
     loaded = invocation.settings()
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
-        found = engine.doctor(mend=not no_mend)
+        found = engine.doctor(mend=not no_mend, secrets=secrets)
     code = SUCCESS if found.is_healthy else FAILURE
     if invocation.as_json:
         print_json({"store": loaded.store.path, "healthy": found.is_healthy, **asdict(found)})
@@ -73,4 +77,7 @@ def doctor(invocation: Invocation, no_mend: bool) -> int:
             target.print(
                 f"  {part}: {harmless_line(finding.problem)} ({fate})", style="yellow" if finding.mended else "red"
             )
+        # What is mended in the store may still be open elsewhere.
+        for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
+            target.print(f"  {part}: now {remedy}", style="yellow")
     return code

@@ -92,12 +92,22 @@ class Engine(Finding, Remembering, Mirroring, Forgetting, Exchanging):
 
         Args:
             secrets: also look for secrets in all that is stored, in every namespace, and in the Markdown pages; with
-                `mend` they are replaced by placeholders, and no file of the store holds them any more.
+                `mend` they are replaced by placeholders, and no file of the store holds them any more. A run that was
+                ended before it was through is done again, also where this is not asked for.
         """
-        report = self._upkeep.examine(mend=mend, pages=self._mirror)
-        if not secrets:
-            return report
-        from commonplace.engine.secrets import PART, Secrets
+        from commonplace.engine.opening import open_engine
+        from commonplace.engine.secrets import PART, Secrets, was_cut_short
 
-        found = Secrets(self._place(), self._destination).examine(mend=mend)
-        return replace(report, checked=(*report.checked, PART), findings=(*report.findings, *found))
+        def sync(namespace: str) -> None:
+            if self._follows or self._store.blocks(namespace):
+                beside = open_engine(
+                    self.directory, namespace, self._embedder, settings=self.settings, clock=self._clock
+                )
+                with beside:
+                    beside.sync()
+
+        is_wanted = secrets or (mend and was_cut_short(self._store))
+        found = Secrets(self._place(), self._destination, sync).examine(mend=mend) if is_wanted else []
+        report = self._upkeep.examine(mend=mend, pages=self._mirror)
+        checked = (*report.checked, PART) if is_wanted else report.checked
+        return replace(report, checked=checked, findings=(*report.findings, *found))
