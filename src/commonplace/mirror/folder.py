@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ DEFAULT: Final = "default"
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
 
 _DRAFT: Final = ".commonplace-draft"
-_CONFLICT: Final = ".conflict-"
+_COPY: Final = re.compile(r"(.+)\.conflict-[0-9a-f]{8}\.md")
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST_NAME: Final = 200
 """Bytes; file systems take 255."""
@@ -177,7 +178,8 @@ class Folder:
 
     def copies(self) -> list[str]:
         """Return the names of the conflict copies, sorted."""
-        return sorted(name for name in self._beside() if _CONFLICT in name and name.endswith(".md"))
+        found = [(name, _COPY.fullmatch(name)) for name in self._beside()]
+        return sorted(name for name, copy in found if copy and is_page_name(f"{copy[1]}.md"))
 
     def drop_drafts(self) -> None:
         """Remove what a process left that was killed while it wrote."""

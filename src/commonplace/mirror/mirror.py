@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, StoreError
 from commonplace.locks import FileLock
 from commonplace.mirror.folder import Folder
 from commonplace.mirror.report import SyncReport, Tally
@@ -102,22 +103,24 @@ class Mirror:
         What else stands on a page stays as it is, also what was not taken in yet. Nothing is written to the store.
 
         Raises:
-            StoreBusyError: another process was writing pages for longer than a minute.
+            StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
+            StoreError: a page cannot be written.
         """
         from commonplace.mirror.removing import forget
 
-        with self._lock.hold(_SYNC_WAIT_S):
+        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
             return forget(Folder(self._ground.directory, namespace), ids)
 
     def drop_all(self, namespace: str) -> int:
         """Remove all pages and conflict copies of a namespace that is deleted; return how many files went.
 
         Raises:
-            StoreBusyError: another process was writing pages for longer than a minute.
+            StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
+            StoreError: a page cannot be written.
         """
         from commonplace.mirror.removing import drop_all
 
-        with self._lock.hold(_SYNC_WAIT_S):
+        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
             return drop_all(Folder(self._ground.directory, namespace))
 
     def _is_time(self, now: float) -> bool:
@@ -178,3 +181,11 @@ class Mirror:
                 self._told.add(notice)
                 _log.warning("%s", notice)
         return report
+
+
+@contextmanager
+def _faults_told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"a page cannot be changed: {error}", remedy="make it writable, and try again") from error
