@@ -97,9 +97,9 @@ class Book:
         """Return the mirror of a process that has just started."""
         return Mirror(self.ground, stopwatch=self.clock, wall_ns=lambda: 0)
 
-    def remember(self, content: str, **values: Any) -> Memory:
+    def remember(self, content: str, *, force: bool = False, **values: Any) -> Memory:
         """Keep one memory, as the engine would."""
-        return self.keeper.remember([{"content": content, **values}])[0]
+        return self.keeper.remember([{"content": content, **values}], force=force)[0]
 
     def sync(self) -> SyncReport:
         return self.mirror.sync()
