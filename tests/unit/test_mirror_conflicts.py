@@ -109,6 +109,35 @@ def test_a_memory_that_an_editor_left_open_has_not_seen_is_put_back_once(book: B
     assert book.is_settled()
 
 
+def test_what_was_overlooked_is_put_back_though_the_page_changes_again(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that has taken in the note is done once more, and then the page holds nothing that was typed anew."""
+    book.remember("The door is blue.")
+    book.sync()
+    opened = book.page()
+    book.clock.at += 60
+    book.remember("The roof is grey.")
+    book.sync()
+    book.write(TODAY, opened + note("Tea"))
+    write, calls = type(book.folder)._write, []
+
+    def save_meanwhile(self: object, draft: Path, *rest: object) -> object:
+        calls.append(draft)
+        done = write(self, draft, *rest)  # type: ignore[arg-type]
+        if len(calls) == 2:
+            book.write(TODAY, book.page() + "\nDear diary.\n")
+        return done
+
+    monkeypatch.setattr(type(book.folder), "_write", save_meanwhile)
+    assert book.sync().archived == 0
+    assert len(calls) == 3
+    assert "The roof is grey." in book.page()
+    assert "Dear diary." in book.page()
+    assert len(book.contents()) == 3
+    assert book.is_settled()
+
+
 def test_a_save_that_only_removes_the_latest_block_archives_it(book: Book) -> None:
     book.remember("The door is blue.")
     book.sync()

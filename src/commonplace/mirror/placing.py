@@ -148,9 +148,9 @@ class Placing:
             return
         if target and id_ in self._rewritten:
             entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
-            stays = agreed is not None and agreed.page == target
-            since = agreed.since if agreed and stays else at.ground.now()
-            since = 0.0 if id_ in self._taking.overlooked else since
+            since = 0.0 if id_ in self._taking.overlooked else at.ground.now()
+            if agreed and (agreed.page == target or not agreed.since):
+                since = min(since, agreed.since)
             self.agreed[id_] = agree(entry, target, stored, at.links(id_), since=since)
             self._tally.moved += bool(agreed and agreed.page and agreed.page != target)
         elif target:

@@ -7,6 +7,7 @@ records is what a page and the store really say at that moment, and what is due 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.formats.journal import LONG_TERM_PAGE
@@ -51,7 +52,9 @@ def run(ground: Ground, folder: Folder, tally: Tally, *, thorough: bool, wall_ns
     if tally.changes:
         # What was taken in is agreed on, whatever becomes of the pages.
         dropped: dict[str, Agreement | None] = dict.fromkeys(taking.dropped)
-        _record(at, {**taking.agreed, **dropped}, settled=(), pages=())
+        # What else was new on a page is none any more: so it could not be told again who has overlooked what.
+        overlooked = {id_: replace(at.agreed[id_], page="", since=0.0) for id_ in taking.overlooked}
+        _record(at, {**taking.agreed, **dropped, **overlooked}, due=taking.overlooked)
     placing = Placing(at, tally, taking)
     placing.place(ids)
     if tally.pages_written:
@@ -61,7 +64,7 @@ def run(ground: Ground, folder: Folder, tally: Tally, *, thorough: bool, wall_ns
     settled = [id_ for id_ in sorted({*at.due, *taking.written}) if id_ in placing.agreed]
     _record(at, placing.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
     for begin in range(_SETTLED_AT_ONCE, len(settled), _SETTLED_AT_ONCE):
-        _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE], pages=())
+        _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE])
     return not placing.is_stale
 
 
@@ -74,25 +77,39 @@ def _concerned(at: Situation) -> set[str]:
 
 
 def _record(
-    at: Situation, agreed: Mapping[str, Agreement | None], *, settled: Iterable[str], pages: Iterable[str]
+    at: Situation,
+    agreed: Mapping[str, Agreement | None],
+    *,
+    settled: Iterable[str] = (),
+    pages: Iterable[str] = (),
+    due: Iterable[str] = (),
 ) -> None:
-    """Write to the store what is agreed on; what somebody changed since it was read stays due."""
-    ground, due = at.ground, list(settled)
+    """Write to the store what is agreed on.
+
+    Args:
+        settled: ids whose pages are written; what somebody changed since it was read stays due.
+        pages: whose state is to be known.
+        due: ids whose pages are to be written.
+    """
+    ground, done = at.ground, list(settled)
     space = ground.namespace
     states = [_state(at, name) for name in pages]
     changed = [(name, state) for name, state in states if state != at.known.get(name)]
     fresh = {id_: each for id_, each in agreed.items() if each is None or each != at.agreed.get(id_)}
-    if not (due or changed or fresh) or space not in ground.store.namespaces():
+    if not (done or changed or fresh) or space not in ground.store.namespaces():
         return
     with ground.store.change_memories(space) as change:
         # Nobody else can write now, so this is what holds when the change is committed.
-        ids = [*due, *fresh]
+        ids = [*done, *fresh]
         now, links = read_memories(ground, ids), read_links(ground, ids)
         for id_, each in fresh.items():
             if each is None or id_ not in now:
                 change.drop_block(id_)
             else:
                 change.set_block(MirroredBlock(id_, each.page, encode(each)))
+        for id_ in due:
+            if id_ in now:
+                change.revise(now[id_].number, now[id_].record)
         for name, state in changed:
             if state is None:
                 change.drop_page(name)
@@ -101,7 +118,7 @@ def _record(
         change.settle_due(
             [
                 id_
-                for id_ in due
+                for id_ in done
                 if _shown(now.get(id_)) == _shown(at.memory(id_)) and links.get(id_, ()) == at.links(id_)
             ]
         )
