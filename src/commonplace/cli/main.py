@@ -17,6 +17,7 @@ from commonplace.cli.exchanging import backup, export, import_, restore
 from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
 from commonplace.cli.forgetting import forget, forget_namespace, gc
 from commonplace.cli.indexing import index
+from commonplace.cli.informing import context
 from commonplace.cli.invocation import Group, Invocation
 from commonplace.cli.keeping import doctor, init
 from commonplace.cli.output import OutputError, guard_output
@@ -89,6 +90,7 @@ _COMMANDS = (
     init,
     index,
     search,
+    context,
     remember,
     recall,
     why,

@@ -7,17 +7,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from commonplace.engine.workings import Workings
-from commonplace.errors import IndexFaultError
+from commonplace.errors import IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
 from commonplace.search.request import FadingRule, Request, chosen
-from commonplace.types import TIERS, Filter
+from commonplace.types import TIERS, Filter, Selection
 
 if TYPE_CHECKING:
+    from commonplace.search.context import Context
     from commonplace.search.result import SearchResult
     from commonplace.search.trace import Receipt
-    from commonplace.types import Kind, Method
+    from commonplace.types import Kind, Method, StoredMemory, Tier
+
+FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
+PASSAGES_TOGETHER = 3
+"""Of one artifact or memory, at most so many passages are in a context."""
 
 
 class Finding(Workings):
@@ -141,6 +146,48 @@ class Finding(Workings):
             self._after()
         return result
 
+    def context(
+        self,
+        task: str = "",
+        max_tokens: int | None = None,
+        *,
+        limit: int = 30,
+        kinds: Sequence[Kind] | None = None,
+        tags: Sequence[str] | None = None,
+        min_score: float | None = None,
+        min_trust: float = 0.0,
+    ) -> Context:
+        """Return what is worth knowing before a task, as one text for a model, fenced and labelled as data.
+
+        It holds the passages that answer the task, those of one file together in reading order, within a budget of
+        tokens. Without a task it holds what is kept long, the most present first, and then the newest of the rest.
+
+        Args:
+            task: in words; "" is none yet, as at the start of a session.
+            max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is 8,000.
+            limit: how many passages at most, 1–1000.
+            kinds, tags, min_score, min_trust: as for `search`.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        from commonplace.search.context import MAX_TOKENS, context_of
+
+        budget = MAX_TOKENS if max_tokens is None else max_tokens
+        if isinstance(budget, bool) or not isinstance(budget, int) or not FEWEST_TOKENS <= budget <= MOST_TOKENS:
+            raise UsageError(
+                f"max_tokens is {budget!r}", remedy=f"give a whole number from {FEWEST_TOKENS} to {MOST_TOKENS:,}"
+            )
+        if not task.strip():
+            return self._opening(budget, limit, min_trust)
+        result = self.search(
+            task, limit, kinds, tags=tags, min_score=min_score, min_trust=min_trust, per_owner=PASSAGES_TOGETHER
+        )
+        made = context_of(result, max_tokens=budget, count=self._tokens.count_tokens)
+        if self._uses.count(made.hits, self._now()):
+            self._after()
+        return made
+
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
         """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
 
@@ -153,6 +200,33 @@ class Finding(Workings):
         if in_process is not None and hit_id in in_process.trace.numbers:
             return explain(self._ultra.store, in_process, hit_id)
         return explain(self._store, result, hit_id)
+
+    def _opening(self, max_tokens: int, limit: int, min_trust: float) -> Context:
+        """Return the context of a session that has no task yet."""
+        from commonplace.search.context import Context, assemble
+        from commonplace.search.hits import memory_hit, without_secrets
+        from commonplace.search.result import reference
+
+        self._before()
+        now = self._now()
+        kept = [
+            memory_hit(stored, min(1.0, self._fading.raw(stored.record, now)))
+            for tiers in (("long",), ("short", "medium"))
+            for stored in self._first(tiers, limit)
+            if stored.record.trust >= min_trust
+        ]
+        text, hits = assemble(without_secrets(kept[:limit]), max_tokens=max_tokens, count=self._tokens.count_tokens)
+        return Context("", text, tuple(reference(hit) for hit in hits), hits, self._tokens.count_tokens(text))
+
+    def _first(self, tiers: tuple[Tier, ...], limit: int) -> list[StoredMemory]:
+        """Return live memories: long ones the most present first, others the newest first."""
+        is_long = tiers == ("long",)
+        wanted = Selection(tiers=tiers, statuses=("active", "promoted"), limit=None if is_long else limit)
+        found = self._store.memories(self.namespace, wanted)
+        if is_long:
+            now = self._now()
+            found.sort(key=lambda each: (-self._fading.raw(each.record, now), each.owner.id))
+        return found
 
     def _answer(self, request: Request) -> SearchResult:
         """Search the store, and the memories of this process where there are any."""

@@ -70,6 +70,27 @@ def make_hit(held: Held, number: int, owner_number: int, score: float, signals: 
     )
 
 
+def memory_hit(stored: StoredMemory, score: float) -> Hit:
+    """Return a whole memory as a hit that no question found; its score is its retention."""
+    owner, record = stored.owner, stored.record
+    return Hit(
+        id=owner.id,
+        owner_id=owner.id,
+        kind="memory",
+        text=record.content,
+        score=score,
+        signals={"retention": score},
+        title=owner.title,
+        tags=owner.tags,
+        summary=owner.summary,
+        at=record.born_at if owner.at is None else owner.at,
+        tier=record.tier,
+        source=record.source,
+        origin=record.origin,
+        trust=record.trust,
+    )
+
+
 def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits with placeholders for secrets that were stored before they were looked for.
 

@@ -51,7 +51,7 @@ class SearchResult:
                 "per_artifact": scores,
             },
             "latency_ms": self.latency_ms,
-            "hits": [_hit(hit) for hit in self.hits],
+            "hits": [hit_json(hit) for hit in self.hits],
             "degraded": self.degraded,
             "method": self.method,
             "namespace": self.namespace,
@@ -63,7 +63,7 @@ class SearchResult:
         """Return the hits as text for a model to read: fenced and labelled as data, "" where there is none."""
         from commonplace.formats.fence import Recalled, fence
 
-        return fence(Recalled(reference(hit), hit.text, _label(hit)) for hit in self.hits)
+        return fence(Recalled(reference(hit), hit.text, label(hit)) for hit in self.hits)
 
 
 def reference(hit: Hit) -> str:
@@ -96,7 +96,8 @@ def _artifact(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """Return the JSON form of a hit."""
     return {
         **asdict(hit),
         "score": round(hit.score, 4),
@@ -106,7 +107,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _label(hit: Hit) -> str:
+def label(hit: Hit) -> str:
     """Return what a reader should know of a text before believing it."""
     date = _iso(hit.at)
     parts = (

@@ -1,0 +1,105 @@
+"""The command `context`: what is worth knowing before a task, for a person, a prompt or a client's hook."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace.cli.failures import FAILURE, SUCCESS, report
+from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.values import filled
+from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
+from commonplace.types import KINDS
+
+if TYPE_CHECKING:
+    from commonplace.search.context import Context
+
+_MOST_EVENT_BYTES = 4 * 1024 * 1024
+_HOOK_TOKENS = 2_000
+"""Clients cut what a hook prints beyond some ten thousand characters."""
+
+
+@click.command(cls=Command)
+@click.argument("task", nargs=-1)
+@click.option("--max-tokens", type=int, metavar="N", help="How long it may be; 8,000 unless given.")
+@click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="How many passages at most.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag.")
+@click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far.")
+@click.option("--stdin-json", is_flag=True, help="Read a client's hook event, and print what to inject.")
+@pass_invocation
+def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, **options: Any) -> int:
+    """Print what is worth knowing before TASK.
+
+    It is fenced and labelled as data, within a budget of tokens. Without a task it holds what is kept long, and the
+    newest of the rest.
+
+    With --stdin-json the task is the prompt of the event that a client's hook writes to standard input, and the store
+    the one of its working directory. Where there is no store yet nothing is printed, and no failure has the exit code
+    2, which would stop the client.
+    """
+    if stdin_json:
+        return _answer_hook(invocation, task, options)
+    _print(_made(invocation, " ".join(task), options), invocation)
+    return SUCCESS
+
+
+def _made(invocation: Invocation, task: str, options: dict[str, Any]) -> Context:
+    from commonplace.cli.screen import notify
+
+    with invocation.open(invocation.settings()) as engine:
+        made = engine.context(task, **options)
+    notify(made.notices, invocation)
+    return made
+
+
+def _print(made: Context, invocation: Invocation) -> None:
+    from commonplace.cli.screen import console, print_json, say
+
+    if invocation.as_json:
+        print_json(made.to_dict())
+    elif made.text:
+        say(made.text)
+    else:
+        console(stderr=True).print("Nothing that is stored is relevant to it.")
+
+
+def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[str, Any]) -> int:
+    try:
+        if task:
+            raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
+        prompt, directory = _event(sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1))
+        if directory:
+            os.chdir(directory)
+        made = _made(invocation, prompt, {**options, "max_tokens": options["max_tokens"] or _HOOK_TOKENS})
+    except StoreMissingError:
+        return SUCCESS
+    except (CommonplaceError, OSError) as error:
+        report(error, invocation)
+        return FAILURE
+    if made.text or invocation.as_json:
+        _print(made, invocation)
+    return SUCCESS
+
+
+def _event(data: bytes) -> tuple[str, str]:
+    """Return prompt and working directory of a hook event; the prompt of a session's start is ""."""
+    if len(data) > _MOST_EVENT_BYTES:
+        raise UsageError(f"the event has more than {_MOST_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
+    try:
+        event = json.loads(data)
+    except ValueError as error:
+        raise UsageError(
+            f"standard input is no JSON: {error}", remedy="pass the event as the client wrote it"
+        ) from error
+    values = [event.get(name) or "" for name in ("prompt", "cwd")] if isinstance(event, dict) else [None]
+    if not all(isinstance(value, str) for value in values):
+        raise UsageError(
+            "standard input is no hook event", remedy='it is an object such as {"prompt": "…", "cwd": "…"}'
+        )
+    prompt, directory = values
+    return prompt, directory

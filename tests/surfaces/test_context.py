@@ -1,0 +1,103 @@
+"""What is worth knowing before a task, through Python, the command line and a client's hook."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+import commonplace
+from commonplace.cli.main import cli
+from commonplace.errors import UsageError
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+SHORT_ANSWERS = "The user wants short answers with the command to run first."
+
+
+def hook(event: object, *arguments: str) -> Result:
+    data = event if isinstance(event, bytes) else json.dumps(event).encode()
+    return CliRunner().invoke(cli, ["context", "--stdin-json", *arguments], input=data)
+
+
+def test_the_same_context_comes_through_python_and_the_command_line(program: Program) -> None:
+    program.run("remember", SHORT_ANSWERS, "--tier", "long")
+    told = program.json("context", "when does a session expire", "--max-tokens", "300")
+    with commonplace.open(program.project / ".commonplace") as book:
+        made = book.context("when does a session expire", 300)
+    same = json.loads(json.dumps(made.to_dict()))
+    assert {**same, "latency_ms": 0} == {**told, "latency_ms": 0}
+    assert "A session expires after thirty minutes" in made.text
+    assert made.references[0] == "docs/auth.md#Sessions"
+    assert made.text.endswith(f"References: {', '.join(told['references'])}")
+    assert 0 < made.tokens <= 300
+    assert program.run("context", "when does a session expire", "--max-tokens", "300").stdout == made.text + "\n"
+
+
+def test_without_a_task_it_holds_what_is_kept_long_and_then_the_newest(bare: Program) -> None:
+    bare.run("init")
+    bare.run("remember", "The staging cluster is rebuilt on Sunday.", "--at", "2026-03-01")
+    bare.run("remember", "Ada went on holiday.", "--at", "2026-04-01")
+    bare.run("remember", SHORT_ANSWERS, "--tier", "long", "--at", "2025-01-01")
+    told = bare.json("context")
+    assert [hit["text"] for hit in told["hits"]] == [
+        SHORT_ANSWERS,
+        "Ada went on holiday.",
+        "The staging cluster is rebuilt on Sunday.",
+    ]
+
+
+def test_what_is_not_relevant_is_not_said(program: Program) -> None:
+    told = program.run("context", "the migration of arctic terns")
+    assert told.stdout == ""
+    assert told.stderr == "Nothing that is stored is relevant to it.\n"
+
+
+def test_a_hook_gets_the_context_of_its_prompt(program: Program) -> None:
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "when does a session expire", "cwd": str(program.project)}
+    told = hook(event)
+    assert told.exit_code == 0
+    assert "A session expires after thirty minutes" in told.stdout
+    assert told.stderr == ""
+
+
+def test_a_session_that_starts_gets_what_is_kept_long(program: Program) -> None:
+    program.run("remember", SHORT_ANSWERS, "--tier", "long")
+    told = hook({"hook_event_name": "SessionStart", "source": "startup", "cwd": str(program.project)})
+    assert SHORT_ANSWERS in told.stdout
+
+
+def test_a_hook_is_silent_where_nothing_is_relevant_and_where_there_is_no_store(bare: Program) -> None:
+    event = {"prompt": "when does a session expire", "cwd": str(bare.project)}
+    told = hook(event)
+    assert (told.exit_code, told.stdout, told.stderr) == (0, "", "")
+    bare.run("init")
+    told = hook(event)
+    assert (told.exit_code, told.stdout, told.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (b"", "standard input is no JSON"),
+        (b"\xff\xfe", "standard input is no JSON"),
+        (b"[]", "standard input is no hook event"),
+        ({"prompt": 7}, "standard input is no hook event"),
+        ({"prompt": "x", "cwd": "/no/such/place"}, "No such file"),
+    ],
+)
+def test_a_hook_that_fails_never_stops_the_client(program: Program, event: object, said: str) -> None:
+    """A client takes the exit code 2 of a hook as an order to refuse the prompt."""
+    told = hook(event)
+    assert told.exit_code == 1
+    assert told.stdout == ""
+    assert said in told.stderr
+
+
+@pytest.mark.parametrize("value", [0, 63, 1_000_001, True, "many"])
+def test_a_budget_out_of_range_is_refused(program: Program, value: object) -> None:
+    with commonplace.open(program.project / ".commonplace") as book, pytest.raises(UsageError, match="max_tokens is"):
+        book.context("sessions", value)  # type: ignore[arg-type]
