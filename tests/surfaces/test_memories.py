@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import CliRunner
 
 import commonplace
@@ -63,15 +65,52 @@ def test_what_people_see_reads_well(bare: Program) -> None:
     assert again.stdout == "Remembered before; touched: invoices (short)\n"
     assert again.stderr.startswith("note: this was remembered before, exactly, as invoices")
     listed = bare.run("list").stdout.splitlines()
-    assert listed[0] == NOTES[0]
-    assert listed[1].startswith("   invoices · short · ")
-    assert listed[1].endswith("· #db")
+    assert listed[0].startswith("invoices · short · ")
+    assert listed[0].endswith("· #db")
+    assert listed[1:] == [f"   {NOTES[0]}"]
     shown = bare.run("get", "invoices").stdout
     assert "short (active)" in shown
     assert "agent, trust 0.80" in shown
     fenced = bare.run("recall", "where are invoices kept", "--fenced").stdout
     assert fenced.startswith("<recalled ")
     assert NOTES[0] in fenced
+
+
+def test_a_list_that_is_cut_off_says_how_to_go_on(bare: Program) -> None:
+    for note in NOTES:
+        bare.run("remember", note)
+    assert bare.run("list", "--limit", "4").stderr == ""
+    assert bare.run("list", "--limit", "3").stderr == "note: there are more; see them with --offset 3\n"
+    last = bare.run("list", "--limit", "3", "--offset", "3")
+    assert (len(last.stdout.splitlines()), last.stderr) == (2, "")
+    assert bare.run("list", "--tag", "none").stdout == "No such memories.\n"
+
+
+def test_what_is_long_is_shown_by_its_first_lines_and_its_lines_stay_apart(bare: Program) -> None:
+    bare.run("remember", f"# Retries\n\nFive times.\n{'and then again ' * 40}", "--id", "retries")
+    _, title, sentence, _, cut = bare.run("list").stdout.splitlines()
+    assert (title, sentence, cut) == ("   # Retries", "   Five times.", "   …")
+
+
+def test_recalled_memories_are_shown_with_id_score_and_date(bare: Program) -> None:
+    bare.run("remember", NOTES[0], "--id", "invoices", "--at", "2024-03-05T12:00:00Z", "--tag", "db")
+    bare.run("remember", NOTES[1])
+    head, text, found = bare.run("recall", "where are invoices kept").stdout.splitlines()
+    assert re.fullmatch(r"1\. invoices · [01]\.\d\d · short · 2024-03-05 \d\d:\d\d · #db", head)
+    assert text == f"   {NOTES[0]}"
+    assert re.fullmatch(r"1 memory in \d+ ms", found)
+    assert bare.run("recall", "zebra").stdout.startswith("No memory is about this.\n   Try other words")
+
+
+def test_no_line_is_wider_than_the_terminal(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id of 36 characters leaves no room for the rest beside it, and is never broken itself."""
+    monkeypatch.setenv("COLUMNS", "40")
+    for note in NOTES:
+        bare.run("remember", note, "--source", "the standup", "--tag", "decision", "--tag", "db")
+    id_ = bare.json("list")[0]["id"]
+    for command in (["list"], ["get", id_], ["get", id_, "--versions"], ["recall", "invoices", "--min-score", "0"]):
+        lines = bare.run(*command).stdout.splitlines()
+        assert [line for line in lines if len(line) > 40 and not line.endswith(f"id  {id_}")] == [], command
 
 
 def test_text_comes_from_a_file_or_a_pipe_too(bare: Program) -> None:

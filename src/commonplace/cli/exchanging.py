@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.types import KINDS
 
-_FILE = click.Path(path_type=Path)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_FILE = click.Path(path_type=Path, readable=False)
+"""What may be read is for the engine to find out, whose message has a remedy."""
+
+
+class _Format(click.Option):
+    """An option whose help names all formats. They are looked up when somebody asks for help, and not before."""
+
+    def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - the name is click's
+        from commonplace.exchange.sources import FORMATS
+
+        return f"[{'|'.join(FORMATS)}]"
 
 
 @click.command(cls=Command)
@@ -23,9 +37,11 @@ def backup(invocation: Invocation, /, file: Path) -> None:
 
     Others go on meanwhile. The copy is read back before it gets its name.
     """
+    from commonplace.cli.exchange_rendering import print_backup
+
     with invocation.open(invocation.settings()) as engine:
         report = engine.backup(file)
-    _tell(invocation, f"Backed up to {file}", report)
+    _tell(invocation, report, partial(print_backup, report))
 
 
 @click.command(cls=Command)
@@ -40,9 +56,10 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     Everything in it is checked before anything is touched. Close what has the store open.
     """
     import commonplace
+    from commonplace.cli.exchange_rendering import print_restore
 
     report = commonplace.restore(file, Path(invocation.settings().store.path), replace=replace)
-    _tell(invocation, f"Restored {file} to {report.directory}", report)
+    _tell(invocation, report, partial(print_restore, report, file))
 
 
 @click.command(cls=Command)
@@ -54,17 +71,17 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
 
     A FILE of - is standard output.
     """
-    import sys
+    from commonplace.cli.exchange_rendering import print_export
 
     with invocation.open(invocation.settings()) as engine:
         report = engine.export(sys.stdout if str(file) == "-" else file, kinds=kinds or None)
     if str(file) != "-":
-        _tell(invocation, f"Exported to {file}", report)
+        _tell(invocation, report, partial(print_export, report))
 
 
 @click.command("import", cls=Command)
 @click.argument("path", type=_FILE)
-@click.option("--format", "format_", default="auto", show_default=True, metavar="NAME", help="Whose files they are.")
+@click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Whose files they are.")
 @click.option(
     "--on-conflict",
     default="refuse",
@@ -80,33 +97,26 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **options: Any)
 
     Nothing is written if anything is refused; importing twice changes nothing.
     """
+    from commonplace.cli.exchange_rendering import print_import
     from commonplace.cli.screen import progress_bars
+    from commonplace.errors import NotFoundError
 
-    loaded = invocation.settings()
-    with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
+    try:
+        path.expanduser().stat()  # before a store is made for it
+    except OSError as error:
+        remedy = "name a file or folder to import"
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
+    loaded, is_real = invocation.settings(), not options["dry_run"]
+    with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
         report = engine.import_(path, format=format_, **options)
-    _tell(invocation, f"{'Checked' if options['dry_run'] else 'Imported'} {path}", report)
+    _tell(invocation, report, partial(print_import, report, path))
 
 
-def _tell(invocation: Invocation, done: str, report: Any) -> None:
+def _tell(invocation: Invocation, report: Any, show: Callable[[Console], None]) -> None:
+    from commonplace.cli.exchange_rendering import plain
     from commonplace.cli.screen import console, print_json
 
-    values = {name: _plain(value) for name, value in asdict(report).items()}
     if invocation.as_json:
-        print_json(values)
-        return
-    target = console()
-    target.print(harmless_line(done), style="bold")
-    for name, value in values.items():
-        if value not in (None, "", [], {}):
-            target.print(f"   {name.replace('_', ' ')}: {harmless_line(str(value))}")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return value
+        print_json(plain(report))
+    else:
+        show(console())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.values import filled
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Tell what would go, and change nothing.")
 
-FILES_SHOWN = 5
-
 
 @click.command(cls=Command)
 @click.argument("ids", nargs=-1, metavar="[ID]...")
@@ -29,16 +28,41 @@ FILES_SHOWN = 5
 @click.option("--session", metavar="NAME", callback=filled, help="Every turn of this conversation.")
 @click.option("--path", metavar="FILE", callback=filled, help="An indexed file; the file itself stays.")
 @_dry_run_option
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.option("--receipts", is_flag=True, help="List what was forgotten so far, and whether that is proved.")
 @pass_invocation
-def forget(invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, **named: str | None) -> int:
+def forget(
+    invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
+) -> int:
     """Delete memories with every copy, and prove it.
 
-    Documents and artifacts go the same way.
+    Documents and artifacts go the same way. On a terminal it shows what would go, and asks first.
 
     Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
     """
-    given = {name: value for name, value in named.items() if value is not None}
-    return _run(invocation, lambda engine: engine.forget(list(ids) or None, dry_run=dry_run, **given))
+    from commonplace.cli.screen import say
+
+    given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if receipts:
+        if ids or given or dry_run or yes:
+            raise click.UsageError(
+                "--receipts lists what was forgotten and takes nothing to forget; leave the rest out"
+            )
+        return _list_receipts(invocation)
+
+    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
+        return engine.forget(list(ids) or None, dry_run=dry_run, **given)
+
+    if dry_run:
+        return _rehearse(invocation, act)
+    if not yes and not invocation.as_json and sys.stdin.isatty() and sys.stderr.isatty():
+        _rehearse(invocation, act)
+        # The store is closed while a person thinks.
+        invocation.close()
+        if not click.confirm("Forget this for good?", err=True):
+            say("Nothing was forgotten.", err=True)
+            return FAILURE
+    return _run(invocation, act)
 
 
 @click.command("forget-namespace", cls=Command)
@@ -48,7 +72,11 @@ def forget(invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, **nam
 @pass_invocation
 def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run: bool) -> int:
     """Delete namespace NAME with all it holds, and prove it."""
-    return _run(invocation, lambda engine: engine.forget_namespace(name, confirm=confirm, dry_run=dry_run))
+
+    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
+        return engine.forget_namespace(name, confirm=confirm, dry_run=dry_run)
+
+    return _rehearse(invocation, act, whole=True) if dry_run else _run(invocation, act, whole=True)
 
 
 @click.command(cls=Command)
@@ -57,44 +85,54 @@ def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run
 @pass_invocation
 def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) -> int:
     """Forget what was archived more than 30 days ago."""
-    return _run(invocation, lambda engine: engine.gc(older_than_days, dry_run=dry_run))
+
+    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
+        return engine.gc(older_than_days, dry_run=dry_run)
+
+    return _rehearse(invocation, act) if dry_run else _run(invocation, act)
 
 
-def _run(invocation: Invocation, act: Callable[[Engine], ForgetReceipt]) -> int:
-    from commonplace.cli.screen import print_json, progress_bars
+def _rehearse(invocation: Invocation, act: Callable[[Engine, bool], ForgetReceipt], *, whole: bool = False) -> int:
+    """Print what would go, with the beginning of each text, and change nothing."""
+    from commonplace.cli.forgetting_rendering import print_plan
+    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.sentences import LISTED
+    from commonplace.errors import NotFoundError
 
-    with progress_bars(invocation) as progress, invocation.open(invocation.settings(), progress=progress) as engine:
-        receipt = act(engine)
+    texts = {}
+    with invocation.open(invocation.settings()) as engine:
+        receipt = act(engine, True)
+        for id_ in () if invocation.as_json else receipt.ids[:LISTED]:
+            with suppress(NotFoundError):  # artifacts and documents go as well, and are no memories
+                texts[id_] = engine.get(id_).content
     if invocation.as_json:
         print_json(receipt.to_dict())
     else:
-        _show(receipt)
-    is_done = receipt.dry_run or receipt.verified or not receipt.id
-    return SUCCESS if is_done else FAILURE
+        print_plan(receipt, texts, console(), whole=whole)
+    return SUCCESS
 
 
-def _show(receipt: ForgetReceipt) -> None:
-    from commonplace.cli.screen import console, counted, size_of
+def _run(invocation: Invocation, act: Callable[[Engine, bool], ForgetReceipt], *, whole: bool = False) -> int:
+    from commonplace.cli.forgetting_rendering import print_receipt
+    from commonplace.cli.screen import console, print_json, progress_bars
 
-    target = console()
-    counts: dict[str, Any] = {name: number for name, number in receipt.counts.items() if number}
-    told = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items()) or "nothing"
-    if not receipt.dry_run and not receipt.id:
-        target.print("Nothing to forget.")
-        return
-    target.print(f"{'Would forget' if receipt.dry_run else 'Forgotten'}: {told}", style="bold")
-    for id_ in receipt.ids:
-        target.print(f"   {harmless_line(id_)}")
-    if not receipt.dry_run:
-        size = size_of(sum(size for _, size in receipt.checked))
-        verdict = "nothing of it is left" if receipt.verified else "not proved yet"
-        files = counted(len(receipt.checked), "file")
-        target.print(f"Searched {files} ({size}): {verdict}. Receipt {receipt.id}")
-    for file, what in receipt.found[:FILES_SHOWN]:
-        target.print(f"   still in {harmless_line(file)}: {harmless_line(what)}", style="red")
-    for what in receipt.waiting:
-        target.print(f"   waiting: {harmless_line(what)}", style="yellow")
-    for what in receipt.outside:
-        target.print(f"   outside: {harmless_line(what)}", style="yellow")
-    for notice in receipt.notices:
-        target.print(f"   {harmless_line(notice)}", style="dim")
+    with progress_bars(invocation) as progress, invocation.open(invocation.settings(), progress=progress) as engine:
+        receipt = act(engine, False)
+    if invocation.as_json:
+        print_json(receipt.to_dict())
+    else:
+        print_receipt(receipt, console(), whole=whole)
+    return SUCCESS if receipt.verified else FAILURE
+
+
+def _list_receipts(invocation: Invocation) -> int:
+    from commonplace.cli.forgetting_rendering import print_receipts
+    from commonplace.cli.screen import console, print_json
+
+    with invocation.open(invocation.settings()) as engine:
+        receipts = engine.receipts()
+    if invocation.as_json:
+        print_json([receipt.to_dict() for receipt in receipts])
+    else:
+        print_receipts(receipts, console())
+    return SUCCESS

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.cli.escaping import harmless, harmless_line
-from commonplace.cli.rendering import INDENT, wrapped
+from commonplace.cli.rendering import INDENT, columns, snippet_lines, wrapped
 from commonplace.cli.screen import counted
+from commonplace.cli.sentences import LISTED, broken, print_more, print_under
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.memories.memory import Memory
+    from commonplace.search.result import SearchResult
     from commonplace.search.trace import Receipt
     from commonplace.types import Link
 
@@ -28,6 +31,10 @@ _DONE = {
     "read": "Memory",
 }
 _LINES_LISTED = 3
+_MOST_LOOKED_AT = 4000
+"""Characters of a text that are wrapped for its first lines: it may be a million long."""
+_FACT_COLUMNS = 14
+_TRY = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked."
 
 
 def print_outcome(memory: Memory, target: Console) -> None:
@@ -44,23 +51,41 @@ def print_memory(memory: Memory, target: Console) -> None:
         target.print(line)
     target.print()
     for name, value in _facts(memory):
-        target.print(Text.assemble((f"{name:>12}  ", "dim"), harmless_line(value)))
+        for number, part in enumerate(broken(value, target.width - _FACT_COLUMNS)):
+            target.print(Text.assemble((f"{'' if number else name:>{_FACT_COLUMNS - 2}}  ", "dim"), part))
 
 
-def print_list(memories: Sequence[Memory], target: Console) -> None:
-    """Print memories one below the other, each cut to a few lines."""
+def print_list(memories: Sequence[Memory], target: Console, *, is_filtered: bool = False) -> None:
+    """Print memories one below the other: its id, what is known of it, and the first lines of its text.
+
+    Args:
+        is_filtered: only some were asked for.
+    """
+    if not memories:
+        target.print("No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`.")
+    for memory in memories:
+        _print_head(harmless_line(memory.id), _known(memory), target)
+        _print_beginning(memory.content, target)
+
+
+def print_recalled(result: SearchResult, target: Console) -> None:
+    """Print the memories that were found, best first, each with its score and the part of its text that matches."""
     from rich.text import Text
 
-    if not memories:
-        target.print("No memories. Keep one with `commonplace remember`.")
+    from commonplace.search.times import moment
+
+    for rank, hit in enumerate(result.hits, 1):
+        when = "" if hit.at is None else told(moment(hit.at))
+        tags = " ".join(f"#{tag}" for tag in hit.tags)
+        known = (f"{hit.score:.2f}", hit.tier, when, hit.source, tags)
+        _print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
+        for line in snippet_lines(hit, result.query, columns(target.width)):
+            target.print(Text(INDENT) + line)
+    if not result.hits:
+        target.print("No memory is about this.", style="bold")
+        print_under(_TRY, target, "dim")
         return
-    for memory in memories:
-        lines = wrapped(Text(" ".join(harmless(memory.content).split())), target.width)
-        for line in lines[:_LINES_LISTED]:
-            target.print(line)
-        if len(lines) > _LINES_LISTED:
-            target.print(Text(f"{INDENT}…", style="dim"))
-        target.print(Text(INDENT + harmless_line(_summary(memory)), style="dim"))
+    target.print(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", style="dim")
 
 
 def print_versions(versions: Sequence[Memory], target: Console) -> None:
@@ -102,8 +127,9 @@ def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
     target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")
     if receipt.rejected:
         target.print(f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):")
-        for left in receipt.rejected:
+        for left in receipt.rejected[:LISTED]:
             target.print(f"{INDENT}{left.rank}. {harmless_line(left.reference)} ({left.score:.2f}): {left.reason}")
+        print_more(len(receipt.rejected), target)
 
 
 def told(moment: datetime) -> str:
@@ -114,11 +140,37 @@ def told(moment: datetime) -> str:
         return moment.strftime("%Y-%m-%d %H:%M")
 
 
-def _summary(memory: Memory) -> str:
+def _print_head(name: str, known: Sequence[str], target: Console, *, before: str = "") -> None:
+    """Print an id and what is known of its memory, on as many lines as the terminal needs for it."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    line = Text.assemble(before, (name, "cyan"))
+    for part in (harmless_line(part) for part in known if part):
+        if line.cell_len + len(" · ") + cell_len(part) > target.width:
+            target.print(line)
+            line = Text.assemble(INDENT, (part, "dim"))
+        else:
+            line.append(f" · {part}", "dim")
+    target.print(line)
+
+
+def _print_beginning(content: str, target: Console) -> None:
+    """Print the first lines of a text that hold anything."""
+    from rich.text import Text
+
+    start = "\n".join(line for line in harmless(content[:_MOST_LOOKED_AT]).splitlines() if line.strip())
+    lines = wrapped(Text(start), target.width)
+    for line in lines[:_LINES_LISTED]:
+        target.print(Text(INDENT) + line)
+    if len(lines) > _LINES_LISTED:
+        target.print(f"{INDENT}…", style="dim")
+
+
+def _known(memory: Memory) -> tuple[str, ...]:
     tags = " ".join(f"#{tag}" for tag in memory.tags)
-    parts = (memory.id, memory.tier, told(memory.at), f"retention {memory.retention:.2f}", memory.source, tags)
-    status = () if memory.status == "active" else (memory.status,)
-    return " · ".join(part for part in (*parts, *status) if part)
+    status = "" if memory.status == "active" else memory.status
+    return (memory.tier, status, told(memory.at), f"retention {memory.retention:.2f}", memory.source, tags)
 
 
 def _facts(memory: Memory) -> list[tuple[str, str]]:
@@ -138,6 +190,6 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
         ("session", f"{memory.session}, turn {memory.position + 1}" if memory.session else ""),
         ("made from", ", ".join(memory.derived_from)),
         ("forced", "yes" if memory.is_forced else ""),
-        ("metadata", str(dict(memory.metadata)) if memory.metadata else ""),
+        ("metadata", json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else ""),
     ]
     return [(name, value) for name, value in facts if value]

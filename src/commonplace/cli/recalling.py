@@ -42,7 +42,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
 
     Dates in it, such as "last May", lead to the memories of that time. The relevant ones count as used.
     """
-    from commonplace.cli.rendering import print_result
+    from commonplace.cli.memory_rendering import print_recalled
     from commonplace.cli.screen import console, notify, print_json, progress_bars, say
 
     loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
@@ -56,7 +56,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
     elif fenced:
         say(result.to_text())
     else:
-        print_result(result, console())
+        print_recalled(result, console())
 
 
 @click.command(cls=Command)

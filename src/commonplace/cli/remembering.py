@@ -161,15 +161,20 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 def list_(invocation: Invocation, /, **options: Any) -> None:
     """List memories, the newest first."""
     from commonplace.cli.memory_rendering import print_list
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.screen import console, notify, print_json
 
+    is_filtered = any(value for name, value in options.items() if name != "limit")
     options["statuses"] = options["statuses"] or ("active", "promoted")
     with invocation.open(invocation.settings()) as engine:
         found = engine.list(**options)
+        passed = options["offset"] + len(found)
+        is_more = len(found) == options["limit"] and engine.list(**{**options, "limit": 1, "offset": passed})
     if invocation.as_json:
         print_json([memory.to_dict() for memory in found])
-    else:
-        print_list(found, console())
+        return
+    print_list(found, console(), is_filtered=is_filtered)
+    if is_more:
+        notify((f"there are more; see them with --offset {passed}",), invocation)
 
 
 @click.command(cls=Command)

@@ -84,7 +84,7 @@ def print_hit(rank: int, hit: Hit, query: str, target: Console, name: str) -> No
     from rich.text import Text
 
     target.print(Text.assemble(f"{rank}. ", (name, "cyan"), f" ({hit.score:.2f})"))
-    for line in snippet_lines(hit, query, _columns(target.width)):
+    for line in snippet_lines(hit, query, columns(target.width)):
         target.print(Text(INDENT) + line)
 
 
@@ -109,10 +109,11 @@ def snippet_lines(hit: Hit, query: str, width: int) -> list[Text]:
 
 def wrapped(text: Text, width: int) -> list[Text]:
     """Return running text as lines for a terminal of that width, a little narrower for the indent before them."""
-    return _fitted(text, _columns(width))
+    return _fitted(text, columns(width))
 
 
-def _columns(width: int) -> int:
+def columns(width: int) -> int:
+    """Return how many columns running text gets below its heading, on a terminal of that width."""
     return max(NARROWEST, min(width, WIDEST)) - len(INDENT)
 
 

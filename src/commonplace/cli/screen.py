@@ -72,9 +72,9 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
         yield show
 
 
-def counted(number: int, noun: str) -> str:
-    """Return `1 file`, `2 files`, `12,345 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return `1 file`, `2 files`, `12,345 files`; where the plural is not made with an s, it is given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def size_of(size: float) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _NUMBERS_AT_ONCE = 500
 _NAMED = 3
+_NAMESPACES_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,11 @@ def all_of(store: Store, namespace: str) -> Chosen:
     Raises:
         NotFoundError: there is no such namespace.
     """
-    if not namespace or namespace not in store.namespaces():
-        raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy="see `commonplace namespaces`")
+    known = [name for name in store.namespaces() if name]
+    if namespace not in known:
+        named = ", ".join(map(repr, known[:_NAMESPACES_NAMED])) or "none yet"
+        more = ", …" if len(known) > _NAMESPACES_NAMED else ""
+        raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=f"the store has {named}{more}")
     memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
     owners = _without_records(store, namespace, Filter())
     is_of_files = any(owner.path for owner in owners.values())
