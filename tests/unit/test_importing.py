@@ -118,7 +118,8 @@ def test_conflicts_are_refused_and_named(store: Store, week: Path, tmp_path: Pat
     other = written_by_hand(tmp_path / "o.jsonl", *OTHERS)
     message = (
         "3 items are here with other content, nothing was imported: memory 'a'; artifact 'other'; link from 'a' to 'b'"
-        " ('related'); keep what is here with on_conflict='skip', or replace it with on_conflict='replace'"
+        " ('related'); keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with"
+        " 'replace'"
     )
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         import_file(store, other)
@@ -222,7 +223,7 @@ NO_VALUES = [
 def test_what_cannot_be_kept_is_refused_by_line_value_and_remedy(tmp_path: Path, line: Any, message: str) -> None:
     store = BACKENDS["sqlite"](tmp_path)
     path = written_by_hand(tmp_path / "e.jsonl", line, memory_line("z", "fine"))
-    with pytest.raises(UsageError, match=f"1 items cannot be kept, nothing was imported: .*{re.escape(message)}"):
+    with pytest.raises(UsageError, match=f"1 item cannot be kept, nothing was imported: .*{re.escape(message)}"):
         import_file(store, path)
     assert (store.change(), store.namespaces()) == (0, [])
     report = import_file(store, path, skip_problems=True)

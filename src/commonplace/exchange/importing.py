@@ -182,15 +182,19 @@ def _secrets(item: Item) -> Sequence[str]:
 def _refuse(survey: _Survey, rules: Rules) -> None:
     if survey.problems and not rules.skip_problems:
         raise UsageError(
-            f"{len(survey.problems):,} items cannot be kept, nothing was imported: {_some(survey.problems)}",
+            f"{_items(survey.problems)} cannot be kept, nothing was imported: {_some(survey.problems)}",
             remedy="correct them, or import the others with skip_problems=True (--skip-problems)",
         )
     if survey.conflicts and rules.on_conflict == "refuse":
         raise UsageError(
-            f"{len(survey.conflicts):,} items are here with other content, nothing was imported:"
-            f" {_some(survey.conflicts)}",
-            remedy="keep what is here with on_conflict='skip', or replace it with on_conflict='replace'",
+            f"{_items(survey.conflicts)} {'is' if len(survey.conflicts) == 1 else 'are'} here with other content,"
+            f" nothing was imported: {_some(survey.conflicts)}",
+            remedy="keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with 'replace'",
         )
+
+
+def _items(counted: Sequence[object]) -> str:
+    return f"{len(counted):,} item{'' if len(counted) == 1 else 's'}"
 
 
 def _some(named: Sequence[object]) -> str:

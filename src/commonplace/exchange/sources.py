@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -31,7 +33,7 @@ def source_of(path: Path, format_: str, *, now: float, max_bytes: int) -> Source
         UsageError: it cannot be read, the format is unknown, or it is none that is known.
     """
     one_of("format", format_, FORMATS)
-    if not path.exists():
+    if not _is_there(path):
         raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
     if format_ == OWN or (format_ == AUTO and _is_own(path)):
         if not path.is_file():
@@ -42,8 +44,19 @@ def source_of(path: Path, format_: str, *, now: float, max_bytes: int) -> Source
     return Source(name, partial(items_of, foreign, name, now=now, max_bytes=max_bytes))
 
 
+def _is_there(path: Path) -> bool:
+    with _told(path):
+        return path.exists()
+
+
 def _is_own(path: Path) -> bool:
-    try:
+    with _told(path):
         return path.is_file() and is_export(path)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="make it readable") from error
