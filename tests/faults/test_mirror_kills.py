@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -20,92 +19,13 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from tests.unit.mirroring import LONG, NOON, TODAY, Book, zone
-
-from commonplace.formats.journal import parse_page
+from tests.unit.mirroring import YESTERDAY, Book, outcome, prepare, zone
 
 ROOT = Path(__file__).parents[2]
-YESTERDAY = "2026-11-20.md"
 POINTS, IN_SHORT = 200, 20
 _REACHING = frozenset(
     "execute executemany open close write fsync rename replace unlink rmdir mkdir flock fchmod".split()
 )
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-
-_HEADING = re.compile(r"^(## [0-9]{2}:[0-9]{2}) .*$", re.MULTILINE)
-
-
-def prepare(directory: Path) -> None:
-    """Leave a store and pages on which both sides have changed in every way there is."""
-    book = Book(directory)
-    for number, name in enumerate("edited removed moved both archived updated linked renamed raised secret".split()):
-        book.remember(f"Of {name}: the {number}. thing.", id=name, tags=[name], at=NOON + 60 * number)
-    for name in ("kept", "fallen"):
-        book.remember(f"For long: {name}.", id=name, tier="long", category="decision")
-    book.remember("Of yesterday.", id="yesterday", at=NOON - 86_400)
-    book.sync()
-    book.clock.at += 3600
-    book.remember("Came later.", id="later", at=NOON + 1200)
-    book.sync()
-    blocks = {block.entry.id: block.raw for block in parse_page(book.page()).blocks}
-    page = book.page()
-    for old, new in (
-        ("Of edited: the 0. thing.\n", "By hand: the 0. thing.\n\nAnd more.\n"),
-        (blocks["removed"], ""),
-        (blocks["moved"], ""),
-        ("Of both: the 3. thing.\n", "By hand: the 3. thing.\n"),
-        ("Tags: #linked", "Tags: #linked\nLinks: [[edited]]"),
-        (blocks["later"], ""),
-        ("Of secret: the 9. thing.\n", "The key is AKIAIOSFODNN7EXAMPLE.\n"),
-    ):
-        assert old in page, old
-        page = page.replace(old, new)
-    book.write(TODAY, f"{page}\n{blocks['edited'].replace('edited', 'copied', 1)}\n## 18:00 Note\n\nA new note.\n")
-    book.write(
-        LONG, f"{book.page(LONG)}\n## Lessons\n\n{blocks['moved'].replace('## 12:02', '### 2026-11-21')}\n- An item\n"
-    )
-    book.write("2026-11-22.md", "## 09:00 Tomorrow\n\nTags: #plan\n<!-- memory: unknown -->\n")
-    book.folder.path(YESTERDAY).unlink()
-    book.keeper.update("both", {"content": "In the store: the 3. thing."})
-    book.keeper.update("updated", {"content": "In the store: the 5. thing.", "at": NOON + 2 * 86_400})
-    book.keeper.update("renamed", {"content": "In the store: the 7. thing.", "tags": []})
-    book.keeper.archive(["archived"])
-    book.keeper.set_tier("raised", "medium")
-    book.keeper.set_tier("fallen", "short")
-    book.keeper.link("kept", "both", "related", 1.0)
-    book.remember("New in the store.", id="fresh")
-    book.store.close()
-
-
-def outcome(directory: Path) -> dict[str, Any]:
-    """Return what there is after two more runs, but for ids that are made."""
-    book = Book(directory)
-    book.clock.at += 3600
-    book.sync()
-    assert book.is_settled(), "the next run finishes it"
-    found = {
-        "memories": sorted(
-            (
-                each.record.content,
-                each.record.tier,
-                each.record.status,
-                each.owner.tags,
-                each.owner.at,
-                [version.record.content for version in book.store.versions("default", each.owner.id)],
-            )
-            for each in book.all()
-        ),
-        "links": [(link.source, link.target) for link in book.store.links("default")],
-        "files": {name: alike(text) for name, text in book.files().items()},
-    }
-    book.store.close()
-    assert not list(directory.rglob("*draft*"))
-    return found
-
-
-def alike(text: str) -> str:
-    """Return a page without what a killed run may leave otherwise: ids and times that are made, and our headings."""
-    return _HEADING.sub(r"\1", _UUID.sub("<id>", re.sub(r"At [-0-9]+ [:0-9+]+", "At some time", text)))
 
 
 class Moments:
