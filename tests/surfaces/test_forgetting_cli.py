@@ -275,3 +275,17 @@ def test_the_answer_in_a_pipe_is_json_alone(talked: Program) -> None:
         [sys.executable, "-c", MAIN, "forget", "carol", "--json"], capture_output=True, env=environment(), check=True
     )
     assert (json.loads(done.stdout)["ids"], done.stderr) == (["carol"], b"")
+
+
+@pytest.mark.parametrize("source", ["MEMORY.md", "memory/2025-02-01.md"])
+def test_what_came_from_a_page_named_as_the_store_s_own_is_forgotten_and_proved(bare: Program, source: str) -> None:
+    """Other systems keep their memories in files of the same names, which the store's own pages go on bearing."""
+    theirs = bare.project / "theirs"
+    (theirs / "memory").mkdir(parents=True)
+    (theirs / "MEMORY.md").write_text("# Memory\n\n- The windmill turns to the left\n")
+    (theirs / "memory" / "2025-02-01.md").write_text("## 10:00 Standup\n\nThe release moves to Friday\n")
+    bare.run("import", str(theirs))
+    bare.run("remember", "Something else stays", "--tier", "long")
+    bare.run("remember", "Standup moved to ten", "--tier", "short", "--at", "2025-02-01T12:00:00Z")
+    receipt = bare.json("forget", "--source", source)
+    assert (receipt["found"], receipt["verified"]) == ([], True)

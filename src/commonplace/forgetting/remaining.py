@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.forgetting.needles import Needles, forms
+from commonplace.formats.journal import LONG_TERM_PAGE
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Filter, Selection
 
@@ -28,7 +29,8 @@ def still_stored(store: Store, needles: Needles) -> set[bytes]:
         if len(found) == len(needles):
             break
     if len(found) < len(needles):
-        found |= needles.found(_blank_database())
+        # The page's name stays in the database too, and is the source of what was imported from another's such page.
+        found |= needles.found(_blank_database() + LONG_TERM_PAGE.encode())
     return found
 
 
