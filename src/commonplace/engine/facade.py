@@ -11,6 +11,7 @@ from commonplace.engine.exchanging import Exchanging
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.mirroring import Mirroring
+from commonplace.engine.reading import Reading
 from commonplace.engine.remembering import Remembering
 from commonplace.search.request import chosen
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from commonplace.types import Document, IndexReport
 
 
-class Engine(Finding, Remembering, Mirroring, Forgetting, Exchanging):
+class Engine(Finding, Reading, Remembering, Mirroring, Forgetting, Exchanging):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
     def __enter__(self) -> Self:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from commonplace.search.context import Context
     from commonplace.search.result import SearchResult
     from commonplace.search.trace import Receipt
-    from commonplace.types import Kind, Method, StoredMemory, Tier
+    from commonplace.types import Hit, Kind, Method, StoredMemory, Tier
 
 FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
 PASSAGES_TOGETHER = 3
@@ -142,9 +142,14 @@ class Finding(Workings):
             min_trust=min_trust,
             per_owner=per_owner,
         )
-        if as_of is None and self._uses.count(result.hits, self._now()):
-            self._after()
+        if as_of is None:
+            self.count_use(result.hits)
         return result
+
+    def count_use(self, hits: Sequence[Hit]) -> None:
+        """Count the relevant memories among the first three hits as used, once an hour, as `recall` does."""
+        if self._uses.count(hits, self._now()):
+            self._after()
 
     def context(
         self,
@@ -184,8 +189,7 @@ class Finding(Workings):
             task, limit, kinds, tags=tags, min_score=min_score, min_trust=min_trust, per_owner=PASSAGES_TOGETHER
         )
         made = context_of(result, max_tokens=budget, count=self._tokens.count_tokens)
-        if self._uses.count(made.hits, self._now()):
-            self._after()
+        self.count_use(made.hits)
         return made
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:

@@ -1,0 +1,107 @@
+"""The calls of an engine that read what search results name: lines of a page, of an artifact, of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from commonplace.engine.workings import Workings
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.mirror.reading import PageReader
+from commonplace.redaction import redact
+
+if TYPE_CHECKING:
+    from commonplace.mirror.reading import PagePlace
+
+MEMORY_PREFIX = "memory:"
+"""`memory:ID` names a memory that stands on no page."""
+
+LINES = 200
+MOST_LINES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a text, secrets replaced by placeholders.
+
+    Attributes:
+        first_line, last_line: from 1, both included; last_line is 0 where the text is empty.
+        total_lines: of the whole text.
+    """
+
+    path: str
+    text: str
+    first_line: int
+    last_line: int
+    total_lines: int
+
+
+class Reading(Workings):
+    """The part of `Engine` that reads."""
+
+    def pages(self) -> list[str]:
+        """Return the names of the Markdown pages: the long-term page, then the days, the newest first."""
+        self._before()
+        return self._page_reader.names()
+
+    def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
+        """Return where memories stand on Markdown pages; those that stand on none are absent."""
+        return self._page_reader.places(ids)
+
+    def read(self, path: str, first: int = 1, lines: int = LINES) -> Excerpt:
+        """Return some lines of a Markdown page, of an indexed artifact, or of a memory.
+
+        Nothing else can be read, and no file but a page is opened: an artifact's lines are those that were indexed.
+
+        Args:
+            path: `MEMORY.md`, `memory/2026-11-21.md`, an artifact's path as a search names it, or `memory:ID`.
+            first: from 1.
+            lines: at most so many, 1–2,000.
+
+        Raises:
+            NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
+            UsageError: a number is out of its range.
+        """
+        for name, value, most in (("first", first, 10**9), ("lines", lines, MOST_LINES)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise UsageError(f"{name} is {value!r}", remedy=f"give a whole number from 1 to {most:,}")
+        self._before()
+        text = self._text(path)
+        if text is None:
+            raise NotFoundError(
+                f"there is no page, artifact or memory {path!r:.200}", remedy="name a path that a search returned"
+            )
+        every = text.splitlines()
+        if first > max(1, len(every)):
+            raise NotFoundError(f"{path!r:.200} ends with line {len(every):,}, line {first:,} was asked for")
+        chosen = every[first - 1 : first - 1 + lines]
+        return Excerpt(path, redact("\n".join(chosen)).text, first, first - 1 + len(chosen), len(every))
+
+    def _text(self, path: str) -> str | None:
+        if path.startswith(MEMORY_PREFIX):
+            id_ = path.removeprefix(MEMORY_PREFIX)
+            stored = self._ultra.find(id_) if self._has_ultra else None
+            stored = stored or self._store.memory(self.namespace, id_)
+            return None if stored is None else stored.record.content
+        page = self._page_reader.text(path)
+        return page if page is not None else self._indexed(path)
+
+    def _indexed(self, path: str) -> str | None:
+        """Return an artifact as its passages have it; blank lines between them are blank here too."""
+        numbers = [number for number, owner in self._store.artifacts(self.namespace) if owner.path == path]
+        if not numbers:
+            return None
+        passages = self._store.passages(self.namespace, self._store.passages_of(self.namespace, numbers))
+        lines: dict[int, str] = {}
+        for passage in passages.values():
+            for place, line in enumerate(passage.chunk.text.split("\n"), passage.chunk.start_line):
+                # A line that alone was too long for a passage goes on in the next one.
+                known = lines.get(place, "")
+                lines[place] = known if known.endswith(line) else known + line
+        return "\n".join(lines.get(place, "") for place in range(1, max(lines, default=0) + 1))
+
+    @cached_property
+    def _page_reader(self) -> PageReader:
+        return PageReader(self.directory, self.namespace, self._store)
