@@ -96,10 +96,7 @@ def _event(data: bytes) -> tuple[str, str]:
         raise UsageError(
             f"standard input is no JSON: {error}", remedy="pass the event as the client wrote it"
         ) from error
-    values = [event.get(name) or "" for name in ("prompt", "cwd")] if isinstance(event, dict) else [None]
-    if not all(isinstance(value, str) for value in values):
-        raise UsageError(
-            "standard input is no hook event", remedy='it is an object such as {"prompt": "…", "cwd": "…"}'
-        )
-    prompt, directory = values
+    prompt, directory = (event.get("prompt") or "", event.get("cwd") or "") if isinstance(event, dict) else (None, None)
+    if not isinstance(prompt, str) or not isinstance(directory, str):
+        raise UsageError("standard input is no hook event", remedy='pass an object such as {"prompt": "…"}')
     return prompt, directory
