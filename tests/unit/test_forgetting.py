@@ -48,7 +48,7 @@ def holding(book: Engine, *marks: bytes) -> list[str]:
 
 
 def place_of(book: Engine, **values: Any) -> Place:
-    return Place(book.directory, book._store, book._index, **values)
+    return Place(book.directory, book._store, book._index, **{"pages": book._mirror, **values})
 
 
 class TestWhatIsLeft:
