@@ -12,6 +12,7 @@ from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.mirroring import Mirroring
 from commonplace.engine.reading import Reading
+from commonplace.engine.relating import Relating
 from commonplace.engine.remembering import Remembering
 from commonplace.search.request import chosen
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from commonplace.types import Document, IndexReport
 
 
-class Engine(Finding, Reading, Remembering, Mirroring, Forgetting, Exchanging):
+class Engine(Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
     def __enter__(self) -> Self:

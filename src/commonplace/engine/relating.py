@@ -1,0 +1,59 @@
+"""The calls of an engine that follow links between memories. How far they lead is in `memories.neighbourhood`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from commonplace.engine.workings import Workings
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.memories.intake import refuse_unfit_id
+from commonplace.memories.memory import seen
+from commonplace.memories.neighbourhood import MOST_DEPTH, MOST_NEIGHBOURS, outward
+from commonplace.types import Selection
+
+if TYPE_CHECKING:
+    from commonplace.memories.memory import Memory
+    from commonplace.types import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Memories that hang together: the one that was asked about, then the others, nearest first; links by strength."""
+
+    memories: tuple[Memory, ...]
+    links: tuple[Link, ...]
+
+
+class Relating(Workings):
+    """The part of `Engine` that follows links."""
+
+    def neighbourhood(self, id: str, *, depth: int = 2, limit: int = 50) -> Neighbourhood:  # noqa: A002
+        """Return the live memories that a memory is linked to, in either direction, and those that these are.
+
+        Args:
+            depth: how many links away, 1–4.
+            limit: how many memories at most, 1–500, this one among them.
+
+        Raises:
+            NotFoundError: there is no live memory of that id.
+            UsageError: a number is out of its range.
+        """
+        for name, value, most in (("depth", depth, MOST_DEPTH), ("limit", limit, MOST_NEIGHBOURS)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise UsageError(f"{name} is {value!r}", remedy=f"give a whole number from 1 to {most}")
+        refuse_unfit_id(id)
+        self._before()
+        ids, links = outward(id, lambda some: self._store.links(self.namespace, some), depth=depth, limit=limit)
+        chosen = Selection(ids=ids, statuses=("active", "promoted"), order="id")
+        found = {stored.owner.id: stored for stored in self._store.memories(self.namespace, chosen)}
+        if id not in found:
+            raise NotFoundError(f"there is no memory {id!r:.80} in this namespace", remedy="see `commonplace list`")
+        now = self._now()
+        memories = tuple(
+            seen(found[each], self.namespace, now, self._fading)
+            for each in ids
+            if each in found and found[each].expired_at is None
+        )
+        live = {memory.id for memory in memories}
+        return Neighbourhood(memories, tuple(link for link in links if {link.source, link.target} <= live))
