@@ -1,0 +1,144 @@
+"""JSON-RPC 2.0 as the Model Context Protocol narrows it: one line of bytes to calls, answers to one line of bytes.
+
+It knows what a request, a notification and an error look like on the wire. It knows no method and no version.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+from commonplace.errors import CommonplaceError
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+RequestId: TypeAlias = int | str
+Answer: TypeAlias = dict[str, Any]
+
+
+class ProtocolError(CommonplaceError):
+    """Answer the request with this JSON-RPC error; `data`, when given, goes with it."""
+
+    def __init__(self, code: int, message: str, *, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request, or a notification where `id` is None."""
+
+    method: str
+    params: Mapping[str, Any]
+    id: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A message that is no call: what to answer, and to which id where one could be read."""
+
+    error: ProtocolError
+    id: RequestId | None = None
+
+
+Message: TypeAlias = Call | Malformed | None
+
+
+def decode(line: bytes) -> Any:
+    """Return the JSON value of one line.
+
+    Raises:
+        ProtocolError: the line is not UTF-8, not JSON, or JSON that cannot be written out again.
+    """
+    try:
+        value = json.loads(line.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
+        if b"\\u" in line:
+            # An escaped lone surrogate parses, but neither UTF-8 nor a database can hold it.
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProtocolError(PARSE_ERROR, f"byte {error.start + 1} of the line is not UTF-8") from error
+    except UnicodeEncodeError as error:
+        raise ProtocolError(PARSE_ERROR, "a string holds half of a surrogate pair, which is no character") from error
+    except json.JSONDecodeError as error:
+        raise ProtocolError(PARSE_ERROR, f"the line is not JSON: {error.msg} at character {error.pos + 1}") from error
+    except RecursionError as error:
+        raise ProtocolError(PARSE_ERROR, "the line nests arrays or objects too deeply") from error
+    except ValueError as error:
+        raise ProtocolError(PARSE_ERROR, f"the line is not JSON that can be read: {error}") from error
+    return value
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _refuse(digits[:20])
+
+
+def read_message(value: Any) -> Message:
+    """Return what one JSON value asks for: a call, or the error to answer.
+
+    None for what is not answered: an answer, as we ask nothing, and a notification that is malformed.
+    """
+    if not isinstance(value, dict):
+        return Malformed(ProtocolError(INVALID_REQUEST, "a message is a JSON object"))
+    given = value.get("id")
+    # JSON-RPC allows null and fractions as ids, the protocol does not; bool is an int to Python only.
+    known = given if isinstance(given, int | str) and not isinstance(given, bool) else None
+    if fault := _fault(value, known):
+        return Malformed(ProtocolError(INVALID_REQUEST, fault), known)
+    if "method" not in value:
+        return None
+    params = {} if value.get("params") is None else value["params"]
+    if isinstance(params, dict):
+        return Call(value["method"], params, known)
+    return None if known is None else Malformed(ProtocolError(INVALID_PARAMS, "params is a JSON object"), known)
+
+
+def _fault(value: Mapping[str, Any], known: RequestId | None) -> str | None:
+    if value.get("jsonrpc") != "2.0":
+        return 'a message has "jsonrpc": "2.0"'
+    if "id" in value and known is None and "method" in value:
+        return "the id of a request is a string or an integer"
+    if "method" in value:
+        return None if isinstance(value["method"], str) else "the method is a string"
+    return None if "result" in value or "error" in value else "a message names a method"
+
+
+def result_of(call_id: RequestId | None, result: Mapping[str, Any]) -> Answer:
+    """Return the answer to a request that was done."""
+    return {"jsonrpc": "2.0", "id": call_id, "result": result}
+
+
+def error_of(call_id: RequestId | None, error: ProtocolError) -> Answer:
+    """Return the answer to a request that was refused; without an id where none could be read."""
+    told: dict[str, Any] = {"code": error.code, "message": str(error)}
+    if error.data is not None:
+        told["data"] = error.data
+    return {"jsonrpc": "2.0", "id": call_id, "error": told}
+
+
+def notification(method: str, params: Mapping[str, Any]) -> Answer:
+    """Return a message that nobody answers."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def encode(message: Answer) -> bytes:
+    """Return a message as one line without its end; JSON escapes every newline within.
+
+    Raises:
+        ValueError: a value in it is no JSON: not a number, or of a type that JSON lacks.
+        TypeError: the same.
+    """
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "replace")

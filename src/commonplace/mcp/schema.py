@@ -1,0 +1,138 @@
+"""The part of JSON Schema 2020-12 that our tools use: check a schema, and a value against it, in words a model can use.
+
+A schema with any other keyword is refused when the tool is declared, so that nothing is ignored in silence. Formulas:
+the validation vocabulary of draft 2020-12 (json-schema.org); lengths are counted in code points, 1.0 is an integer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from commonplace.errors import ConfigError
+
+Schema: TypeAlias = Mapping[str, Any]
+
+SHOWN_CHARACTERS = 60
+_NOTES = frozenset({"title", "description", "default", "examples", "$schema"})
+_CHECKED = frozenset(
+    """type properties required additionalProperties enum minimum maximum minLength maxLength items
+    minItems maxItems""".split()
+)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "object": ("an object", lambda value: isinstance(value, dict)),
+    "array": ("a list", lambda value: isinstance(value, list)),
+    "string": ("a string", lambda value: isinstance(value, str)),
+    "integer": ("an integer", lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer())),
+    "number": ("a number", _is_number),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "null": ("null", lambda value: value is None),
+}
+
+
+def check_schema(schema: Schema, path: str = "") -> None:
+    """Refuse a schema that says more than is checked here.
+
+    Raises:
+        ConfigError: it has a keyword or a type that is not known; `path` tells where.
+    """
+    unknown = sorted(set(schema) - _NOTES - _CHECKED)
+    if unknown:
+        raise ConfigError(f"the schema keyword {unknown[0]!r} is not checked here", path=path or ".")
+    if strange := [name for name in _types(schema) if name not in _TYPES]:
+        raise ConfigError(f"there is no type {strange[0]!r}", path=path or ".")
+    for name, inner in schema.get("properties", {}).items():
+        check_schema(inner, _below(path, name))
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            check_schema(schema[keyword], _below(path, keyword))
+
+
+def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
+    """Yield one sentence for each thing in a value that its schema does not allow."""
+    name = path or "the value"
+    names = _types(schema)
+    if names and not any(_TYPES[kind][1](value) for kind in names):
+        yield f"{name} is {show(value)}; give {' or '.join(_TYPES[kind][0] for kind in names)}"
+        return
+    allowed = schema.get("enum")
+    if allowed is not None and not any(_is_same(value, one) for one in allowed):
+        yield f"{name} is {show(value)}; give one of {', '.join(map(show, allowed))}"
+    if _is_number(value):
+        yield from _bounds(value, schema, name, ("minimum", "maximum"), show(value))
+    elif isinstance(value, str):
+        yield from _bounds(len(value), schema, name, ("minLength", "maxLength"), f"of length {len(value)}")
+    elif isinstance(value, list):
+        yield from _bounds(len(value), schema, name, ("minItems", "maxItems"), f"a list of {len(value)}")
+        for position, one in enumerate(value if "items" in schema else ()):
+            yield from problems(one, schema["items"], f"{path}[{position}]")
+    elif isinstance(value, dict):
+        yield from _in_object(value, schema, path)
+
+
+def integers(value: Any, schema: Schema) -> Any:
+    """Return a value that fits its schema with 5.0 as 5 wherever an integer is asked for, as models send both."""
+    if isinstance(value, dict):
+        parts = schema.get("properties", {})
+        return {name: integers(one, parts.get(name, {})) for name, one in value.items()}
+    if isinstance(value, list):
+        return [integers(one, schema.get("items", {})) for one in value]
+    return int(value) if isinstance(value, float) and "integer" in _types(schema) and value.is_integer() else value
+
+
+def show(value: Any) -> str:
+    """Return a value as JSON, shortened."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
+
+def _in_object(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[str]:
+    parts: Mapping[str, Schema] = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            hint = parts.get(name, {}).get("description", "")
+            yield f"{_below(path, name)} is missing" + (f" ({hint})" if hint else "")
+    others = schema.get("additionalProperties", True)
+    for name, one in value.items():
+        if name in parts:
+            yield from problems(one, parts[name], _below(path, name))
+        elif isinstance(others, dict):
+            yield from problems(one, others, _below(path, name))
+        elif not others:
+            known = f"; there are {', '.join(parts)}" if parts else "; there are none"
+            yield f"{_below(path, name)} is not known here{known}"
+
+
+def _bounds(size: float, schema: Schema, name: str, keywords: tuple[str, str], told: str) -> Iterator[str]:
+    least, most = (schema.get(keyword) for keyword in keywords)
+    if least is not None and size < least:
+        yield f"{name} is {told}; the least is {least}"
+    if most is not None and size > most:
+        yield f"{name} is {told}; the most is {most}"
+
+
+def _types(schema: Schema) -> Sequence[str]:
+    kinds = schema.get("type", ())
+    return (kinds,) if isinstance(kinds, str) else tuple(kinds)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Tell whether two JSON values are equal: to JSON, unlike to Python, true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(value, other[name]) for name, value in one.items())
+    return bool(one == other)
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,169 @@
+"""The small validator says what jsonschema says, in words that tell a model what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from commonplace.errors import ConfigError
+from commonplace.mcp.schema import check_schema, integers, problems, show
+
+SEARCH = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 2, "maxLength": 5, "description": "what to look for"},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 50},
+        "tier": {"type": ["string", "null"], "enum": ["short", "long", None]},
+        "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
+        "since": {"type": "object", "properties": {"day": {"type": "number"}}, "additionalProperties": False},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"query": "ok"}, []),
+        ({"query": "ok", "limit": 5.0, "tier": None, "tags": ["a"], "since": {"day": 1.5}}, []),
+        ({}, ["query is missing (what to look for)"]),
+        ({"query": 7}, ["query is 7; give a string"]),
+        ({"query": None}, ["query is null; give a string"]),
+        ({"query": "a"}, ["query is of length 1; the least is 2"]),
+        ({"query": "abcdef"}, ["query is of length 6; the most is 5"]),
+        ({"query": "ok", "limit": "5"}, ['limit is "5"; give an integer']),
+        ({"query": "ok", "limit": True}, ["limit is true; give an integer"]),
+        ({"query": "ok", "limit": 2.5}, ["limit is 2.5; give an integer"]),
+        ({"query": "ok", "limit": 0}, ["limit is 0; the least is 1"]),
+        ({"query": "ok", "limit": 51}, ["limit is 51; the most is 50"]),
+        ({"query": "ok", "tier": "x"}, ['tier is "x"; give one of "short", "long", null']),
+        ({"query": "ok", "tier": 1}, ["tier is 1; give a string or null"]),
+        ({"query": "ok", "tags": []}, ["tags is a list of 0; the least is 1"]),
+        ({"query": "ok", "tags": ["a", 2, "c"]}, ["tags is a list of 3; the most is 2", "tags[1] is 2; give a string"]),
+        ({"query": "ok", "since": {"month": 1}}, ["since.month is not known here; there are day"]),
+        ({"query": "ok", "k": 3}, ["k is not known here; there are query, limit, tier, tags, since"]),
+        ([], ["the value is []; give an object"]),
+        ({"query": "ok", "limit": "x" * 99}, ['limit is "' + "x" * 58 + "…; give an integer"]),
+    ],
+)
+def test_each_problem_is_told_with_where_what_and_what_instead(value: Any, told: list[str]) -> None:
+    assert list(problems(value, SEARCH)) == told
+
+
+def test_nothing_can_be_given_where_nothing_is_known() -> None:
+    schema = {"type": "object", "additionalProperties": False}
+    assert list(problems({"a": 1}, schema)) == ["a is not known here; there are none"]
+
+
+def test_other_properties_may_have_a_schema() -> None:
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert list(problems({"a": 1, "b": "x"}, schema)) == ['b is "x"; give an integer']
+
+
+def test_true_is_not_one_however_deep() -> None:
+    """Python says that they are equal."""
+    assert list(problems(True, {"enum": [1]}))
+    assert list(problems([{"a": 1}], {"enum": [[{"a": True}]]}))
+    assert not list(problems([{"a": 1.0}], {"enum": [[{"a": 1}]]}))
+
+
+def test_whole_numbers_become_integers_only_where_integers_are_asked_for() -> None:
+    schema = {
+        "properties": {
+            "limit": {"type": "integer"},
+            "score": {"type": "number"},
+            "lines": {"type": "array", "items": {"type": ["integer", "null"]}},
+        }
+    }
+    given_value = {"limit": 5.0, "score": 1.0, "lines": [2.0, None], "other": 3.0}
+    fitted = integers(given_value, schema)
+    assert fitted == given_value
+    assert [type(one) for one in (fitted["limit"], fitted["score"], fitted["lines"][0])] == [int, float, int]
+    assert type(fitted["other"]) is float
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ({"pattern": "a"}, "tool"),
+        ({"type": "objekt"}, "tool"),
+        ({"properties": {"a": {"oneOf": []}}}, "tool.a"),
+        ({"items": {"format": "date"}}, "tool.items"),
+        ({"additionalProperties": {"properties": {"b": {"const": 1}}}}, "tool.additionalProperties.b"),
+    ],
+)
+def test_keyword_that_is_not_checked_is_refused_when_declared(schema: dict[str, Any], path: str) -> None:
+    """Otherwise a limit that a schema promises would be ignored in silence."""
+    with pytest.raises(ConfigError) as refused:
+        check_schema(schema, "tool")
+    assert refused.value.path == path
+
+
+def test_schema_of_a_whole_tool_is_known() -> None:
+    check_schema(SEARCH)
+
+
+def test_long_values_are_shown_shortened() -> None:
+    assert len(show(list(range(100)))) == 60
+
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.floats(-3, 3).map(lambda number: round(number, 1)),
+    st.text("aé", max_size=3),
+)
+NAMES = st.sampled_from("abc")
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8
+)
+SIZES = st.integers(0, 3)
+TYPES = st.sampled_from("object array string integer number boolean null".split())
+LEAVES = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
+        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "minimum": st.integers(-2, 2),
+        "maximum": st.floats(-2, 2),
+        "minLength": SIZES,
+        "maxLength": SIZES,
+        "minItems": SIZES,
+        "maxItems": SIZES,
+        "required": st.lists(NAMES, max_size=2, unique=True),
+    },
+)
+
+
+def larger(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Schemas that hold others; those for values of one type are drawn often, so that what they hold is reached."""
+    parts = st.fixed_dictionaries(
+        {},
+        optional={
+            "properties": st.dictionaries(NAMES, inner, max_size=3),
+            "additionalProperties": st.booleans() | inner,
+            "items": inner,
+        },
+    )
+    return st.builds(lambda own, other: {**own, **other}, LEAVES | st.just({}), parts)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.recursive(LEAVES, larger, max_leaves=4), VALUES)
+def test_it_allows_what_jsonschema_allows(schema: dict[str, Any], value: Any) -> None:
+    """The reference is too heavy to import in a server, and a second opinion here."""
+    check_schema(schema)
+    assert (not list(problems(value, schema))) == Draft202012Validator(schema).is_valid(value)
+
+
+@given(st.recursive(LEAVES, larger, max_leaves=4), VALUES)
+def test_whole_numbers_as_integers_still_fit(schema: dict[str, Any], value: Any) -> None:
+    if not list(problems(value, schema)):
+        assert not list(problems(integers(value, schema), schema))
+        assert integers(value, schema) == value
