@@ -6,14 +6,14 @@ killed is known by its note in the store, and the next one does what it left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from commonplace.engine.secrets_cleaning import NOTHING, Known, needles_of
-from commonplace.engine.secrets_files import Files
+from commonplace.engine.secrets_files import PAGE, Files
 from commonplace.engine.secrets_stored import Found, Holder, Stored
 from commonplace.engine.upkeep import Finding
 from commonplace.errors import CommonplaceError
@@ -86,7 +86,7 @@ class Secrets:
                     return [*_findings(found, mended=False), told]
                 return self._mend(found, known, begun)
         except CommonplaceError as error:
-            return [*_findings(found, mended=False), Finding(PART, error.args[0], error.remedy)]
+            return [*_findings(found, mended=False), _told(error)]
 
     def _look(self) -> tuple[Found, Known]:
         """Return what holds secrets, also those that are only known from elsewhere."""
@@ -115,11 +115,13 @@ class Secrets:
         waiting = take(place, pending, {}, thorough=True)
         place.forget_caches()
         self._files.clear_logs(needles)
+        still = Found(named=found.named)
+        self._files.look(still, known)
         left = list(self._left(found, needles, waiting))
         settle(place, receipt, replace(pending, is_proved=True, is_clean=not left), waiting)
         if begun is not None:
             problems.append(Finding(PART, "an earlier run was ended before it had replaced all", _CHANGE, mended=True))
-        return [*_findings(found, mended=True), *problems, *left]
+        return [*_findings(found, mended=True, but={holder.where for holder in still.holders}), *problems, *left]
 
     def _replace(self, found: Found, known: Known) -> list[Finding]:
         """Write anew what is stored, let the pages follow, and clean what nobody but people wrote there."""
@@ -132,8 +134,7 @@ class Secrets:
         due = {namespace for namespace in self._store.namespaces() if self._store.due(namespace)}
         problems += self._brought_together(sorted(spaces | due))
         with FileLock(self._place.directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
-            self._files.clean_pages(known, frozenset(found.named))
-        return problems
+            return [*problems, *map(_told, self._files.clean_pages(known, frozenset(found.named)))]
 
     def _brought_together(self, namespaces: Iterable[str]) -> list[Finding]:
         problems = []
@@ -141,7 +142,7 @@ class Secrets:
             try:
                 self._sync(namespace)
             except CommonplaceError as error:
-                problems.append(Finding(PART, error.args[0], error.remedy))
+                problems.append(_told(error))
         return problems
 
     def _left(self, found: Found, needles: Needles, waiting: Sequence[Waiting]) -> Iterator[Finding]:
@@ -153,8 +154,9 @@ class Secrets:
         passed = {directory / note.id for note in self._store.notes(None, BACKUP)}
         waits = tuple(each.files for each in waiting)
         for name, held in sorted(scanned.hits.items()):
-            if held - stored and directory / name not in passed and not (waits and name.startswith(waits)):
-                yield Finding(PART, f"the file {name} still holds a secret", _remedy(name))
+            is_passed = directory / name in passed or name.endswith(PAGE) or (waits and name.startswith(waits))
+            if held - stored and not is_passed:
+                yield Finding(PART, f"the file {name} still holds a secret", _remedy_of_file(name))
         for name, why in scanned.unread:
             yield Finding(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
         told = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in found.secrets.keys() - found.named)
@@ -172,23 +174,28 @@ def _begun(store: Store) -> Pending | None:
     return next((run for run in runs if not run.is_proved), None)
 
 
-def _findings(found: Found, *, mended: bool) -> Iterator[Finding]:
+def _findings(found: Found, *, mended: bool, but: Collection[str] = ()) -> Iterator[Finding]:
     for holder in found.holders:
+        is_mended = mended and not holder.is_name and holder.where not in but
         for kind, count in holder.kinds.items():
             times = "a secret" if count == 1 else f"{count} secrets"
             problem = f"{holder.where} holds {times} of the kind {kind}"
-            yield Finding(PART, problem, _fate(holder, mended=mended), mended and not holder.is_name)
+            yield Finding(PART, problem, _remedy(holder, is_mended=is_mended), is_mended)
 
 
-def _fate(holder: Holder, *, mended: bool) -> str:
+def _told(error: CommonplaceError) -> Finding:
+    return Finding(PART, error.args[0], error.remedy)
+
+
+def _remedy(holder: Holder, *, is_mended: bool) -> str:
     if holder.is_name:
         return _NAMED
-    if not mended:
+    if not is_mended:
         return _MEND
     return _FILE if holder.is_file else _CHANGE
 
 
-def _remedy(name: str) -> str:
+def _remedy_of_file(name: str) -> str:
     if Path(name).name.startswith("store.db") or name.startswith(f"{INDEX}/"):
         return "end every program that has the store open, then run `commonplace doctor --secrets` again"
     return "it is no file of the store: remove it, or edit it"

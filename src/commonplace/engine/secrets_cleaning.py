@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from typing import Any
 
 from commonplace.forgetting.needles import Collector, Needles
@@ -98,9 +99,9 @@ class Cleaner:
             return value
         cleaned: dict[str, Any] = {}
         for key, inner in value.items():
-            free = clean = self.text(key)
-            while free in cleaned or (free != key and free in value):
-                free = f"{clean} {len(cleaned)}"
+            clean = self.text(key)
+            names = chain((clean,), (f"{clean} {number}" for number in count(2)))
+            free = key if clean == key else next(each for each in names if each not in value and each not in cleaned)
             cleaned[free] = self.value(inner, key)
         return cleaned
 

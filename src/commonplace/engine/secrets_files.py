@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ from commonplace.logs import blank_lines
 
 if TYPE_CHECKING:
     from commonplace.forgetting.needles import Needles
+
+PAGE = ".md"
+"""How the name of a page ends."""
 
 _ATTEMPTS = 5
 
@@ -40,18 +44,19 @@ class Files:
                 cleaner.text(_text(line))
             found.add(cleaner, Holder(f"the log {Cleaner(known).text(name)}", {}))
 
-    def clean_pages(self, known: Known, kept: frozenset[str]) -> None:
-        """Put placeholders into every page that holds a secret.
+    def clean_pages(self, known: Known, kept: frozenset[str]) -> list[StoreError]:
+        """Put placeholders into every page that holds a secret; return what went wrong with single pages.
 
         Args:
             kept: secrets that are a part of an id.
-
-        Raises:
-            StoreBusyError: somebody goes on changing a page.
-            StoreError: a page cannot be read or written.
         """
+        problems = []
         for name in self._pages():
-            _clean(self._directory / name, known, kept)
+            try:
+                _clean(self._directory / name, known, kept)
+            except StoreError as error:
+                problems.append(error)
+        return problems
 
     def clear_logs(self, needles: Needles) -> None:
         """Blank the lines of logs that hold a secret, one of these or any other.
@@ -76,7 +81,7 @@ class Files:
             raise _unwritten(self._directory / LOGS, error) from error
 
     def _pages(self) -> list[str]:
-        return [name for name in files_below(self._directory) if name.endswith(".md")]
+        return [name for name in files_below(self._directory) if name.endswith(PAGE)]
 
     def _logs(self) -> list[str]:
         return [name for name in files_below(self._directory) if name.startswith(f"{LOGS}/") and ".jsonl" in name]
@@ -101,7 +106,8 @@ def _clean(path: Path, known: Known, kept: frozenset[str]) -> None:
         except OSError as error:
             raise _unwritten(path, error) from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
     raise StoreBusyError(f"{path} is being changed all the time", remedy="close it, and try again")
 
 
