@@ -54,9 +54,13 @@ class Talk:
         """Close the input, and return all that was still said."""
         self.out.close()
         rest = [json.loads(line) for line in self.into]
+        self.wait()
+        return rest
+
+    def wait(self) -> None:
+        """Wait until the server has ended."""
         self._thread.join(LIMIT_S)
         assert not self._thread.is_alive()
-        return rest
 
 
 @contextmanager
