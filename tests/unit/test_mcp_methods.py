@@ -24,6 +24,7 @@ from commonplace.mcp import (
     ToolAnnotations,
     ToolResult,
 )
+from commonplace.mcp.describing import tool_form
 
 ADDING = {
     "type": "object",
@@ -95,6 +96,25 @@ def call(talk: Talk, name: str, arguments: Any) -> Any:
     return talk.ask("tools/call", {"name": name, "arguments": arguments})
 
 
+@pytest.mark.parametrize(
+    ("annotations", "hints"),
+    [
+        (ToolAnnotations(read_only=True), {"readOnlyHint": True, "openWorldHint": False}),
+        (ToolAnnotations(read_only=True, open_world=True), {"readOnlyHint": True}),
+        (
+            ToolAnnotations(read_only=False),
+            {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+        ),
+        (ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=True), {}),
+    ],
+)
+def test_only_hints_that_differ_from_the_protocols_defaults_are_told(
+    annotations: ToolAnnotations, hints: dict[str, bool]
+) -> None:
+    tool = Tool("add", "Add", "Add two numbers", ADDING, add, annotations=annotations)
+    assert tool_form(tool)["annotations"] == hints
+
+
 def test_tools_are_listed_in_order_with_all_that_is_said_of_them(talk: Talk) -> None:
     assert talk.ask("tools/list")["result"] == {
         "tools": [
@@ -104,12 +124,7 @@ def test_tools_are_listed_in_order_with_all_that_is_said_of_them(talk: Talk) -> 
                 "description": "Add two numbers",
                 "inputSchema": ADDING,
                 "outputSchema": SUM,
-                "annotations": {
-                    "readOnlyHint": True,
-                    "destructiveHint": False,
-                    "idempotentHint": True,
-                    "openWorldHint": False,
-                },
+                "annotations": {"readOnlyHint": True, "openWorldHint": False},
             },
             {"name": "fail", "title": "Fail", "description": "Fail", "inputSchema": {"type": "object"}},
         ]

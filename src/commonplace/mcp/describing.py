@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from commonplace.mcp.registry import Prompt, Registry, Resource, ResourceTemplate, ServerInfo, Tool
+from commonplace.mcp.registry import Prompt, Registry, Resource, ResourceTemplate, ServerInfo, Tool, ToolAnnotations
 
 
 def server_form(info: ServerInfo) -> dict[str, Any]:
@@ -36,12 +36,7 @@ def tool_form(tool: Tool) -> dict[str, Any]:
     if tool.output_schema is not None:
         form["outputSchema"] = tool.output_schema
     if tool.annotations is not None:
-        form["annotations"] = {
-            "readOnlyHint": tool.annotations.read_only,
-            "destructiveHint": tool.annotations.destructive,
-            "idempotentHint": tool.annotations.idempotent,
-            "openWorldHint": tool.annotations.open_world,
-        }
+        form["annotations"] = _hints(tool.annotations)
     return form
 
 
@@ -67,6 +62,18 @@ def prompt_form(prompt: Prompt) -> dict[str, Any]:
         "description": prompt.description,
         "arguments": arguments,
     }
+
+
+def _hints(annotations: ToolAnnotations) -> dict[str, bool]:
+    """Return the hints that differ from the protocol's defaults and mean something: a model reads them all."""
+    if annotations.read_only:
+        return {"readOnlyHint": True} | ({} if annotations.open_world else {"openWorldHint": False})
+    hints = {
+        "destructiveHint": (annotations.destructive, True),
+        "idempotentHint": (annotations.idempotent, False),
+        "openWorldHint": (annotations.open_world, True),
+    }
+    return {name: value for name, (value, default) in hints.items() if value is not default}
 
 
 def _described(thing: Resource | ResourceTemplate) -> Mapping[str, Any]:
