@@ -6,20 +6,37 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
 
-class AgingCache(Generic[Value]):
-    """Keep the most recently used `max_size` values for at most `ttl_s` seconds. Safe for threads."""
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a cache keeps, and for how long: by number, by bytes as its user counts them, and by age."""
 
-    def __init__(self, max_size: int, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._max_size = max_size
-        self._ttl_s = ttl_s
+    most: int
+    most_bytes: int
+    ttl_s: float
+
+
+class AgingCache(Generic[Value]):
+    """Keep the most recently used values within bounds. Safe for threads.
+
+    Attributes:
+        size_bytes: what the values kept have, as it was told when they were put.
+    """
+
+    def __init__(self, bounds: Bounds, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bounds = bounds
         self._clock = clock
         self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, tuple[float, Value]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[float, int, Value]] = OrderedDict()
+        self.size_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def get(self, key: Hashable) -> Value | None:
         """Return the value, or None when there is none or it is too old."""
@@ -27,24 +44,30 @@ class AgingCache(Generic[Value]):
             entry = self._entries.get(key)
             if entry is None:
                 return None
-            born, value = entry
-            if self._clock() - born > self._ttl_s:
-                del self._entries[key]
+            born, _, value = entry
+            if self._clock() - born > self._bounds.ttl_s:
+                self._drop(key)
                 return None
             self._entries.move_to_end(key)
             return value
 
-    def put(self, key: Hashable, value: Value) -> None:
-        """Keep a value, dropping the least recently used one beyond the size."""
-        if self._max_size <= 0:
-            return
+    def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
+        """Keep a value, dropping the least recently used ones beyond the bounds; one too large alone is not kept."""
         with self._lock:
-            self._entries[key] = (self._clock(), value)
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._max_size:
-                self._entries.popitem(last=False)
+            if key in self._entries:
+                self._drop(key)
+            if self._bounds.most <= 0 or size_bytes > self._bounds.most_bytes:
+                return
+            self._entries[key] = (self._clock(), size_bytes, value)
+            self.size_bytes += size_bytes
+            while len(self._entries) > self._bounds.most or self.size_bytes > self._bounds.most_bytes:
+                self._drop(next(iter(self._entries)))
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._entries.clear()
+            self.size_bytes = 0
+
+    def _drop(self, key: Hashable) -> None:
+        self.size_bytes -= self._entries.pop(key)[1]

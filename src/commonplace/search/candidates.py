@@ -37,6 +37,12 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (self.numbers, self.owners, self.lexical, self.dense, self.late, self.literal, self.lengths)
+        return sum(array.nbytes for array in arrays)
+
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
         """Return the candidates where `keep` (bool, shape (n,)) is true."""
         return Candidates(

@@ -47,6 +47,12 @@ class Ranking:
     odds: NDArray[np.float32]
     asked: AskedTimes = NO_TIMES
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the arrays, at most: some signals are the candidates' own."""
+        own = (self.values, self.odds, *self.signals.values())
+        return self.candidates.size_bytes + sum(array.nbytes for array in own)
+
 
 @dataclass(frozen=True, slots=True)
 class Context:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from commonplace.errors import IndexFaultError
 from commonplace.index.contract import Scope, Scored
 from commonplace.ranking.arrays import distinct, union, within, without
-from commonplace.search.cache import AgingCache
+from commonplace.search.cache import AgingCache, Bounds
 from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, TokenRows, concatenate
 from commonplace.search.conversation import next_to
 from commonplace.search.ordering import Context, Ranking, order
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from commonplace.models.contract import Embedder
     from commonplace.store.contract import Store
 
-QUERY_CACHE_SIZE, QUERY_CACHE_TTL_S = 5_000, 30 * 60
-RANKING_CACHE_SIZE, RANKING_CACHE_TTL_S = 1_000, 5 * 60
-OWNERS_CACHE_SIZE = 16
+QUERY_CACHE = Bounds(most=5_000, most_bytes=1 << 20, ttl_s=30 * 60)
+RANKING_CACHE = Bounds(most=1_000, most_bytes=1 << 20, ttl_s=5 * 60)
+OWNERS_CACHE = Bounds(most=16, most_bytes=8 << 20, ttl_s=5 * 60)
+ENTRY_BYTES = 4_000
+"""About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
 
 
 @dataclass
@@ -75,9 +77,10 @@ class Searcher:
         self._tokens = tokens
         self._tails = TailReader(store, embedder.stamp.dimensions)
         self._past = PastReader(store, embedder.stamp.dimensions)
-        self._queries: AgingCache[PreparedQuery] = AgingCache(QUERY_CACHE_SIZE, QUERY_CACHE_TTL_S)
-        self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE_SIZE, RANKING_CACHE_TTL_S)
-        self._rankings: AgingCache[Ranking] = AgingCache(RANKING_CACHE_SIZE, RANKING_CACHE_TTL_S)
+        self._queries: AgingCache[PreparedQuery] = AgingCache(QUERY_CACHE)
+        self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE)
+        self._rankings: AgingCache[Ranking] = AgingCache(RANKING_CACHE)
+        self._state: tuple[str, ...] = ()
 
     def search(self, request: Request, *, notices: tuple[str, ...] = (), degraded: bool = False) -> SearchResult:
         """Return the hits of a request; what the caller knows of the index's state is passed on to the result.
@@ -96,13 +99,14 @@ class Searcher:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._tails.read(request.namespace, generation.change)
             asked = asked_times(request)
+            self._drop_unless(generation.token, self._store.token(tail.upto))
             key = (replace(request, now=0.0), asked, generation.token, self._store.token(tail.upto))
             # Use changes retention without a change of the store, so what it has a part in is not kept.
             ranking = None if request.retention_weight else self._rankings.get(key)
             if ranking is None:
                 ranking = self._rank(request, asked, generation, tail, clock)
                 if not request.retention_weight:
-                    self._rankings.put(key, ranking)
+                    self._rankings.put(key, ranking, ranking.size_bytes + len(request.query) + ENTRY_BYTES)
             with clock.stage("hits") as count:
                 hits, trace = select(ranking, request, self._store)
                 count.append(len(hits))
@@ -118,6 +122,13 @@ class Searcher:
             notices=notices,
             trace=trace,
         )
+
+    def _drop_unless(self, *state: str) -> None:
+        """Drop what was found in another state of index and store: nobody can ask for it again."""
+        if state != self._state:
+            self._rankings.clear()
+            self._owners.clear()
+            self._state = state
 
     def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):
@@ -180,7 +191,7 @@ class Searcher:
         prepared = self._queries.get(query)
         if prepared is None:
             prepared = prepare(query, self._tokens.tokenize, self._embedder)
-            self._queries.put(query, prepared)
+            self._queries.put(query, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
         return prepared
 
     def _scope(self, request: Request, tail: Tail) -> Scope:
@@ -190,7 +201,7 @@ class Searcher:
         owners = self._owners.get(key)
         if owners is None:
             owners = np.array(self._store.matching_owners(request.namespace, request.wanted), dtype=np.int64)
-            self._owners.put(key, owners)
+            self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
         return Scope(request.namespace, request.wanted, owners, tail.dead)
 
     def _rows_then(self, scope: Scope, tail: Tail, as_of: float) -> TokenRows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
@@ -103,6 +104,11 @@ class PreparedQuery:
     token_ids: NDArray[np.uint16]
     vector: NDArray[np.float32]
     unspaced: float
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the arrays and terms."""
+        return self.vector.nbytes + self.token_ids.nbytes + sum(map(getsizeof, self.terms))
 
 
 def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder) -> PreparedQuery:
