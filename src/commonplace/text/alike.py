@@ -9,7 +9,6 @@ import re
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import Final
 
@@ -133,7 +132,6 @@ def _unended(text: str) -> str:
     return bare
 
 
-@lru_cache(maxsize=32_768)
 def _hashes(stem: str) -> tuple[int, ...]:
     data = stem.encode("utf-8", "surrogatepass")
     return _MINIMA.unpack(blake2b(data, digest_size=_MINIMA.size, person=_PERSON).digest())
