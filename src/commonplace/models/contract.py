@@ -21,6 +21,19 @@ class TokenizedText:
     token_ids: NDArray[np.uint16]
 
 
+@dataclass(frozen=True, slots=True)
+class Similarities:
+    """How similar q tokens are to every other: as a table of those alone that are like any of them.
+
+    Attributes:
+        columns: the column of each token of the vocabulary; uint16, shape (vocabulary,), 0 for one that is like none.
+        cosines: 0–1; float32, shape (q, columns), column 0 all zeros.
+    """
+
+    columns: NDArray[np.uint16]
+    cosines: NDArray[np.float32]
+
+
 class Embedder(Protocol):
     """Turns texts into vectors. Safe to call from several threads; the same text gives the same vector."""
 

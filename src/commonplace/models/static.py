@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.models.contract import TokenizedText
+from commonplace.models.contract import Similarities, TokenizedText
 from commonplace.models.modeldata import SHIPPED, ModelData
 from commonplace.ranking.arrays import distinct
 from commonplace.text.wordpiece import WordPiece
@@ -91,17 +91,20 @@ class StaticEmbedder:
         vectors /= np.where(lengths > 0, lengths, 1)
         return vectors
 
-    def similarities(self, token_ids: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Return the cosines between tokens, float32, shape (n, vocabulary).
+    def similarities(self, token_ids: NDArray[np.integer[Any]]) -> Similarities:
+        """Return the cosines between the given tokens, n of them, and all others.
 
         A token has 1 with itself, at most 64 similar tokens have their cosine to 1/255, all others have 0; marks such
         as `[UNK]` are like nothing, not even themselves.
         """
-        cosines = np.zeros((len(token_ids), self.vocabulary_size), np.float32)
-        for row, token in zip(cosines, token_ids.tolist(), strict=True):
-            similar, shares = self._data.neighbours(token)
-            row[similar] = shares / np.float32(255)
-        return cosines
+        found = [self._data.neighbours(token) for token in token_ids.tolist()]
+        similar = distinct(np.concatenate([np.empty(0, np.uint16), *(tokens for tokens, _ in found)]))
+        columns = np.zeros(self.vocabulary_size, np.uint16)
+        columns[similar] = np.arange(1, len(similar) + 1)
+        cosines = np.zeros((len(found), len(similar) + 1), np.float32)
+        for row, (tokens, shares) in zip(cosines, found, strict=True):
+            row[columns[tokens]] = shares / np.float32(255)
+        return Similarities(columns, cosines)
 
     def weights(self, token_ids: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """Return the lengths of the tokens' vectors, float32, shape (n,): their share in a mean; marks have 0."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from commonplace.index.contract import LexicalStatistics, Scope, Scored
     from commonplace.index.directory import Generation
+    from commonplace.models.contract import Similarities
     from commonplace.search.request import PreparedQuery, Request
     from commonplace.store.contract import Store
     from commonplace.types import TokenEntry
@@ -45,21 +46,22 @@ class TokenModel(Protocol):
         """Return the token ids of a text, uint16, shape (n,)."""
         ...
 
-    def similarities(self, token_ids: NDArray[np.uint16]) -> NDArray[np.float32]:
-        """Return float32, shape (q, vocabulary), 0–1: how similar each token is to each of the given ones."""
+    def similarities(self, token_ids: NDArray[np.uint16]) -> Similarities:
+        """Return how similar each token is to each of the given ones."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TokenWeights:
-    """The query's tokens as late interaction sees them. `similarities`: (q, vocabulary); `idf`: (q,); float32."""
+    """The query's tokens as late interaction sees them. `idf`: float32, shape (q,)."""
 
-    similarities: NDArray[np.float32]
+    similarities: Similarities
     idf: NDArray[np.float32]
 
     def shares(self, rows: TokenRows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return coverage and literal share of the query for each row, float32, shape (n,), 0–1."""
-        best = best_similarities(self.similarities, rows.token_ids, rows.lengths)
+        columns = self.similarities.columns.take(rows.token_ids)
+        best = best_similarities(self.similarities.cosines, columns, rows.lengths)
         literal = (best >= LITERAL).astype(np.float32)
         return weighted_share(best, self.idf), weighted_share(literal, self.idf)
 
