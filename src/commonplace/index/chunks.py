@@ -86,11 +86,8 @@ def write_chunk(path: Path, rows: Rows) -> None:
 class ChunkFile:
     """An open chunk. Safe for threads; it stays readable after its file was deleted."""
 
-    def __init__(self, path: Path, dimensions: int, *, is_held: bool = False) -> None:
+    def __init__(self, path: Path, dimensions: int) -> None:
         """Open a chunk.
-
-        Args:
-            is_held: keep the vectors in memory too.
 
         Raises:
             FileNotFoundError: it was deleted.
@@ -114,10 +111,6 @@ class ChunkFile:
         self.codes = np.frombuffer(head, "<i4", self.rows, layout.codes)
         self.norms = np.frombuffer(head, "<f4", self.rows, layout.norms)
         self.signs = np.frombuffer(head, "<u8", layout.words * self.rows, layout.signs).reshape(layout.words, -1)
-        self._held: NDArray[np.int8] | None = None
-        if is_held:
-            data = self._read([(layout.vectors, self.rows * dimensions)])
-            self._held = np.frombuffer(data, np.int8).reshape(self.rows, dimensions)
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the row of each passage, -1 for one that is not here."""
@@ -131,8 +124,6 @@ class ChunkFile:
         Raises:
             IndexFaultError: the file was cut short since it was opened.
         """
-        if self._held is not None:
-            return self._held[rows]
         starts_block = np.concatenate((np.ones(1, np.bool_), np.diff(rows) > _NEAR_ROWS))
         firsts = rows[starts_block]
         lengths = rows[np.append(starts_block[1:], True)] - firsts + 1

@@ -24,8 +24,6 @@ FREQUENCIES = "dense/frequencies"
 ALL_EXACT = 2_000
 """Up to this many passages in scope are all scored exactly."""
 
-_HELD_BYTES = 3_000_000
-"""The vectors of an index up to this size stay in memory; of a larger one each search reads those that it scores."""
 _CANDIDATES = 400
 _CANDIDATES_PER_HIT = 4
 _OUT = np.iinfo(np.uint16).max
@@ -50,10 +48,7 @@ class ChunkedDenseIndex:
         self._counted = manifest.counted
         self._dimensions = manifest.embedding.dimensions
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
-        is_small = sum(chunk.rows for chunk in manifest.chunks) * self._dimensions <= _HELD_BYTES
-        self.chunks = [
-            ChunkFile(directory / chunk.file, self._dimensions, is_held=is_small) for chunk in manifest.chunks
-        ]
+        self.chunks = [ChunkFile(directory / chunk.file, self._dimensions) for chunk in manifest.chunks]
         self.dead = read_dead(directory, manifest)
         self.frequencies = read_frequencies(directory, manifest)
 
