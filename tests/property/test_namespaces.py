@@ -1,0 +1,311 @@
+"""No public call of an engine sees or changes anything of another namespace, whatever it is given.
+
+The same calls are made in two stores. In both another namespace holds the same texts; in one of them under the very
+ids, tags, sessions and sources that the calls name, in the other one under its own. Nobody may notice the difference.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.memories.clocks import Clock
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.errors import CommonplaceError, NotFoundError, UsageError
+from commonplace.types import Document
+
+MARK = "zanzibar"
+"""A word in all texts of the other namespace but one, and in nothing that is asked for or written here."""
+THEIRS = {
+    "shared": f"What they call shared, {MARK}",
+    "theirs": f"What is theirs alone, {MARK}",
+    "turn": f"What they said, {MARK}",
+    "old": f"What was, {MARK}",
+    "mine": "the price of a kettle 1",
+}
+IDS = (*THEIRS, "page", "their page")
+WORDS = ("what they said of it", "the price of a kettle", "shared and alone", "harbour master")
+EXEMPT = {
+    "close": "it ends the engine",
+    "doctor": "it checks the whole store, and names no content",
+    "backup": "it copies the whole store, and is for whoever owns it",
+    "namespaces": "names are no secret: there is no other way to know what there is",
+}
+
+
+MADE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64}")
+"""Ids, and checksums of what holds them."""
+DIFFERENT = frozenset("latency_ms stages trace seconds checked excluded_needles".split())
+"""What a call says of the time it took and of the files, which hold the whole store."""
+
+
+class Values:
+    """Chooses arguments: names and words that the other namespace has, as often as not."""
+
+    def __init__(self, choose: Callable[[int], int], directory: Path) -> None:
+        self._choose = choose
+        self.directory = directory
+
+    def one(self, *choices: Any) -> Any:
+        return choices[self._choose(len(choices))]
+
+    @property
+    def id(self) -> str:
+        return str(self.one(*IDS))
+
+    @property
+    def words(self) -> str:
+        return str(self.one(*WORDS))
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        name, value = self.one(("tags", "red"), ("sessions", "talk"), ("sources", "standup"), ("tiers", "short"))
+        return {name: [value]} if self.one(True, False) else {}
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        name, value = self.one(
+            ("id", self.id), ("tag", "red"), ("session", "talk"), ("source", "standup"), ("path", "their page")
+        )
+        return {name: value, "dry_run": self.one(True, False)}
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        return {
+            "content": f"{self.words} {self.one(*range(4))}",
+            "id": self.id,
+            "tags": self.one([], ["red"]),
+            "source": self.one("", "standup"),
+            "session": self.one("", "talk"),
+            "derived_from": self.one([], [self.id]),
+        }
+
+
+def importing(book: Engine, values: Values) -> Any:
+    text = io.StringIO()
+    book.export(text)
+    path = values.directory / "export.jsonl"
+    path.write_text(text.getvalue(), encoding="utf-8")
+    return text.getvalue(), book.import_(path)
+
+
+def indexing(book: Engine, values: Values) -> Any:
+    root = values.directory / "project"
+    root.mkdir(exist_ok=True)
+    words = values.words
+    (root / "page.md").write_text(f"# Page\n\n{words}\n")
+    os.utime(root / "page.md", (WORDS.index(words), WORDS.index(words)))
+    return book.index(root, force=values.one(True, False))
+
+
+def deleting(book: Engine, values: Values) -> Any:
+    name, confirm = values.one(("other", "mine"), ("other", ""), ("mine", "mine"))
+    return book.forget_namespace(name, confirm=confirm)
+
+
+def explaining(book: Engine, values: Values) -> Any:
+    result = book.search(values.words, 100, min_score=0.0)
+    return [book.why(result, hit.id) for hit in result.hits]
+
+
+def reading(book: Engine, values: Values) -> Any:
+    day, name = "2026-03-02.md", f"memory:{values.id}"
+    pages = ("MEMORY.md", f"memory/{day}", f"memory/other/{day}", f"memory/../memory/other/{day}", "their page")
+    return book.read(values.one(*pages, name, str(values.directory / "project" / "page.md")))
+
+
+CALLS: dict[str, Callable[[Engine, Values], Any]] = {
+    "archive": lambda book, values: book.archive(values.id),
+    "context": lambda book, values: book.context(values.one("", values.words), limit=100, min_score=0.0),
+    "count_use": lambda book, values: book.count_use(book.search(values.words, min_score=0.0).hits),
+    "export": importing,
+    "export_index": lambda book, values: book.export_index(),
+    "forget": lambda book, values: book.forget(**values.wanted),
+    "forget_namespace": deleting,
+    "gc": lambda book, values: book.gc(0, dry_run=values.one(True, False)),
+    "get": lambda book, values: book.get(values.id, touch=values.one(True, False)),
+    "import_": importing,
+    "index": indexing,
+    "index_documents": lambda book, values: book.index_documents(
+        [Document(values.id, values.words, tags=("red",), session=values.one("", "talk"))]
+    ),
+    "index_status": lambda book, values: book.index_status().counts,
+    "link": lambda book, values: book.link(values.id, values.id),
+    "links": lambda book, values: book.links(values.one(None, values.id)),
+    "list": lambda book, values: book.list(statuses=(), **values.filters),
+    "neighbourhood": lambda book, values: book.neighbourhood(values.id),
+    "pages": lambda book, values: book.pages(),
+    "places": lambda book, values: book.places(IDS),
+    "read": reading,
+    "recall": lambda book, values: book.recall(values.words, 100, min_score=0.0, **values.filters),
+    "receipts": lambda book, values: book.receipts(),
+    "remember": lambda book, values: book.remember(**values.memory),
+    "remember_many": lambda book, values: book.remember_many([values.memory, values.memory]),
+    "restore_memory": lambda book, values: book.restore_memory(values.id),
+    "search": lambda book, values: book.search(
+        values.words,
+        100,
+        method=values.one("two-stage", "bm25", "semantic"),
+        min_score=0.0,
+        as_of=values.one(None, "2026-03-02T09:00:01Z"),
+        per_owner=5,
+        **values.filters,
+    ),
+    "sync": lambda book, values: book.sync(),
+    "touch": lambda book, values: book.touch(values.id, reinforce=True),
+    "unlink": lambda book, values: book.unlink("shared", "theirs"),
+    "update": lambda book, values: book.update(values.id, values.words),
+    "versions": lambda book, values: book.versions(values.id),
+    "why": explaining,
+}
+
+
+def fill(store: Path, suffix: str) -> None:
+    """Give the other namespace one of everything."""
+    clock = Clock()
+    with commonplace.open(store, namespace="other", embedder="hashing", clock=clock) as other:
+        for id_, text in THEIRS.items():
+            session = f"talk{suffix}" if id_ == "turn" else ""
+            other.remember(text, id=id_ + suffix, tags=[f"red{suffix}"], source=f"standup{suffix}", session=session)
+        clock.move(days=0.5)
+        other.update(f"theirs{suffix}", f"What is theirs alone, a second time, {MARK}")
+        other.archive(f"old{suffix}")
+        other.link(f"shared{suffix}", f"theirs{suffix}", MARK)
+        page = Document(f"their page{suffix}", f"The harbour master of {MARK}", tags=(f"red{suffix}",))
+        other.index_documents([page])
+        other.forget(other.remember(f"What they forgot, {MARK}", id=f"forgotten{suffix}").id)
+
+
+def everything(store: Path) -> str:
+    """Return all that can be read of the other namespace, and its pages; its time stands still, or memories fade."""
+    with commonplace.open(store, namespace="other", clock=Clock()) as other:
+        read = readable(other)
+    pages = {str(page): page.read_text() for page in sorted((store / "memory" / "other").rglob("*.md"))}
+    assert MARK in str(pages)
+    return json.dumps([read, pages])
+
+
+def readable(other: Engine) -> list[Any]:
+    memories = other.list(statuses=(), limit=1000)
+    text = io.StringIO()
+    other.export(text)
+    return [
+        [memory.to_dict() for memory in memories],
+        [[version.to_dict() for version in other.versions(memory.id)] for memory in memories],
+        [repr(link) for link in other.links()],
+        [receipt.to_dict() for receipt in other.receipts()],
+        other.index_status().counts,
+        text.getvalue(),
+    ]
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[Path]:
+    """Two stores whose other namespace is full, `same` and `own`; copied for each example."""
+    with TemporaryDirectory() as place:
+        fill(Path(place) / "same", "")
+        fill(Path(place) / "own", "x")
+        yield Path(place)
+
+
+def test_every_public_call_is_tried() -> None:
+    """A new call of the engine joins this test, or says here why it need not."""
+    public = {name for name in dir(Engine) if not name.startswith("_")}
+    assert public - EXEMPT.keys() == CALLS.keys()
+
+
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data(), names=st.lists(st.sampled_from(sorted(CALLS)), min_size=5, max_size=20))
+def test_no_call_sees_or_changes_anything_of_another_namespace(
+    filled: Path, data: st.DataObject, names: list[str]
+) -> None:
+    """What is remembered, shown, counted and scored is the same whatever ids and tags are in use elsewhere."""
+    with TemporaryDirectory() as place:
+        directory, clock = Path(place), Clock()
+        clock.move(days=2)
+        shutil.copytree(filled, directory, dirs_exist_ok=True)
+        before = everything(directory / "same")
+        with (
+            commonplace.open(directory / "same", namespace="mine", clock=clock) as mine,
+            commonplace.open(directory / "own", namespace="mine", clock=clock) as twin,
+        ):
+            for name in names:
+                drawn: list[int] = []
+
+                def choose(count: int, drawn: list[int] = drawn) -> int:
+                    drawn.append(data.draw(st.integers(0, count - 1)))
+                    return drawn[-1]
+
+                said = outcome(mine, name, Values(choose, directory))
+                again = iter(drawn)
+                assert said == outcome(twin, name, Values(lambda _count, again=again: next(again), directory)), name
+                assert MARK not in str(said).lower(), name
+                clock.move(days=0.01)
+        assert everything(directory / "same") == before
+
+
+def outcome(book: Engine, name: str, values: Values) -> Any:
+    """Return what a call says, be it an error, without what is different in every store."""
+    try:
+        return plain(CALLS[name](book, values))
+    except CommonplaceError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return MADE.sub("made", value)
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.name not in DIFFERENT}
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items() if name not in DIFFERENT}
+    if isinstance(value, Iterable):
+        return [plain(each) for each in value]
+    return value
+
+
+NEAR = (
+    "Other",
+    "OTHER",
+    "other ",
+    " other",
+    "other\n",
+    "othe",
+    "others",
+    "ｏther",
+    "other\u200b",
+    "%",
+    "oth*",
+    "*",
+    "",
+    ".",
+)
+"""What a person, a shell or a database might take for the name."""
+wrong_names = st.one_of(st.sampled_from(NEAR), st.text(max_size=8)).filter(lambda name: name != "other")
+
+
+@given(name=wrong_names, confirm=wrong_names)
+@settings(deadline=None, max_examples=40)
+def test_a_namespace_is_not_deleted_without_its_exact_name(filled: Path, name: str, confirm: str) -> None:
+    """A slip of the pen must not cost a tenant everything."""
+    store = filled / "same"
+    before = everything(store)
+    with commonplace.open(store, namespace="other", clock=Clock()) as book:
+        for first, second in ((name, confirm), ("other", confirm), (name, "other"), (name, name)):
+            error = NotFoundError if first == second else UsageError
+            with pytest.raises(error):
+                book.forget_namespace(first, confirm=second)
+    assert everything(store) == before
