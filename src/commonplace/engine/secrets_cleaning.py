@@ -108,6 +108,8 @@ class Cleaner:
     def _find(self, text: str, begin: int = 0) -> list[Secret]:
         """Return the secrets from a character on, in order, none overlapping another; and remember them."""
         found: list[Secret] = []
+        if not text:
+            return found
         for secret in sorted([*find_secrets(text), *self.known.find(text)], key=lambda each: (each.start, -each.end)):
             is_apart = secret.start >= (found[-1].end if found else begin)
             if is_apart and text[secret.start : secret.end] not in self.kept:

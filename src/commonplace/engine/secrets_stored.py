@@ -137,7 +137,8 @@ class Stored:
         cleaner = Cleaner(self._known)
         named = f"memory {self._shown(id_)} of namespace {self._shown(namespace)}"
         versions = [_cleaned(version, cleaner) for version in self._store.versions(namespace, id_)]
-        self._name(found, named, {id_, *(n for v in versions for n in (v.owner.session, v.record.vault_path))})
+        others = (each for v in versions for each in (v.owner.session, v.record.vault_path, *v.record.derived_from))
+        self._name(found, named, {id_, *others})
         found.add(cleaner, Holder(named, {}, namespace, partial(self._rewrite, namespace, id_)))
 
     def _rewrite(self, namespace: str, id_: str) -> None:
