@@ -105,6 +105,28 @@ def test_line_over_the_limit_is_refused_by_name_of_the_limit_and_read_past() -> 
     assert "4194304 bytes" in message
 
 
+@pytest.mark.parametrize(
+    ("head", "tail", "call_id"),
+    [
+        ('{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"', '"}}', 7),
+        ('{ "id": "a-1" , "method":"m","params":{"a":"', '"}}', "a-1"),
+        ('{"method":"m","params":{"a":"', '"},"jsonrpc":"2.0","id":0}', 0),
+        ('{"method":"m","params":{"a":"', '"}, "id" : "z" } \r', "z"),
+        ('{"method":"m","id":3,"params":{"a":"', '"}}', None),
+        ('{"params":{"id":3,"a":"', '"},"method":"m"}', None),
+        ('{"params":{"a":"', '","id":3},"method":"m"}', None),
+        ('{"method":"m","params":{"a":"', '","id":3}}', None),
+        ('{"jsonrpc":"2.0","id":1.5,"params":{"a":"', '"}}', None),
+        ('[{"jsonrpc":"2.0","id":7,"params":{"a":"', '"}}]', None),
+    ],
+)
+def test_line_over_the_limit_is_answered_to_its_id_where_that_stands_first_or_last(
+    head: str, tail: str, call_id: Any
+) -> None:
+    """The official clients write it there; one that gets no answer to its id waits until it gives up."""
+    assert error_of(head.encode() + b"x" * LONGEST_LINE + tail.encode() + b"\n")[:2] == (-32600, call_id)
+
+
 def test_line_of_just_the_limit_is_served() -> None:
     opening = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": "'
     longest = opening + b"x" * (LONGEST_LINE - len(opening) - 3) + b'"}}'

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO
 
 LONGEST_LINE = 4 * 1024 * 1024
 _DRAINED_AT_ONCE = 64 * 1024
+_KEPT = 256
 
 
+@dataclass(frozen=True, slots=True)
 class TooLong:
-    """Stands for a line that was longer than `LONGEST_LINE` bytes and has been read past."""
+    """Stands for a line that was longer than `LONGEST_LINE` bytes and has been read past: how it began and ended."""
+
+    head: bytes
+    tail: bytes
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes | TooLong]:
@@ -22,15 +28,15 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes | TooLong]:
     """
     while line := stream.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
-            _drain(stream)
-            yield TooLong()
+            yield TooLong(line[:_KEPT], _drain(stream, line[-_KEPT:]))
         elif stripped := line.strip(b" \t\r\n"):
             yield stripped
 
 
-def _drain(stream: BinaryIO) -> None:
-    while (part := stream.readline(_DRAINED_AT_ONCE)) and not part.endswith(b"\n"):
-        pass
+def _drain(stream: BinaryIO, tail: bytes) -> bytes:
+    while not tail.endswith(b"\n") and (part := stream.readline(_DRAINED_AT_ONCE)):
+        tail = (tail + part)[-_KEPT:]
+    return tail
 
 
 class LineWriter:

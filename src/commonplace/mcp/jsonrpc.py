@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
@@ -18,6 +19,10 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+
+_ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
+_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
+_ID_LAST = re.compile(rb",\s*" + _ID + rb"\}\s*$")
 
 RequestId: TypeAlias = int | str
 Answer: TypeAlias = dict[str, Any]
@@ -113,6 +118,18 @@ def _fault(value: Mapping[str, Any], known: RequestId | None) -> str | None:
     if "method" in value:
         return None if isinstance(value["method"], str) else "the method is a string"
     return None if "result" in value or "error" in value else "a message names a method"
+
+
+def id_at_an_end(head: bytes, tail: bytes) -> RequestId | None:
+    """Return the id of a request of which only the first and last bytes are known.
+
+    Clients write it first or last. Anywhere else an id could as well be one in the parameters.
+    """
+    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+    if found is None:
+        return None
+    text = found[1].decode("ascii")
+    return text[1:-1] if text.startswith('"') else int(text)
 
 
 def result_of(call_id: RequestId | None, result: Mapping[str, Any]) -> Answer:

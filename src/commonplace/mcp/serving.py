@@ -34,6 +34,7 @@ from commonplace.mcp.jsonrpc import (
     decode,
     encode,
     error_of,
+    id_at_an_end,
     notification,
     read_message,
     result_of,
@@ -150,7 +151,7 @@ class _Connection:
     def _take_line(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             error = ProtocolError(INVALID_REQUEST, f"the line has more than {LONGEST_LINE} bytes; send less at a time")
-            self._send(encode(error_of(None, error)))
+            self._send(encode(error_of(id_at_an_end(line.head, line.tail), error)))
             return
         try:
             value = decode(line)

@@ -1,0 +1,110 @@
+"""A server that offers toys, for clients of the protocol to try; started as a script, never collected."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from commonplace.errors import NotFoundError
+from commonplace.mcp import (
+    Contents,
+    Context,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    Registry,
+    Resource,
+    ResourceTemplate,
+    ServerInfo,
+    Tool,
+    ToolAnnotations,
+    ToolResult,
+    serve,
+)
+
+LIMIT_S = 20
+NOTHING = {"type": "object", "additionalProperties": False}
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+cancelled = threading.Event()
+
+
+def echo(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    return ToolResult({"text": arguments["text"], "version": context.protocol_version})
+
+
+def count(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    for number in range(arguments["to"]):
+        context.progress(number + 1, arguments["to"], f"at {number + 1}")
+    return ToolResult({"counted": arguments["to"]})
+
+
+def wait(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    context.progress(1)
+    if context.cancellation.wait(LIMIT_S):
+        cancelled.set()
+    return ToolResult({})
+
+
+def was_cancelled(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    return ToolResult({"was_cancelled": cancelled.wait(LIMIT_S)})
+
+
+def babble(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    """Print by every way there is."""
+    print("printed")
+    sys.stdout.write('{"jsonrpc": "2.0", "method": "written"}\n')
+    os.write(1, b"from below\n")
+    subprocess.run([sys.executable, "-c", "print('from a child')"], check=True)
+    read = sys.stdin.read(), subprocess.run(["cat"], capture_output=True, check=True).stdout.decode()
+    return ToolResult({"read": list(read)})
+
+
+def fail(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    raise NotFoundError("there is no toy 'x'", remedy="make one first")
+
+
+def crash(arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    raise ZeroDivisionError("secret")
+
+
+def toys() -> list[Resource]:
+    return [Resource("toy://bear", "bear", "Bear", "A bear", lambda *_: Contents("brown", "text/plain"), "text/plain")]
+
+
+def shelf(uri: str, variables: Mapping[str, str], context: Context) -> Contents:
+    return Contents(f"on {variables['place']}", "text/plain")
+
+
+def play(arguments: Mapping[str, str], context: Context) -> list[PromptMessage]:
+    return [PromptMessage(f"Play with {arguments['toy']}")]
+
+
+COUNTING = {
+    "type": "object",
+    "properties": {"to": {"type": "integer", "minimum": 1, "maximum": 9}},
+    "required": ["to"],
+    "additionalProperties": False,
+}
+REGISTRY = Registry(
+    ServerInfo("toys", "0.1", "Toys", "Play gently."),
+    (
+        Tool("echo", "Echo", "Say it again", TEXT, echo, TEXT, ToolAnnotations(read_only=True)),
+        Tool("count", "Count", "Count up", COUNTING, count),
+        Tool("wait", "Wait", "Wait until it is cancelled", NOTHING, wait),
+        Tool("was_cancelled", "Was cancelled", "Tell whether waiting was cancelled", NOTHING, was_cancelled),
+        Tool("babble", "Babble", "Print", NOTHING, babble),
+        Tool("fail", "Fail", "Fail as foreseen", NOTHING, fail),
+        Tool("crash", "Crash", "Fail as not foreseen", NOTHING, crash),
+    ),
+    toys,
+    (ResourceTemplate("toy://shelf/{place}", "shelf", "Shelf", "A place", shelf, "text/plain"),),
+    (Prompt("play", "Play", "Start a game", play, (PromptArgument("toy", "Which toy", is_required=True),)),),
+)
+
+if __name__ == "__main__":
+    sys.exit(serve(REGISTRY))
