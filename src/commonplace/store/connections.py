@@ -18,6 +18,7 @@ from commonplace.store.driver import (
     driver_errors,
     fix_state,
     lock_path,
+    prepare_reader,
     prepare_writer,
 )
 from commonplace.store.migrations import refuse_newer
@@ -164,7 +165,7 @@ class Connections:
         if self.is_read_only:
             return connect_read_only(self.path, self._timeout_s)
         db = connect(self.path, self._timeout_s)
-        db.execute("PRAGMA query_only = ON")
+        prepare_reader(db)
         return db
 
     def _snapshot_reader(self) -> sqlite3.Connection:

@@ -15,6 +15,7 @@ from pathlib import Path
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 
 _WAL_LIMIT_BYTES = 32 * 2**20
+_CACHE_KIB = 512  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
 
 
@@ -65,14 +66,21 @@ def fix_state(db: sqlite3.Connection) -> None:
     db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
 
 
+def prepare_reader(db: sqlite3.Connection) -> None:
+    """Refuse writing through this connection, and keep it small."""
+    db.execute("PRAGMA query_only = ON")
+    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+
+
 def prepare_writer(db: sqlite3.Connection) -> None:
-    """Set what makes a commit durable and consistent on this connection."""
+    """Set what makes a commit durable and consistent on this connection, and keep it small."""
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     # What is deleted is overwritten at once: to forget must not depend on what is written later.
     db.execute("PRAGMA secure_delete = ON")
     db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
+    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
 
 
 @contextmanager
