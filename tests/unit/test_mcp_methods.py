@@ -276,6 +276,15 @@ def test_resources_are_asked_for_anew_each_time() -> None:
         assert len(talk.ask("resources/list")["result"]["resources"]) == 1
 
 
+def test_resources_that_cannot_be_listed_now_are_told_why() -> None:
+    def busy() -> list[Resource]:
+        raise StoreBusyError("the store is busy", remedy="try again")
+
+    with talking(Registry(INFO, resources=busy)) as talk:
+        talk.greet()
+        assert talk.ask("resources/list")["error"] == {"code": -32603, "message": "the store is busy; try again"}
+
+
 def test_prompts_are_listed_and_filled_in(talk: Talk) -> None:
     assert talk.ask("prompts/list")["result"]["prompts"] == [
         {

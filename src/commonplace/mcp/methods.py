@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from commonplace.errors import CommonplaceError, NotFoundError, UsageError
+from commonplace.errors import NotFoundError
 from commonplace.mcp.calling import call_tool
 from commonplace.mcp.describing import (
     capabilities_form,
@@ -18,7 +18,7 @@ from commonplace.mcp.describing import (
     tool_form,
 )
 from commonplace.mcp.eras import SERVER_KEY, SESSION_RESOURCE_NOT_FOUND, STATELESS_VERSIONS, Terms
-from commonplace.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
+from commonplace.mcp.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
 from commonplace.mcp.registry import Contents, Context, Registry, Resource
 
 _LISTS_FRESH_MS = 300_000
@@ -132,10 +132,6 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
         stateless = context.protocol_version in STATELESS_VERSIONS
         code = INVALID_PARAMS if stateless else SESSION_RESOURCE_NOT_FOUND
         raise ProtocolError(code, f"Resource not found: {error}", data={"uri": uri}) from error
-    except UsageError as error:
-        raise ProtocolError(INVALID_PARAMS, str(error)) from error
-    except CommonplaceError as error:
-        raise ProtocolError(INTERNAL_ERROR, str(error)) from error
     form: dict[str, Any] = {"uri": uri, "mimeType": contents.mime_type}
     if isinstance(contents.data, str):
         form["text"] = contents.data
@@ -171,10 +167,7 @@ def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[st
         raise ProtocolError(INVALID_PARAMS, "the arguments of a prompt are an object of strings")
     if missing := [one.name for one in prompt.arguments if one.is_required and one.name not in arguments]:
         raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
-    try:
-        messages = prompt.handler(arguments, context)
-    except CommonplaceError as error:
-        raise ProtocolError(INTERNAL_ERROR, str(error)) from error
+    messages = prompt.handler(arguments, context)
     told = [{"role": one.role, "content": {"type": "text", "text": one.text}} for one in messages]
     return {"description": prompt.description, "messages": told}
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias
 
+from commonplace.errors import CommonplaceError, UsageError
 from commonplace.mcp.calling import report_defect
 from commonplace.mcp.eras import (
     SESSION_VERSIONS,
@@ -240,12 +241,16 @@ class _Connection:
             result = method.answer(self._registry, call.params, context)
             return encode(result_of(request.id, completed(method, result, self._registry, terms)))
         except ProtocolError as error:
-            return encode(error_of(request.id, error))
+            told = error
+        except UsageError as error:
+            told = ProtocolError(INVALID_PARAMS, str(error))
+        except CommonplaceError as error:
+            told = ProtocolError(INTERNAL_ERROR, str(error))
         except Exception as error:
             # The skin's outermost edge: without an answer the client would wait for ever.
             report_defect(f"{call.method} failed", error)
             told = ProtocolError(INTERNAL_ERROR, f"{call.method} failed unexpectedly ({type(error).__name__})")
-            return encode(error_of(request.id, told))
+        return encode(error_of(request.id, told))
 
     def _close(self, request: _Request, answer: bytes) -> None:
         if self._closes(request):
