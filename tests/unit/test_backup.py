@@ -57,7 +57,7 @@ def readable(directory: Path) -> dict[str, object]:
     """Return all that a store tells and the Markdown beside it."""
     store = SqliteStore.open(directory / "store.db", create=False)
     try:
-        told: dict[str, object] = {name: everything(store, name, IDS, ("s",)) for name in store.namespaces()}
+        told: dict[str, object] = {name: everything(store, name, IDS, ("s",)) for name in store.namespaces() if name}
         told |= {"id": store.id, "tokens": [store.token(number) for number in range(store.change() + 1)]}
         told |= {"notes": store.notes(None, "receipt"), "checked": store.check(), "embedding": store.embedding()}
     finally:
@@ -99,7 +99,7 @@ def test_a_restored_store_tells_all_that_the_old_one_did(place: Path, tmp_path: 
     restored = restore(report.path, tmp_path / "elsewhere" / "store")
     assert readable(restored.directory) == before
     assert (restored.store, restored.change, restored.files, restored.kept) == (report.store, report.change, 3, None)
-    assert names(restored.directory) == {"store.db", "memory", "vault"}
+    assert names(restored.directory) == {"store.db", "store.db.lock", "memory", "vault"}
 
 
 def test_what_is_restored_is_found(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_what_is_replaced_is_kept_beside(
     assert report.kept == tmp_path / "store.2026-03-01T09-00-00Z.replaced"
     assert readable(place) == backed_up
     assert readable(report.kept) == replaced
-    assert names(place) == {"store.db", "memory", "vault", "settings.json"}
+    assert names(place) == {"store.db", "store.db.lock", "memory", "vault", "settings.json"}
     again = restore(archive, place, replace=True, clock=lambda: NOW)
     assert again.kept == tmp_path / "store.2026-03-01T09-00-00Z.1.replaced"
     assert names(tmp_path) == {"store", "b.zip", report.kept.name, again.kept.name}
@@ -268,7 +268,7 @@ def test_a_directory_that_waits_for_its_store_gets_it(archive: Path, place: Path
     (waiting / ".gitignore").write_text("mine\n")
     (waiting / "settings.json").write_text("{}")
     restore(archive, waiting)
-    assert names(waiting) == {"store.db", "memory", "vault", "settings.json", ".gitignore"}
+    assert names(waiting) == {"store.db", "store.db.lock", "memory", "vault", "settings.json", ".gitignore"}
     assert (waiting / ".gitignore").read_text() == "mine\n"
     assert names(tmp_path) == {"store", "b.zip", ".commonplace"}
 

@@ -125,7 +125,7 @@ class TestANamespace:
         with book._store.change_memories("default") as change:
             change.put_note(Note("backup", "/b.zip", 0.0, json.dumps({"path": "/b.zip", "at": ""})))
         receipt = book.forget_namespace("default", confirm="default")
-        assert receipt.outside[0] == "the backup /b.zip of 1970-01-01T00:00:00+00:00"
+        assert receipt.outside[0] == "the backup /b.zip of 1970-01-01T00:00:00+00:00, no longer there"
         assert book.list() == []
         book.remember("Kettle", id="b")
         assert [version.version for version in book.versions("b")] == [1]

@@ -83,7 +83,7 @@ class Engine(Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exc
 
     def namespaces(self) -> list[str]:
         """Return the names of all namespaces of this store, sorted."""
-        return self._store.namespaces()
+        return [name for name in self._store.namespaces() if name]  # the notes of the store as a whole have none
 
     def export_index(self) -> dict[str, Any]:
         """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""

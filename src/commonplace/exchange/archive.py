@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
@@ -239,6 +240,12 @@ def _manifest(data: bytes) -> Manifest:
     if not isinstance(members, list):
         raise _broken("its manifest lists no members")
     manifest: Manifest = _built(Manifest, {**document, "members": tuple(_built(Member, each) for each in members)})
+    try:
+        is_time = datetime.fromisoformat(manifest.created_at).tzinfo is not None
+    except ValueError:
+        is_time = False
+    if not is_time:
+        raise _broken(f"created_at is {manifest.created_at!r:.80} in its manifest, no time")
     return manifest
 
 

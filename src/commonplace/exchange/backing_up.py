@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -28,13 +27,10 @@ from commonplace.exchange.archive import (
     unpack,
     write_archive,
 )
-from commonplace.store.memory_contract import Note
+from commonplace.exchange.noting import NOTE, backup_note
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
-
-NOTE: str = "backup"
-"""Kind of the notes that tell of backups: {"path": …, "at": …}; their id is the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +178,8 @@ def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator
     if store.is_read_only:
         yield
         return
-    body = json.dumps({"path": str(target), "at": at.isoformat()})
     with store.change_memories(namespace) as change:
-        change.put_note(Note(NOTE, str(target), at.timestamp(), body))
+        change.put_note(backup_note(target, at))
     try:
         yield
     except BaseException:

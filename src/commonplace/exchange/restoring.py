@@ -21,6 +21,7 @@ from uuid import uuid4
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange.archive import DATABASE, Manifest, Member, opened, read_manifest, unpack
 from commonplace.exchange.backing_up import sync
+from commonplace.exchange.noting import backup_note, noted_in, put_notes, replaced_note
 from commonplace.exchange.swapping import put_in_place
 from commonplace.locks import FileLock
 from commonplace.settings.locations import STORE_FILE, STORE_NAME
@@ -93,14 +94,14 @@ def restore(
             for member in manifest.members:
                 _unpack_into(new, archive, member)
             _examine(new, manifest)
-            _sync_all(new)
-            aside = _name_aside(directory, clock())
+            put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
+            now = datetime.fromtimestamp(clock(), UTC)
+            aside = _name_aside(directory, now)
             kept = None
             if is_store:
-                kept = _replaced(new, directory, aside)
+                kept = _replaced(new, directory, aside, now)
             else:
                 _placed(new, directory, aside)
-            sync(directory.parent)
     return RestoreReport(
         directory=directory,
         store=manifest.store,
@@ -206,29 +207,40 @@ def _sync_all(new: Path) -> None:
         sync(Path(place))
 
 
-def _name_aside(directory: Path, now: float) -> Path:
+def _name_aside(directory: Path, now: datetime) -> Path:
     """Return a free name for what is replaced, with the time in it."""
-    time_ = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    time_ = now.strftime("%Y-%m-%dT%H-%M-%SZ")
     names = (f"{directory.name}.{time_}{f'.{number}' if number else ''}.replaced" for number in count())
     return next(path for path in map(directory.with_name, names) if not os.path.lexists(path))
 
 
 def _placed(new: Path, directory: Path, aside: Path) -> None:
     """Put a store where none is: at most what it carries was there."""
-    if not directory.exists():
+    _sync_all(new)
+    if directory.exists():
+        left = put_in_place(new, directory, aside)
+        for name in _CARRIED:
+            (left / name).unlink(missing_ok=True)
+        left.rmdir()
+    else:
         new.rename(directory)
-        return
-    left = put_in_place(new, directory, aside)
-    for name in _CARRIED:
-        (left / name).unlink(missing_ok=True)
-    left.rmdir()
+    sync(directory.parent)
 
 
-def _replaced(new: Path, directory: Path, aside: Path) -> Path:
-    """Put a store where another one is, and return where that is kept."""
+def _replaced(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
+    """Put a store where another one is, and return where that is kept.
+
+    What is forgotten later is still in the other one, and in the copies that it knew: the new one takes them over.
+    """
+    put_notes(new / DATABASE, [*noted_in(directory / DATABASE), replaced_note(aside, now)])
+    _sync_all(new)
     with FileLock(lock_path(directory / DATABASE)).hold(_LOCK_S):
         _close_off(directory / DATABASE)
-        return put_in_place(new, directory, aside)
+        kept = put_in_place(new, directory, aside)
+    sync(directory.parent)
+    if kept != aside:
+        put_notes(directory / DATABASE, [replaced_note(kept, now)])
+    return kept
 
 
 def _close_off(database: Path) -> None:

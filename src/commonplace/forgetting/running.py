@@ -7,6 +7,7 @@ the next one or by `doctor`. One run at a time: a lock in the store's directory.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from commonplace.types import StoredMemory
 
 BACKUP = "backup"
-"""The kind of the notes about backups that were made: `path` and `at`."""
+"""The kind of the notes about copies elsewhere: `path` and `at`, and `replaced` where it is no backup."""
 
 _LOCK_WAIT_S = 60.0
 _ELSEWHERE = "copies that others made: other machines, snapshots of the disk, what a client or a model was told"
@@ -172,11 +173,21 @@ def _more(receipt: ForgetReceipt, log_lines: int, in_process: int) -> dict[str, 
 
 
 def _backups(place: Place) -> list[tuple[Path, str]]:
-    """Return (path, sentence) of the backups that the store knows of."""
-    found = []
+    """Return (path, sentence) of the copies that the store knows of: backups, and stores that a restore replaced.
+
+    One that is not there any more is named as such: it may have been moved, and holds what it held.
+    """
+    found = {}
     for note in place.store.notes(None, BACKUP):
-        path = json.loads(note.body).get("path")
+        body = json.loads(note.body)
+        path = body.get("path")
         if isinstance(path, str):
             when = datetime.fromtimestamp(note.at, UTC).isoformat(timespec="seconds")
-            found.append((place.directory / path, f"the backup {path} of {when}"))
-    return found
+            whole = place.directory / path
+            is_there = os.path.lexists(whole)
+            if body.get("replaced"):
+                where = f"kept at {path}" if is_there else f"no longer at {path}"
+                found[whole] = f"the store that was replaced at {when}, {where}"
+            else:
+                found[whole] = f"the backup {path} of {when}" + ("" if is_there else ", no longer there")
+    return list(found.items())
