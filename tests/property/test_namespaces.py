@@ -42,6 +42,7 @@ EXEMPT = {
     "close": "it ends the engine",
     "doctor": "it checks the whole store, and names no content",
     "backup": "it copies the whole store, and is for whoever owns it",
+    "count_tokens": "it counts what it is given",
     "namespaces": "names are no secret: there is no other way to know what there is",
 }
 
@@ -127,10 +128,26 @@ def reading(book: Engine, values: Values) -> Any:
     return book.read(values.one(*pages, name, str(values.directory / "project" / "page.md")))
 
 
+def asking(book: Engine, values: Values) -> Any:
+    """Ask the memory specialist for what it can do but for storing, which would make ids that differ in both stores."""
+    asked = values.one(
+        f"recall {values.words}",
+        f"query_graph {values.words}",
+        f"get mem:{values.id}",
+        f"promote mem:{values.id}",
+        f"forget mem:{values.id}",
+        "decay",
+        "stats",
+    )
+    more = '\nPARAMS {"min_relevance": 0}' if asked.startswith(("recall", "query")) else ""
+    return book.specialist.handle(f"TASK REQ:{asked} IN:MEM OUT:X{more}")
+
+
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
     "context": lambda book, values: book.context(values.one("", values.words), limit=100, min_score=0.0),
     "count_use": lambda book, values: book.count_use(book.search(values.words, min_score=0.0).hits),
+    "decay": lambda book, values: book.decay(threshold=1.0),
     "export": importing,
     "export_index": lambda book, values: book.export_index(),
     "forget": lambda book, values: book.forget(**values.wanted),
@@ -146,10 +163,12 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "link": lambda book, values: book.link(values.id, values.id),
     "links": lambda book, values: book.links(values.one(None, values.id)),
     "list": lambda book, values: book.list(statuses=(), **values.filters),
+    "memory_counts": lambda book, values: book.memory_counts(),
     "neighbourhood": lambda book, values: book.neighbourhood(values.id),
     "pages": lambda book, values: book.pages(),
     "places": lambda book, values: book.places(IDS),
     "read": reading,
+    "raise_tier": lambda book, values: book.raise_tier(values.id),
     "recall": lambda book, values: book.recall(values.words, 100, min_score=0.0, **values.filters),
     "receipts": lambda book, values: book.receipts(),
     "remember": lambda book, values: book.remember(**values.memory),
@@ -164,6 +183,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
         per_owner=5,
         **values.filters,
     ),
+    "specialist": asking,
     "sync": lambda book, values: book.sync(),
     "touch": lambda book, values: book.touch(values.id, reinforce=True),
     "unlink": lambda book, values: book.unlink("shared", "theirs"),

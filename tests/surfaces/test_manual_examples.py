@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = [
     pytest.param(code, id=f"{page}-{number}")
-    for page in ("README.md", "docs/getting-started.md", "docs/memories.md", "docs/forgetting.md")
+    for page in ("README.md", "docs/getting-started.md", "docs/memories.md", "docs/forgetting.md", "docs/specialist.md")
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]
 
@@ -33,7 +33,14 @@ def commands(page: str) -> list[str]:
     return re.findall(r"^commonplace (.*)$", "\n".join(blocks), re.MULTILINE)
 
 
-PAGES = ["README.md", "docs/getting-started.md", "docs/search.md", "docs/memories.md", "docs/forgetting.md"]
+PAGES = [
+    "README.md",
+    "docs/getting-started.md",
+    "docs/search.md",
+    "docs/memories.md",
+    "docs/forgetting.md",
+    "docs/specialist.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -25,6 +25,7 @@ from commonplace.cli.recalling import recall, why
 from commonplace.cli.remembering import archive, get, link, list_, remember, restore_memory, touch, update
 from commonplace.cli.searching import search
 from commonplace.cli.showing import settings
+from commonplace.cli.specialising import csp
 from commonplace.cli.syncing import sync
 
 
@@ -105,6 +106,7 @@ _COMMANDS = (
     forget_namespace,
     gc,
     sync,
+    csp,
     backup,
     restore,
     export,

@@ -14,6 +14,7 @@ from commonplace.engine.mirroring import Mirroring
 from commonplace.engine.reading import Reading
 from commonplace.engine.relating import Relating
 from commonplace.engine.remembering import Remembering
+from commonplace.engine.specialising import Specialising
 from commonplace.search.request import chosen
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.types import Document, IndexReport
 
 
-class Engine(Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging):
+class Engine(Specialising, Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
     def __enter__(self) -> Self:

@@ -1,0 +1,95 @@
+"""The command `csp`: the memory specialist, asked in one request or in many over standard input."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from commonplace.cli.failures import FAILURE, SUCCESS
+from commonplace.cli.invocation import Command, Invocation, pass_invocation
+
+if TYPE_CHECKING:
+    from commonplace.formats.csp_response import Response
+
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+"""Room for the longest memory, even if every character of it is written as an escape of JSON."""
+
+_READ_AT_ONCE = 64 * 1024
+
+
+@click.command(cls=Command)
+@click.argument("request", nargs=-1, metavar="[LINE]...")
+@pass_invocation
+def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
+    """Answer requests in the text protocol CSP/1.
+
+    Each LINE is one line of a request, which is answered; the exit code is 1 where that fails. Without any, requests
+    come on standard input, each is answered at its empty line, and the end of input ends the program.
+
+    A store that is not there is created.
+    """
+    from commonplace.specialist import refusal
+
+    # The protocol is UTF-8, whatever the terminal is.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    with invocation.open(invocation.settings(), create=True) as engine:
+        answer = engine.specialist.answer
+        if request:
+            response = answer("\n".join(request))
+            _write(response, invocation)
+            return FAILURE if response.status == "FAIL" else SUCCESS
+        for data in requests(sys.stdin.buffer):
+            if data is None:
+                reason = f"the request has more than {MAX_REQUEST_BYTES:,} bytes, the limit; store it in parts"
+                _write(refusal("TOO_LARGE", reason), invocation)
+                continue
+            try:
+                text = data.decode()
+            except UnicodeDecodeError as error:
+                reason = f"the request is no UTF-8: {error.reason} at byte {error.start}; convert it"
+                _write(refusal("BAD_ENCODING", reason), invocation)
+            else:
+                _write(answer(text), invocation)
+    return SUCCESS
+
+
+def requests(stream: BinaryIO) -> Iterator[bytes | None]:
+    """Yield what stands between empty lines, as soon as it is there; the last one may lack its empty line.
+
+    Of a request over the limit nothing is kept, and None is yielded in its place.
+    """
+    parts: list[bytes] = []
+    size, begins_line = 0, True
+    while part := stream.readline(_READ_AT_ONCE):
+        if begins_line and part.endswith(b"\n") and not part.strip(b" \t\r\n"):
+            if size:
+                yield b"".join(parts) if size <= MAX_REQUEST_BYTES else None
+            parts, size = [], 0
+            continue
+        begins_line = part.endswith(b"\n")
+        size += len(part)
+        if size <= MAX_REQUEST_BYTES:
+            parts.append(part)
+        else:
+            parts.clear()
+    if size:
+        yield b"".join(parts) if size <= MAX_REQUEST_BYTES else None
+
+
+def _write(response: Response, invocation: Invocation) -> None:
+    from commonplace.formats.csp_response import format_response
+
+    if invocation.as_json:
+        from dataclasses import asdict
+
+        from commonplace.cli.screen import print_json
+
+        print_json(asdict(response), indent=None)
+    else:
+        sys.stdout.write(format_response(response))
+        sys.stdout.flush()

@@ -1,0 +1,5 @@
+"""The memory specialist: one agent for all memory, asked in the text protocol CSP/1. It knows no file and no index."""
+
+from commonplace.specialist.specialist import Specialist, refusal
+
+__all__ = ["Specialist", "refusal"]

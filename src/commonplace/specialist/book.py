@@ -1,0 +1,75 @@
+"""What the specialist needs of the engine: these calls, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from commonplace.forgetting.receipt import ForgetReceipt
+    from commonplace.memories.decaying import DecayReport
+    from commonplace.memories.memory import Memory
+    from commonplace.memories.times import Moment
+    from commonplace.search.result import SearchResult
+    from commonplace.types import Kind, Link
+
+
+class Counts(Protocol):
+    """How many memories there are: live by tier, archived ones, and links."""
+
+    @property
+    def ultra(self) -> int: ...
+    @property
+    def short(self) -> int: ...
+    @property
+    def medium(self) -> int: ...
+    @property
+    def long(self) -> int: ...
+    @property
+    def archived(self) -> int: ...
+    @property
+    def links(self) -> int: ...
+
+
+class Book(Protocol):
+    """The memories of one namespace; each call is told at the engine, `Engine`."""
+
+    def search(
+        self,
+        query: str,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        *,
+        min_score: float | None = None,
+    ) -> SearchResult: ...
+
+    def recall(
+        self, query: str, limit: int | None = None, *, as_of: Moment | None = None, min_score: float | None = None
+    ) -> SearchResult: ...
+
+    def remember(
+        self,
+        content: str,
+        tier: str | None = None,
+        tags: Sequence[str] = (),
+        source: str = "",
+        at: Moment | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        category: str = "",
+        *,
+        entities: Sequence[str] = (),
+    ) -> Memory: ...
+
+    def get(self, id: str, *, as_of: Moment | None = None) -> Memory: ...  # noqa: A002 - the name of the field
+
+    def links(self, id: str | None = None) -> list[Link]: ...  # noqa: A002
+
+    def forget(self, id: str, *, dry_run: bool = False) -> ForgetReceipt: ...  # noqa: A002
+
+    def decay(self, tier: str, threshold: float) -> DecayReport: ...
+
+    def raise_tier(self, id: str, tier: str | None = None) -> Memory: ...  # noqa: A002
+
+    def memory_counts(self) -> Counts: ...
+
+    def count_tokens(self, text: str) -> int: ...

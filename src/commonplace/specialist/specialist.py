@@ -1,0 +1,126 @@
+"""Answer requests in CSP/1: parse, let the verb's function act, write. It keeps nothing between requests."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import (
+    AdmissionError,
+    CommonplaceError,
+    NotFoundError,
+    StoreBusyError,
+    StoreError,
+    UsageError,
+)
+from commonplace.formats.csp_request import parse_request
+from commonplace.formats.csp_response import Response, format_response
+from commonplace.formats.csp_text import CspError
+from commonplace.specialist.asked import Asked
+from commonplace.specialist.fitting import MOST_TOKENS, fits
+from commonplace.specialist.graph import query_graph
+from commonplace.specialist.recalling import recall, temporal_query
+from commonplace.specialist.showing import get, stats
+from commonplace.specialist.writing import decay, forget, link, promote, store
+from commonplace.text.snippets import snippet
+
+if TYPE_CHECKING:
+    from commonplace.formats.csp_request import Request
+    from commonplace.specialist.book import Book
+
+Verb = Callable[["Book", Asked], Response]
+
+VERBS: Final[Mapping[str, Verb]] = {
+    "recall": recall,
+    "store": store,
+    "link": link,
+    "query_graph": query_graph,
+    "decay": decay,
+    "get": get,
+    "forget": forget,
+    "promote": promote,
+    "temporal_query": temporal_query,
+    "stats": stats,
+}
+SCOPE: Final = "MEM"
+
+UNKNOWN_VERB: Final = "UNKNOWN_VERB"
+WRONG_SCOPE: Final = "WRONG_SCOPE"
+INTERNAL: Final = "INTERNAL"
+CODES: Final[tuple[tuple[type[CommonplaceError], str], ...]] = (
+    (AdmissionError, "NOT_ADMITTED"),
+    (UsageError, "BAD_VALUE"),
+    (NotFoundError, "NOT_FOUND"),
+    (StoreBusyError, "STORE_BUSY"),
+    (StoreError, "STORE_FAILED"),
+    (CommonplaceError, "FAILED"),
+)
+"""What an ERROR line says of an error, the first that fits; a `CspError` brings its own code."""
+
+LONGEST_RATIONALE: Final = 400
+
+_log = logging.getLogger(__name__)
+
+
+class Specialist:
+    """The one agent that has to do with memory. Safe for threads, as the engine is."""
+
+    __slots__ = ("_book",)
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    def handle(self, text: str) -> str:
+        """Answer one request in CSP/1 with one response, which ends with an empty line. Never raises an error.
+
+        A request that cannot be done gets `STATUS FAIL` with a code and a reason, and nothing of it was done.
+        """
+        return format_response(self.answer(text))
+
+    def answer(self, text: str) -> Response:
+        """Answer one request; like `handle`, before the answer is written as text."""
+        try:
+            request = parse_request(text)
+            response = _verb(request)(self._book, Asked(request))
+            return self._bounded(_shortened(response))
+        except CommonplaceError as error:
+            return refusal(_code(error), str(error))
+        except Exception as error:
+            _log.exception("a request could not be answered")
+            return refusal(INTERNAL, f"unexpected {type(error).__name__}; the store's log has the traceback")
+
+    def _bounded(self, response: Response) -> Response:
+        """Return a response that is within the limit; one that names what is too long to be written says so instead."""
+        if fits(self._book, response):
+            return response
+        reason = f"the names in the response have no room in {MOST_TOKENS} tokens"
+        return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)
+
+
+def refusal(code: str, reason: str) -> Response:
+    """Return the response to a request that was not done."""
+    return _shortened(Response("FAIL", code, reason))
+
+
+def _verb(request: Request) -> Verb:
+    if request.scope != SCOPE:
+        raise CspError(
+            f"IN:{request.scope:.60} is no scope of the memory specialist", code=WRONG_SCOPE, remedy="ask IN:MEM"
+        )
+    if request.verb not in VERBS:
+        raise CspError(
+            f"there is no verb {request.verb:.60}", code=UNKNOWN_VERB, remedy=f"known are {', '.join(VERBS)}"
+        )
+    return VERBS[request.verb]
+
+
+def _shortened(response: Response) -> Response:
+    if not response.rationale:
+        return response
+    return replace(response, rationale=snippet(response.rationale, "", limit=LONGEST_RATIONALE).text)
+
+
+def _code(error: CommonplaceError) -> str:
+    return error.code if isinstance(error, CspError) else next(code for kind, code in CODES if isinstance(error, kind))

@@ -1,0 +1,102 @@
+"""query_graph over the entities and links of memories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from commonplace.formats.csp_response import Reference, Relation
+
+if TYPE_CHECKING:
+    from tests.unit.specialist.conftest import Ask
+
+    from commonplace.engine import Engine
+
+
+def linked(ask: Ask, source: str, target: str, context: str) -> None:
+    ask("link", f"ENTITY1 {source}", f"ENTITY2 {target}", f"CONTEXT {context}")
+
+
+def test_entities_are_followed_for_two_steps(ask: Ask) -> None:
+    """As in the contract: auth leads to token, and token to session."""
+    linked(ask, "auth", "token", "session handling with token refresh")
+    linked(ask, "token", "session", "the token is kept there")
+    linked(ask, "printer", "paper", "the large tray")
+    found = ask("query_graph", "QUERY auth dependencies", "MAX_RESULTS 10")
+    assert found.status == "OK"
+    assert found.scope == ("auth", "token", "session")
+    assert found.data == (Reference("entity", "auth"),)
+    assert found.relevance is None
+    assert found.links == (
+        Relation("auth", "token", is_directed=True),
+        Relation("token", "session", is_directed=True),
+    )
+    assert found.link_relevance is not None
+    assert found.link_relevance == tuple(sorted(found.link_relevance, reverse=True))
+    assert ask("query_graph auth dependencies") == found
+
+
+def test_nothing_about_it_is_no_result(book: Engine, ask: Ask) -> None:
+    linked(ask, "auth", "token", "session handling")
+    text = book.specialist.handle("TASK REQ:query_graph IN:MEM OUT:GRAPH_DATA\nQUERY the weather in Lisbon")
+    assert text == "STATUS OK\nSCOPE []\nDATA none\nRELEVANCE none\n\n"
+
+
+def test_an_entity_that_hangs_on_nothing_has_its_own_relevance(book: Engine, ask: Ask) -> None:
+    book.remember("Ada decides about refunds.", entities=["Ada"])
+    found = ask("query_graph", "QUERY what does Ada decide")
+    assert found.data == (Reference("entity", "Ada"),)
+    assert found.links is None
+    assert found.link_relevance is None
+    assert found.relevance is not None
+    assert found.relevance[0] > 0.5
+
+
+def test_the_ending_of_a_file_names_no_entity(ask: Ask) -> None:
+    """All files of a project end alike; a question about one is not about all."""
+    linked(ask, "auth.ts", "token.ts", "session handling")
+    linked(ask, "paper.ts", "printer.ts", "the large tray")
+    found = ask("query_graph", "QUERY token.ts", 'PARAMS {"min_relevance": 1}')
+    assert found.data == (Reference("entity", "token.ts"),)
+    assert found.links == (Relation("auth.ts", "token.ts", is_directed=True),)
+
+
+def test_what_is_only_named_together_has_no_direction_unless_it_is_stated(book: Engine, ask: Ask) -> None:
+    book.remember("Billing and Postgres came up in the standup.", entities=["billing", "Postgres"])
+    assert ask("query_graph billing standup").links == (Relation("billing", "Postgres"),)
+    linked(ask, "Postgres", "billing", "keeps the invoices")
+    assert ask("query_graph billing standup").links == (Relation("Postgres", "billing", is_directed=True),)
+
+
+def test_links_between_memories_count(book: Engine, ask: Ask) -> None:
+    cause = book.remember("The cache was too small.", entities=["cache"])
+    effect = book.remember("The shop was slow in March.", entities=["shop"])
+    remark = book.remember("Customers complained by telephone.")
+    book.link(cause.id, effect.id, "caused", strength=0.5)
+    book.link(effect.id, remark.id)
+    found = ask("query_graph cache size", 'PARAMS {"min_relevance": 0.9}')
+    assert found.links == (Relation("cache", "shop", is_directed=True),)
+    more = ask("query_graph was the shop slow", 'PARAMS {"min_relevance": 0.9}')
+    assert Relation("shop", remark.id, is_directed=True) in (more.links or ())
+    book.archive(effect.id)
+    assert ask("query_graph cache size", 'PARAMS {"min_relevance": 0.9}').links is None
+
+
+def test_the_number_of_links_and_entities_is_bounded(book: Engine, ask: Ask) -> None:
+    for number in range(20):
+        linked(ask, "hub", f"spoke {number}", f"connection number {number}")
+    found = ask("query_graph hub")
+    assert len(found.links or ()) == 5
+    assert len(ask("query_graph hub", "MAX_RESULTS 2").links or ()) == 2
+    assert found.scope is not None
+    assert len(found.scope) <= 10
+    book.remember("hub " * 20, entities=[f"hub {n} " + "京" * 150 for n in range(100)])
+    assert ask("query_graph hub", "MAX_RESULTS 100").status in ("OK", "PARTIAL")
+
+
+def test_metadata_that_name_no_entity_of_the_memory_state_nothing(book: Engine, ask: Ask) -> None:
+    """Metadata are the caller's; only what looks like ours, and fits, is taken for a relation."""
+    for relation in ({"source": "a", "target": "billing"}, "text", {"source": ["billing"], "target": 3}, None):
+        book.remember(
+            f"Billing was discussed: {relation}", entities=["billing", "Postgres"], metadata={"relation": relation}
+        )
+    assert ask("query_graph billing discussed").links == (Relation("billing", "Postgres"),)
