@@ -22,7 +22,9 @@ import commonplace
 from commonplace.cli.main import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
+from commonplace.logs import RetrievalLog
 from commonplace.store.migrations import NEWEST
+from commonplace.types import Document
 
 NOBODY = 65534
 SENTENCES = {f"m{number}": f"The heron stands by pond {number}, in the {number}th reed bed" for number in range(20)}
@@ -110,7 +112,7 @@ class Ended:
 def command(store: Path, *arguments: str) -> Ended:
     """Run a command; an error of it is one JSON value on standard error, not a traceback."""
     done: Result = CliRunner().invoke(cli, [*arguments, "--store", str(store), "--json"])
-    error = json.loads(done.stderr)["error"] if done.exit_code else {}
+    error = json.loads(done.stderr)["error"] if done.stderr else {}
     return Ended(done.exit_code, error, done.stdout)
 
 
@@ -170,6 +172,85 @@ def test_no_call_changes_anything_on_a_full_disk_but_reading_goes_on(store: Path
     check_whole(store, {**SENTENCES, "m1": "An egret"})
 
 
+def holding(store: Path, text: str) -> set[str]:
+    """Return the files that hold a text."""
+    files = [path for path in store.rglob("*") if path.is_file()]
+    return {path.relative_to(store).as_posix() for path in files if text.encode() in path.read_bytes()}
+
+
+def test_forgetting_on_a_full_disk_changes_nothing_or_says_what_the_doctor_is_to_finish(store: Path) -> None:
+    """To delete takes room, too; whoever asked for it must know whether it was done."""
+    rest = {id_: text for id_, text in SENTENCES.items() if id_ != "m3"}
+    outcomes = []
+    for share in (0.0, 0.4, 0.75, 3.0):
+        copy = store.with_name(f"store {share}")
+        shutil.copytree(store, copy)
+        with commonplace.open(copy) as book:
+            with no_file_longer_than(int((copy / "store.db").stat().st_size * share)):
+                try:
+                    receipt = book.forget("m3")
+                    outcomes.append("finished" if receipt.verified else "waiting")
+                except StoreError as error:
+                    outcomes.append("refused")
+                    assert "room on the disk" in error.remedy or "free some space" in error.remedy
+            assert contents(book) == (SENTENCES if outcomes[-1] == "refused" else rest)
+            if outcomes[-1] == "waiting":
+                assert all(each.endswith("; `commonplace doctor` finishes it") for each in receipt.waiting)
+                assert any("store.db" in each for each in receipt.waiting)
+                assert [(finding.part, finding.mended) for finding in book.doctor().findings] == [("forgetting", True)]
+            if outcomes[-1] != "refused":
+                assert holding(copy, SENTENCES["m3"]) == set()
+                assert [each.waiting for each in book.receipts()] == [()]
+        check_whole(copy, SENTENCES if outcomes[-1] == "refused" else rest)
+    assert outcomes == ["refused", "refused", "waiting", "finished"]
+
+
+@pytest.mark.parametrize("kept", ["memory", "vault", "index"])
+def test_a_copy_that_cannot_be_removed_is_waited_for(store: Path, kept: str) -> None:
+    """The memory is gone all the same; the receipt names the copy, and the doctor removes it once it can."""
+    (store / "vault").mkdir()
+    (store / "vault" / "note.md").write_text(f"---\nmemory_id: m3\n---\n{SENTENCES['m3']}")
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    (store / kept).chmod(0o555)
+    with without_rights(), commonplace.open(store) as book:
+        receipt = book.forget("m3")
+        assert not receipt.verified
+        assert receipt.found == ()
+        assert all(each.startswith(f"{kept}: ") and "Permission denied" in each for each in receipt.waiting)
+        assert receipt.waiting
+        assert "m3" not in contents(book)
+        assert book.receipts() == [receipt]
+        [finding] = book.doctor().findings
+        assert (finding.part, finding.mended) == ("forgetting", False)
+        assert "Permission denied" in finding.problem
+        assert "writ" in finding.remedy
+        ended = command(store, "forget", "m4")
+        assert (ended.code, json.loads(ended.output)["verified"]) == (1, False)
+    (store / kept).chmod(0o777)
+    with commonplace.open(store) as book:
+        assert [(finding.part, finding.mended) for finding in book.doctor().findings] == [("forgetting", True)] * 2
+        assert holding(store, SENTENCES["m3"]) == holding(store, SENTENCES["m4"]) == set()
+    check_whole(store, {id_: text for id_, text in SENTENCES.items() if id_ not in ("m3", "m4")})
+
+
+def test_nothing_is_forgotten_where_a_log_quotes_it_and_cannot_be_written(store: Path) -> None:
+    """Once it is erased nobody knows what to look for."""
+    log = store / "logs" / "retrieval" / "retrieval.jsonl"
+    RetrievalLog(store / "logs", queries="text").write(SENTENCES["m3"], {})
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    log.chmod(0o444)
+    with without_rights(), commonplace.open(store) as book:
+        with pytest.raises(
+            StoreError, match=r"the log .*retrieval\.jsonl cannot be written: .*; make it readable and wri"
+        ):
+            book.forget("m3")
+        assert contents(book) == SENTENCES
+        assert book.receipts() == []
+        assert book.forget("m4").verified
+
+
 def test_a_question_is_answered_where_its_use_cannot_be_counted(store: Path) -> None:
     """Whoever only asks must not be told of a disk that is full for those who write."""
     with commonplace.open(store) as book, no_file_longer_than(0):
@@ -205,12 +286,20 @@ def test_a_read_only_store_is_asked_and_refuses_to_remember(store: Path) -> None
             lambda: book.get("m1", touch=True),
             lambda: book.archive("m1"),
             lambda: book.link("m1", "m2"),
+            lambda: book.unlink("m1", "m2"),
+            lambda: book.remember_many([{"content": "An egret came"}]),
+            lambda: book.index_documents([Document("page", "An egret came")]),
+            lambda: book.forget("m1"),
+            lambda: book.forget_namespace("default", confirm="default"),
+            lambda: book.gc(0),
         ]
         for call in calls:
             with pytest.raises(
                 StoreError, match=r"the store .*store\.db is read-only; make the file and its directory"
             ):
                 call()
+        assert book.forget("m1", dry_run=True).counts["memories"] == 1
+        assert book.doctor().is_healthy
         assert contents(book) == SENTENCES
     assert sorted((path, path.stat().st_size) for path in store.rglob("*")) == before
     store.chmod(0o755)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from commonplace.errors import StoreError
 from commonplace.forgetting.pending import FORGETTING, Pending, pending_of
 from commonplace.forgetting.proving import clear_unknown_questions
 from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE, ForgetReceipt, receipt_of
-from commonplace.forgetting.steps import INDEX, Waiting, take
+from commonplace.forgetting.steps import DATABASE, FINISHES, INDEX, Waiting, take
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
@@ -65,19 +66,26 @@ def finish_held(place: Place) -> list[Unfinished]:
 
 
 def settle(place: Place, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]) -> ForgetReceipt:
-    """Write what became of a run: its receipt, and what is pending where something waits; return the receipt."""
+    """Write what became of a run: its receipt, and what is pending where something waits; return the receipt.
+
+    Where it cannot be written, all steps stay pending, and the receipt says so.
+    """
     steps = tuple(dict.fromkeys(each.step for each in waiting))
     receipt = replace(
         receipt,
         waiting=tuple(dict.fromkeys(map(str, waiting))),
         verified=pending.is_proved and pending.is_clean and not steps,
     )
-    with place.store.change_memories(_space(pending)) as change:
-        change.put_note(receipt.note())
-        if steps:
-            change.put_note(replace(pending, steps=steps).note())
-        else:
-            change.drop_note(FORGETTING, pending.id)
+    try:
+        with place.store.change_memories(_space(pending)) as change:
+            change.put_note(receipt.note())
+            if steps:
+                change.put_note(replace(pending, steps=steps).note())
+            else:
+                change.drop_note(FORGETTING, pending.id)
+    except StoreError as error:
+        unwritten = Waiting(DATABASE, "store.db", f"the receipt was not written: {error.args[0]}")
+        return replace(receipt, waiting=(*receipt.waiting, str(unwritten)), verified=False)
     return receipt
 
 
@@ -99,10 +107,9 @@ def _finish(place: Place, pending: Pending) -> Unfinished:
     if not pending.is_proved and not any(each.step == INDEX for each in waiting):
         counts["log_lines"] = counts.get("log_lines", 0) + clear_unknown_questions(place)
     receipt = settle(place, replace(receipt, counts=counts), pending, waiting)
-    if waiting:
-        return Unfinished(
-            f"{_problem(pending)}: {waiting[0].files}: {waiting[0].why}", "end that process, or wait for it"
-        )
+    if receipt.waiting:
+        remedy = waiting[0].remedy if waiting else "see that there is room on the disk"
+        return Unfinished(f"{_problem(pending)}: {receipt.waiting[0].removesuffix(FINISHES)}", remedy)
     return Unfinished(_problem(pending), "finish it", mended=True)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from commonplace.errors import StoreError
 from commonplace.forgetting.needles import CONTENT, DIGEST, ID, SHORTEST_PART, Needles
 from commonplace.forgetting.place import LOGS, Place
 from commonplace.forgetting.plan import Plan
@@ -51,6 +53,9 @@ def clear_logs(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
     """Blank the log lines that quote what goes, or name it by id or hash; return how many there are.
 
     This comes before anything is erased: a run that is killed later cannot know any more what to look for.
+
+    Raises:
+        StoreError: a log cannot be read or written.
     """
     quoting = needles.of_kinds(CONTENT, DIGEST, ID, shortest=SHORTEST_PART)
     return _blank(place, quoting, dry_run=dry_run)
@@ -60,7 +65,7 @@ def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proo
     """Look through everything once, mend what can be mended, and look there again.
 
     A needle that also stands in what the store still holds is no trace. One that is left in the database file, where
-    overwriting on deletion was not enough, is gone when the file was written anew.
+    overwriting on deletion was not enough, is gone when the file was written anew. What cannot be written stays found.
 
     Args:
         is_compact: the database's log was emptied; where it could not be, what it holds is no surprise.
@@ -73,9 +78,11 @@ def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proo
     wanted = plan.needles.only(set().union(*left.values()))
     mendable = {name for name in left if name.startswith(f"{LOGS}/") or (is_compact and name in database)}
     if any(name.startswith(f"{LOGS}/") for name in mendable):
-        blanked = _blank(place, wanted)
+        with suppress(StoreError):
+            blanked = _blank(place, wanted)
     if any(name in database for name in mendable):
-        place.store.compact(thorough=True)
+        with suppress(StoreError):
+            place.store.compact(thorough=True)
     if mendable:
         rescanned = _scan(place, sorted(mendable), wanted, database)
         left = {name: each for name, each in left.items() if name not in mendable} | _without(rescanned, remaining)
@@ -83,7 +90,10 @@ def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proo
         (name, what) for name, hits in sorted(left.items()) for what in sorted({plan.needles.kind(hit) for hit in hits})
     ]
     found += scanned.unread
-    blanked += _blank_questions(place, plan)
+    try:
+        blanked += _blank_questions(place, plan)
+    except StoreError as error:
+        found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
     found += [("index", what) for what in _asked(place, namespace, plan)]
     return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
 
@@ -115,7 +125,16 @@ def _blank(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
     def places(data: bytes) -> list[int]:
         return [offset for offset, _ in needles.places(data)]
 
-    return blank_lines(place.directory / LOGS, places, dry_run=dry_run) if len(needles) else 0
+    return _blank_lines(place, places, dry_run=dry_run) if len(needles) else 0
+
+
+def _blank_lines(place: Place, places: Callable[[bytes], list[int]], *, dry_run: bool = False) -> int:
+    try:
+        return blank_lines(place.directory / LOGS, places, dry_run=dry_run)
+    except OSError as error:
+        raise StoreError(
+            f"the log {error.filename} cannot be written: {error.strerror}", remedy="make it readable and writable"
+        ) from error
 
 
 def _blank_questions(place: Place, plan: Plan) -> int:
@@ -125,7 +144,7 @@ def _blank_questions(place: Place, plan: Plan) -> int:
     def places(data: bytes) -> list[int]:
         return [offset for offset, words in _questions(data) if not lost.isdisjoint(words)]
 
-    return blank_lines(place.directory / LOGS, places) if lost else 0
+    return _blank_lines(place, places) if lost else 0
 
 
 def clear_unknown_questions(place: Place) -> int:
@@ -139,7 +158,7 @@ def clear_unknown_questions(place: Place) -> int:
         lost = _lost(place, {word for _, words in asked for word in words})
         return [offset for offset, words in asked if not lost.isdisjoint(words)]
 
-    return blank_lines(place.directory / LOGS, places)
+    return _blank_lines(place, places)
 
 
 def _lost(place: Place, terms: Collection[str]) -> set[str]:

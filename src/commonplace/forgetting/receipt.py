@@ -33,7 +33,8 @@ class ForgetReceipt:
         checked: every file of the store that was looked through, with its size in bytes.
         excluded_needles: pieces that were found and also stand in what remains, so that they betray nothing.
         found: (file, what) that is still there; `notices` say what to do.
-        waiting: what cannot be done yet because another process reads the state before; `doctor` finishes it.
+        waiting: what cannot be done yet, since another process reads the state before or a file cannot be written;
+            `doctor` finishes it.
         outside: copies that nobody but their owner can delete.
         verified: everything was looked through, nothing was found, and nothing waits.
     """

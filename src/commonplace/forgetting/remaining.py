@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commonplace.errors import StoreError
 from commonplace.forgetting.needles import Needles, forms
 from commonplace.formats.journal import LONG_TERM_PAGE
 from commonplace.store.sqlite import SqliteStore
@@ -109,8 +110,14 @@ def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _blank_database() -> bytes:
-    """Return the bytes of a store that holds nothing: the names of its tables and columns are nobody's words."""
-    with tempfile.TemporaryDirectory(prefix="commonplace-") as place:
-        path = Path(place) / "store.db"
-        SqliteStore.create(path).close()
-        return path.read_bytes()
+    """Return the bytes of a store that holds nothing: the names of its tables and columns are nobody's words.
+
+    Nothing where the disk has no room for one: then a word that is such a name is told to be left, and is not.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="commonplace-") as place:
+            path = Path(place) / "store.db"
+            SqliteStore.create(path).close()
+            return path.read_bytes()
+    except (StoreError, OSError):
+        return b""

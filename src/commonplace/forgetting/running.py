@@ -65,6 +65,7 @@ def forget(
 
     if dry_run:
         return _rehearsed(place, namespace, planned(), len(in_process))
+    _refuse_read_only(place, namespace)
     with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
@@ -101,6 +102,7 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
 
     if dry_run:
         return replace(_rehearsed(place, namespace, planned(), 0), ids=())
+    _refuse_read_only(place, namespace)
     with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
@@ -118,6 +120,13 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
                 change.put_note(backup)  # it holds what other namespaces have, too
         place.store.erase_namespace(namespace)
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
+
+
+def _refuse_read_only(place: Place, namespace: str) -> None:
+    """Let a store that cannot be written say so before anything is done, be it only to a log."""
+    if place.store.is_read_only:
+        with place.store.change_memories(namespace):
+            pass
 
 
 def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:

@@ -6,11 +6,13 @@ They need nothing but ids and numbers, so that they can be taken after the proce
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from commonplace.errors import StoreError
 from commonplace.forgetting.pending import Pending
 from commonplace.forgetting.place import Place
 from commonplace.forgetting.vault import notes_of, remove
@@ -24,6 +26,8 @@ DATABASE: Final = "database"
 STEPS: Final = (OWNERS, PAGES, INDEX, GENERATIONS, DATABASE)
 """In the order in which they are taken."""
 
+FINISHES: Final = "; `commonplace doctor` finishes it"
+
 _INDEX_WAIT_S = 60.0
 _HELD_WAIT_S = 1.0
 _HELD_STEP_S = 0.05
@@ -35,14 +39,16 @@ class Waiting:
 
     Attributes:
         files: the beginning of the names, relative to the store, of what may still hold something.
+        remedy: what has to come before it can be taken.
     """
 
     step: str
     files: str
     why: str
+    remedy: str = "end that process, or wait for it"
 
     def __str__(self) -> str:
-        return f"{self.files}: {self.why}; `commonplace doctor` finishes it"
+        return f"{self.files}: {self.why}{FINISHES}"
 
 
 def take(
@@ -53,32 +59,49 @@ def take(
     vault_paths: Sequence[str] = (),
     thorough: bool = False,
 ) -> list[Waiting]:
-    """Take the steps that are pending, in their order; count what went, and return what waits.
+    """Take the steps that are pending, in their order; count what went, and return what waits, or cannot be done.
 
     Args:
         vault_paths: where notes were written of them, as far as that is still known.
         thorough: write the whole database anew.
-
-    Raises:
-        StoreError: the store or the index cannot be written.
     """
     waiting: list[Waiting] = []
+
+    @contextmanager
+    def step(name: str, files: str) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            waiting.append(Waiting(name, files, error.args[0], error.remedy or "see that it can be written"))
+
     if OWNERS in pending.steps:
-        _delete_owners(place, pending)
+        with step(OWNERS, "store.db"):
+            _delete_owners(place, pending)
     if PAGES in pending.steps:
-        blocks = place.forget_blocks(pending.namespace, pending.ids)
-        counts["blocks"] = max(counts.get("blocks", 0), blocks)
-        if pending.is_namespace:
-            counts["pages"] = max(counts.get("pages", 0), place.drop_pages(pending.namespace))
-        gone = remove(vault_notes(place, pending.namespace, pending.ids, vault_paths))
-        counts["vault_notes"] = counts.get("vault_notes", 0) + gone
+        with step(PAGES, "memory"):
+            _remove_blocks(place, pending, counts)
+        with step(PAGES, "vault"):
+            gone = remove(vault_notes(place, pending.namespace, pending.ids, vault_paths))
+            counts["vault_notes"] = counts.get("vault_notes", 0) + gone
     if INDEX in pending.steps:
-        waiting += _rebuild(place)
+        with step(INDEX, "index"):
+            waiting += _rebuild(place)
     if GENERATIONS in pending.steps:
-        waiting += [Waiting(GENERATIONS, each.files, each.why) for each in waiting] or _remove_generations(place)
-    if DATABASE in pending.steps and not place.store.compact(thorough=thorough):
-        waiting.append(Waiting(DATABASE, "store.db", "another process still reads the state before"))
+        unwritten = [each for each in waiting if each.step == INDEX]
+        with step(GENERATIONS, "index"):
+            waiting += [replace(each, step=GENERATIONS) for each in unwritten] or _remove_generations(place)
+    if DATABASE in pending.steps:
+        with step(DATABASE, "store.db"):
+            if not place.store.compact(thorough=thorough):
+                waiting.append(Waiting(DATABASE, "store.db", "another process still reads the state before"))
     return waiting
+
+
+def _remove_blocks(place: Place, pending: Pending, counts: dict[str, int]) -> None:
+    blocks = place.forget_blocks(pending.namespace, pending.ids)
+    counts["blocks"] = max(counts.get("blocks", 0), blocks)
+    if pending.is_namespace:
+        counts["pages"] = max(counts.get("pages", 0), place.drop_pages(pending.namespace))
 
 
 def _delete_owners(place: Place, pending: Pending) -> None:

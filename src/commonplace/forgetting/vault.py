@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
+
+from commonplace.errors import StoreError
 
 VAULT = "vault"
 _FRONT_MATTER_BYTES = 65_536
@@ -28,12 +29,22 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
 
 
 def remove(notes: Collection[Path]) -> int:
-    """Remove notes; return how many were there."""
+    """Remove notes; return how many were there.
+
+    Raises:
+        StoreError: one cannot be removed.
+    """
     gone = 0
     for note in notes:
-        with suppress(FileNotFoundError):
+        try:
             note.unlink()
             gone += 1
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StoreError(
+                f"{note} cannot be removed: {error.strerror}", remedy="make its directory writable"
+            ) from error
     return gone
 
 
