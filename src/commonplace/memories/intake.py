@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -228,11 +228,20 @@ def moment(name: str, given: Moment | None) -> float | None:
     return None if given is None else seconds(name, given)
 
 
-def _cleaned(value: Any, clean: Any) -> Any:
+def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
+    """Return what JSON holds without secrets; the key that a text stands under may tell that it is one."""
     if isinstance(value, str):
-        return clean(value)
+        text, before = clean(value), f"{name}: "
+        named = clean(before + text) if name else ""
+        return named.removeprefix(before) if named.startswith(before) else text
     if isinstance(value, list):
-        return [_cleaned(each, clean) for each in value]
-    if isinstance(value, dict):
-        return {key: _cleaned(each, clean) for key, each in value.items()}
-    return value
+        return [_cleaned(each, clean, name) for each in value]
+    if not isinstance(value, dict):
+        return value
+    cleaned: dict[str, Any] = {}
+    for key, inner in value.items():
+        unique = kept = clean(key)
+        while unique in cleaned or (unique != key and unique in value):
+            unique = f"{kept} {len(cleaned) + 1}"
+        cleaned[unique] = _cleaned(inner, clean, key)
+    return cleaned

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.memories.intake import checked
+from commonplace.memories.intake import checked, without_secrets
 from commonplace.memories.times import iso, moment_in_words, seconds
 
 GOOD = {"content": "a text"}
@@ -83,3 +84,23 @@ def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
     assert moment_in_words("as_of", "today", now) == now
     with pytest.raises(UsageError, match="as_of is 'blue'"):
         moment_in_words("as_of", "blue", now)
+
+
+def test_a_key_of_the_metadata_may_tell_that_its_value_is_a_secret() -> None:
+    token = "ghp_" + "a1B2" * 9
+    given = {"password": "hunter2" + "x9!", "db": {"password": ["s3cr" + "et-Word"]}, "note": "plain", token: 1, "n": 5}
+    cleaned = without_secrets(checked({**GOOD, "metadata": given}))
+    metadata = json.loads(cleaned.metadata)
+    assert metadata["password"] == "[redacted: password]"
+    assert metadata["db"] == {"password": ["[redacted: password]"]}
+    assert (metadata["note"], metadata["n"]) == ("plain", 5)
+    assert token not in cleaned.metadata
+    assert 1 in metadata.values()
+    assert "what looks like a secret was replaced" in cleaned.notices[0]
+
+
+def test_keys_that_are_secrets_never_become_one() -> None:
+    one, two = ("ghp_" + part * 9 for part in ("a1B2", "c3D4"))
+    metadata = json.loads(without_secrets(checked({**GOOD, "metadata": {one: 1, two: 2}})).metadata)
+    assert sorted(metadata.values()) == [1, 2]
+    assert all(key.startswith("[redacted: github token]") for key in metadata)
