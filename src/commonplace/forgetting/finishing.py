@@ -103,7 +103,7 @@ def _finish(place: Place, pending: Pending) -> Unfinished:
     if not pending.is_proved:
         receipt = replace(receipt, notices=tuple(dict.fromkeys((*receipt.notices, UNPROVED))))
     counts = dict(receipt.counts)
-    waiting = take(place, pending, counts, thorough=True)
+    waiting = take(place, pending, counts, thorough=True, is_patient=True)
     if not pending.is_proved and not any(each.step == INDEX for each in waiting):
         counts["log_lines"] = counts.get("log_lines", 0) + clear_unknown_questions(place)
     receipt = settle(place, replace(receipt, counts=counts), pending, waiting)

@@ -155,7 +155,7 @@ def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> For
 
 def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
     counts = dict(receipt.counts)
-    waiting = take(place, pending, counts, vault_paths=plan.vault_paths)
+    waiting = take(place, pending, counts, vault_paths=plan.vault_paths, is_patient=True)
     place.forget_caches()
     proof = prove(place, receipt.namespace, plan, is_compact=not any(each.step == DATABASE for each in waiting))
     waits = tuple(each.files for each in waiting)

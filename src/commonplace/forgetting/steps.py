@@ -58,12 +58,17 @@ def take(
     *,
     vault_paths: Sequence[str] = (),
     thorough: bool = False,
+    is_patient: bool = False,
 ) -> list[Waiting]:
     """Take the steps that are pending, in their order; count what went, and return what waits, or cannot be done.
 
     Args:
         vault_paths: where notes were written of them, as far as that is still known.
         thorough: write the whole database anew.
+        is_patient: a step that cannot be taken waits, and the others are taken.
+
+    Raises:
+        StoreError: a file cannot be written; never where it is patient.
     """
     waiting: list[Waiting] = []
 
@@ -72,6 +77,8 @@ def take(
         try:
             yield
         except StoreError as error:
+            if not is_patient:
+                raise
             waiting.append(Waiting(name, files, error.args[0], error.remedy or "see that it can be written"))
 
     if OWNERS in pending.steps:
