@@ -266,6 +266,18 @@ def test_a_pasted_copy_of_a_block_is_a_memory_of_its_own(book: Book) -> None:
     assert book.is_settled()
 
 
+def test_a_note_with_the_id_of_a_memory_that_is_to_come_to_its_page_is_a_memory_of_its_own(book: Book) -> None:
+    """Only what a run that was killed has left there says what the memory says, or has said."""
+    memory = book.remember("The door is blue.")
+    book.sync()
+    book.keeper.set_tier(memory.id, "long")
+    book.write(LONG, f"## Lessons\n\n### 2026-11-21\n\nMy own words.\n\n<!-- memory: {memory.id} -->\n")
+    assert book.sync().added == 1
+    assert book.contents() == ["My own words.", "The door is blue."]
+    assert book.get(memory.id).record.content == "The door is blue."
+    assert book.is_settled()
+
+
 def test_a_block_with_an_unknown_id_is_taken_in_under_it_with_a_notice(book: Book) -> None:
     book.write(TODAY, "## 09:30 Tea\n\nGreen tea.\n\n<!-- memory: from-elsewhere -->\n")
     report = book.sync()

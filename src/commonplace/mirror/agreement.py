@@ -167,6 +167,11 @@ def agree(
     return replace(agreed, file=digest(meant_by_file(entry, page, agreed, stored)))
 
 
+def text_digest(text: str) -> str:
+    """Return the digest of a text alone, as `digest` sees it: without the white space that is no edit."""
+    return digest(Entry("", None, "", text))
+
+
 def judge(agreed: Agreement | None, file: Entry | None, store: Entry | None) -> Verdict:
     """Return whose version holds; both as they are meant. None is a block or a live memory that is not there."""
     if agreed is None:

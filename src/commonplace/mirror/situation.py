@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.formats.journal import LONG_TERM_PAGE, Page, parse_page
 from commonplace.formats.journal_entry import Entry
 from commonplace.formats.long_term import SECTIONS
-from commonplace.mirror.agreement import Agreement, decode
+from commonplace.mirror.agreement import Agreement, content_of, decode, text_digest
 from commonplace.mirror.folder import Folder, PageFile, Stamp
 from commonplace.mirror.projection import day_page, heading_and_text, kind_of, minute_of, time_of
 from commonplace.types import Selection, StoredMemory
@@ -263,11 +263,18 @@ class Situation:
             copies = [] if is_unknown else list(places)
         else:
             own = own or places[0]
-            # A run that was killed may have written it where it goes and not yet removed it where it was.
-            goes_to = self.likely_page(self._memories[id_], agreed)
-            copies = [found for found in places if found is not own and found.page != goes_to]
+            copies = [found for found in places if found is not own and not self._is_half_moved(id_, found, agreed)]
             self.blocks[id_] = own
         self.notes += [found for found in copies if self.seen[found.page].is_news]
+
+    def _is_half_moved(self, id_: str, found: Found, agreed: Agreement | None) -> bool:
+        """Return whether a run that was killed may have written a block where it goes, and not removed the other."""
+        stored = self._memories[id_]
+        if stored is None or found.page != self.likely_page(stored, agreed):
+            return False
+        said = text_digest(content_of(found.entry, None, stored))
+        versions = self.ground.store.versions(self.ground.namespace, id_)
+        return any(said == text_digest(version.record.content) for version in versions)
 
 
 def read_memories(ground: Ground, ids: Sequence[str]) -> dict[str, StoredMemory]:

@@ -16,7 +16,7 @@ from commonplace.formats.journal_entry import Entry
 from commonplace.formats.journal_merging import Verdict, conflict_copy, digest
 from commonplace.formats.long_term import category_of
 from commonplace.memories.intake import checked, refuse_unfit_id
-from commonplace.mirror.agreement import Agreement, agree, content_of, judge, meant_by_file, meant_by_store
+from commonplace.mirror.agreement import Agreement, agree, content_of, judge, meant_by_file, meant_by_store, text_digest
 from commonplace.mirror.overlooked import overlooked
 from commonplace.mirror.projection import entry_of, kind_of, local, resolved, said_when
 from commonplace.mirror.report import Tally
@@ -337,7 +337,7 @@ class Taking:
 def _differences(file: Entry, store: Entry) -> dict[str, Any]:
     """Return what an edit changed, by the names of the store."""
     changes: dict[str, Any] = {}
-    if _text_sum(file.text) != _text_sum(store.text):
+    if text_digest(file.text) != text_digest(store.text):
         changes["content"] = file.text
     if set(file.tags) != set(store.tags):
         changes["tags"] = list(file.tags)
@@ -352,10 +352,6 @@ def _without_secrets(entry: Entry) -> Entry:
     from commonplace.redaction import redact
 
     return replace(entry, text=redact(entry.text).text, tags=tuple(redact(tag).text for tag in entry.tags))
-
-
-def _text_sum(text: str) -> str:
-    return digest(Entry("", None, "", text))
 
 
 def _time_of_note(day: date | None, minutes: int | None, now: float) -> float:
