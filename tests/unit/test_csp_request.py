@@ -72,6 +72,11 @@ def test_a_tag_with_a_comma_is_a_json_string() -> None:
     assert store("TAGS []").values["TAGS"] == ()
 
 
+def test_a_list_of_a_million_items_is_read_in_one_pass() -> None:
+    """A request may be that large, and one that takes minutes to refuse stops everybody else's."""
+    assert len(store(f"TAGS [{','.join('a' * 1_000_000)}]").values["TAGS"]) == 1_000_000
+
+
 def test_line_ends_of_windows_blanks_and_a_byte_order_mark_do_no_harm() -> None:
     text = "\ufeff\r\n\nTASK  REQ:recall\tauth  IN:MEM\tOUT:MEM_REFS \r\nPARAMS\t{}  \r\n\r\n \r\n"
     assert parse_request(text) == Request("recall", "auth", values={"PARAMS": {}})

@@ -208,7 +208,7 @@ def _listed(written: Mapping[str, str], key: str, read: Callable[[Values], Item]
         return ()
     values = Values(written[key], key)
     items = [read(values)]
-    while values.rest:
+    while not values.is_done():
         values.expect(",")
         items.append(read(values))
     return tuple(items)

@@ -49,10 +49,10 @@ class Values:
         self._key = key
         self._at = 0
 
-    @property
-    def rest(self) -> str:
-        """What is not read yet."""
-        return self._text[self._at :].strip(BLANKS)
+    def is_done(self) -> bool:
+        """Return whether nothing but blanks follows."""
+        self._skip()
+        return self._at == len(self._text)
 
     def value(self, ends: str) -> str:
         """Return a JSON string, or what stands before the first of some characters or the end.
@@ -84,8 +84,7 @@ class Values:
 
     def mark(self, marks: str) -> str:
         """Take one of some characters if it comes next, and return it, else ""."""
-        self._skip()
-        if self._at == len(self._text) or self._text[self._at] not in marks:
+        if self.is_done() or self._text[self._at] not in marks:
             return ""
         self._at += 1
         return self._text[self._at - 1]
@@ -98,7 +97,7 @@ class Values:
         """
         found = self.mark(marks)
         if not found:
-            where = repr(self.rest)[:60] if self.rest else "its end"
+            where = "its end" if self.is_done() else f"{self._text[self._at :]!r:.60}"
             raise CspError(f"{self._key} has {where} where {' or '.join(marks)} is expected")
         return found
 
@@ -108,8 +107,8 @@ class Values:
         Raises:
             CspError: something does follow.
         """
-        if self.rest:
-            raise CspError(f"{self._key} goes on where it should end: {self.rest!r:.60}")
+        if not self.is_done():
+            raise CspError(f"{self._key} goes on where it should end: {self._text[self._at :]!r:.60}")
 
     def _skip(self) -> None:
         while self._at < len(self._text) and self._text[self._at] in BLANKS:
@@ -126,9 +125,9 @@ def read_list(text: str, key: str) -> tuple[str, ...]:
         raise CspError(f"{key} is {text!r:.60}, not a list", remedy=f"write {key} [one,two]")
     values = Values(text[1:-1], key)
     items: list[str] = []
-    if values.rest:
+    if not values.is_done():
         items.append(values.value(","))
-        while values.rest:
+        while not values.is_done():
             values.expect(",")
             items.append(values.value(","))
     return tuple(items)
