@@ -5,7 +5,7 @@ forgetters.py search STORE             search once, and again for every line tha
 forgetters.py count STORE WHAT         forget WHAT, then print how many moments there were
 forgetters.py die STORE WHAT MOMENT    forget WHAT, and be killed (SIGKILL) at the MOMENTth of them
 
-WHAT is `id:ID` or `namespace:NAME`. A moment comes right before or after a call that reaches the disk.
+WHAT is `tag:TAG` or `namespace:NAME`. A moment comes right before or after a call that reaches the disk.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from commonplace.engine import Engine
 
 def forget(book: Engine, what: str) -> None:
     kind, _, name = what.partition(":")
-    if kind == "id":
-        book.forget(name)
+    if kind == "tag":
+        book.forget(tag=name)
     else:
         book.forget_namespace(name, confirm=name)
 

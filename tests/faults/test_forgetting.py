@@ -19,7 +19,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.logs import RetrievalLog
 from commonplace.text.analysis import analyse
-from commonplace.types import Document
+from commonplace.types import Document, Filter
 
 SCRIPT = Path(__file__).with_name("forgetters.py")
 ROOT = Path(__file__).parents[2]
@@ -86,10 +86,12 @@ def fill(store: Path, namespace: str = "default") -> Filled:
         book.remember_many([{"content": KETTLES[id_], "id": id_} for id_ in KETTLES])
         book.remember(TOLD["secret"], id="secret", tags=["deal"])
         book.remember(TOLD["derived"], id="derived", derived_from=["secret"])
-        book.index_documents([Document("page", "The tides are told by the harbour master")])
+        page, paper = "The tides are told by the harbour master", f"On paper: {SECRET}"
+        book.index_documents([Document("page", page), Document("paper", paper, tags=("deal",))])
         assert in_dictionary(book) == {"quillfeath", "abernathi"}
-        versions = [book._store.memory(namespace, id_) for id_ in ("secret", "derived")]
-        numbers = book._store.passages_of(namespace, [version.number for version in versions if version is not None])
+        owners = book._store.owners(namespace, book._store.matching_owners(namespace, Filter()))
+        secret = [number for number, owner in owners.items() if owner.id in ("secret", "derived", "paper")]
+        numbers = book._store.passages_of(namespace, secret)
         vectors = [tokens.vector for tokens in book._store.tokens(namespace, numbers).values()]
     log = RetrievalLog(store / "logs", queries="text")
     for question in ("merger with Quillfeather closes on the ninth", "what does Quillfeather pay", "the lighthouse"):
@@ -99,7 +101,7 @@ def fill(store: Path, namespace: str = "default") -> Filled:
         (*MARKS, *vectors),
         tuple(path.relative_to(store).as_posix() for path in (store / "index").glob("g*")),
     )
-    assert len(vectors) == 2
+    assert len(vectors) == 3
     assert {"store.db", LOG, *filled.generations} <= set(filled.left_in(store))
     return filled
 
@@ -120,7 +122,7 @@ def test_a_reader_of_the_state_before_is_waited_for_and_the_doctor_finishes(tmp_
     filled = fill(tmp_path / "store")
     with running("read", filled.store) as reader, commonplace.open(filled.store) as book:
         assert int(said(reader)) > 0
-        receipt = book.forget("secret")
+        receipt = book.forget(tag="deal")
         assert (receipt.verified, receipt.found) == (False, ())
         assert receipt.waiting == (
             "store.db: another process still reads the state before; `commonplace doctor` finishes it",
@@ -144,7 +146,7 @@ def test_a_process_with_the_old_index_open_is_waited_for_until_it_lets_go(tmp_pa
     [old] = filled.generations
     with running("search", filled.store) as searcher, commonplace.open(filled.store) as book:
         assert said(searcher) == "9"
-        receipt = book.forget("secret")
+        receipt = book.forget(tag="deal")
         assert receipt.waiting == (
             f"{old}: somebody still has it open to search in it; `commonplace doctor` finishes it",
         )
@@ -163,14 +165,14 @@ def test_a_process_with_the_old_index_open_is_waited_for_until_it_lets_go(tmp_pa
         assert filled.left_in(filled.store) == []
 
 
-@pytest.mark.parametrize("what", ["id:secret", "namespace:deal"])
+@pytest.mark.parametrize("what", ["tag:deal", "namespace:deal"])
 def test_killed_at_any_moment_it_did_nothing_or_the_doctor_finishes_it(tmp_path: Path, what: str) -> None:
     """Either the memory is whole, or nothing of it is left in any file."""
     kill_at_moments(tmp_path, what, 8)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("what", ["id:secret", "namespace:deal"])
+@pytest.mark.parametrize("what", ["tag:deal", "namespace:deal"])
 def test_the_same_holds_at_every_seventh_moment(tmp_path: Path, what: str) -> None:
     kill_at_moments(tmp_path, what, None)
 
@@ -223,6 +225,6 @@ def check_whole(book: Engine) -> None:
     """See that nothing was forgotten; then forget it, for it must still be possible."""
     assert {memory.id: memory.content for memory in book.list()}.items() >= TOLD.items()
     hits = book.search("Quillfeather", method="bm25", min_score=0.0).hits
-    assert {hit.owner_id for hit in hits} == {"secret", "derived"}
+    assert {hit.owner_id for hit in hits} == {"secret", "derived", "paper"}
     assert book.receipts() == []
-    assert book.forget("secret").verified
+    assert book.forget(tag="deal").verified
