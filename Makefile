@@ -27,6 +27,8 @@ demo: $(READY) ## index this repository and Django, ask five questions, and reme
 		. $$(test -d $(DJANGO_TREE) && echo $(DJANGO_TREE))
 	@echo && echo "And memories (examples/a_week_of_work.py):"
 	@$(BIN)/python examples/a_week_of_work.py
+	@echo && echo "And for your agent:"
+	@$(BIN)/commonplace mcp --print-config auto
 
 test: $(READY) ## run the tests, but for the long ones
 	$(BIN)/python -m pytest -m "not soak"

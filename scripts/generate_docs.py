@@ -9,12 +9,15 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from commonplace import errors
 from commonplace.cli.failures import EXIT_CODES, exit_code
 from commonplace.cli.main import cli
+from commonplace.mcp.describing import tool_form
+from commonplace.mcp.memory.tools import tools_of
 from commonplace.settings import keys
 from commonplace.settings.model import section_description
 
@@ -85,7 +88,43 @@ def error_classes() -> str:
     return "\n".join(["# Errors\n", NOTE, text, f"```text\n{tree}\n```\n", *head, *rows, ""])
 
 
+def tools() -> str:
+    """Return the page with what the server of the Model Context Protocol offers."""
+    parts = ["# Tools reference\n", NOTE, "What an agent reads of `commonplace mcp`, word for word.\n"]
+    for tool in tools_of(unopened):
+        form = tool_form(tool)
+        hints = ", ".join(f"{name} {str(value).lower()}" for name, value in form["annotations"].items())
+        parts.append(f"## {tool.name}\n\n{tool.description}\n\nHints: {hints or 'none, so it may destroy'}.\n")
+        parts += [_fields("takes", form["inputSchema"]), _fields("gives", form["outputSchema"])]
+    return "\n".join(parts)
+
+
+def unopened(_: object) -> Any:
+    """Stand for an engine that no tool is called on."""
+    raise NotImplementedError
+
+
+def _fields(title: str, schema: Mapping[str, Any]) -> str:
+    needed = schema.get("required", [])
+    rows = [
+        f"| `{name}`{' *' if name in needed else ''} | {_kind(field)} | {field.get('description', '')} |"
+        for name, field in schema["properties"].items()
+    ]
+    return "\n".join([f"| {title} (* always) | form | |", "|---|---|---|", *rows, ""])
+
+
+def _kind(field: Mapping[str, Any]) -> str:
+    if "enum" in field:
+        return ", ".join(map(str, field["enum"]))
+    bounds = [f"{field[key]:,}" for key in ("minimum", "maximum") if key in field]
+    kind = str(field["type"]) + (f" {'–'.join(bounds) if len(bounds) == 2 else f'from {bounds[0]}'}" if bounds else "")
+    if "properties" in field:
+        return f"{kind} ({', '.join(field['properties'])})"
+    return f"{kind} of {_kind(field['items'])}" if "items" in field else kind
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
+    "tools.md": tools,
     "command-line.md": command_line,
     "settings.md": settings,
     "errors.md": error_classes,

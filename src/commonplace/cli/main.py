@@ -24,6 +24,7 @@ from commonplace.cli.output import OutputError, guard_output
 from commonplace.cli.recalling import recall, why
 from commonplace.cli.remembering import archive, get, link, list_, remember, restore_memory, touch, update
 from commonplace.cli.searching import search
+from commonplace.cli.serving import mcp
 from commonplace.cli.showing import settings
 from commonplace.cli.specialising import csp
 from commonplace.cli.syncing import sync
@@ -107,6 +108,7 @@ _COMMANDS = (
     gc,
     sync,
     csp,
+    mcp,
     backup,
     restore,
     export,

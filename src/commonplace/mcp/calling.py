@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from commonplace.errors import CommonplaceError
-from commonplace.mcp.jsonrpc import INVALID_PARAMS, ProtocolError
+from commonplace.mcp.jsonrpc import INVALID_PARAMS, ProtocolError, shortened
 from commonplace.mcp.registry import Context, Tool, ToolResult
 from commonplace.mcp.schema import integers, problems
 
@@ -39,11 +39,12 @@ def _run(tool: Tool, arguments: Mapping[str, Any], context: Context) -> ToolResu
     wrong = list(islice(problems(arguments, tool.input_schema), PROBLEMS_TOLD))
     if wrong:
         told = "".join(f"\n- {problem}" for problem in wrong)
-        return ToolResult(text=f"{tool.name} was not run:{told}\nCorrect this and call it again.", is_error=True)
+        told = f"{tool.name} was not run:{told}\nCorrect this and call it again."
+        return ToolResult(text=shortened(told), is_error=True)
     try:
         return tool.handler(integers(arguments, tool.input_schema), context)
     except CommonplaceError as error:
-        return ToolResult(text=str(error), is_error=True)
+        return ToolResult(text=shortened(str(error)), is_error=True)
     except Exception as error:
         # The skin's outermost edge: the model learns that it is not to blame, the log learns what happened.
         report_defect(f"the tool {tool.name} failed", error)

@@ -20,6 +20,9 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
+LONGEST_MESSAGE = 2_000
+"""In characters: a model reads it, and it may repeat what the model sent."""
+
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
 _ID_LAST = re.compile(rb",\s*" + _ID + rb"\}\s*$")
@@ -139,10 +142,18 @@ def result_of(call_id: RequestId | None, result: Mapping[str, Any]) -> Answer:
 
 def error_of(call_id: RequestId | None, error: ProtocolError) -> Answer:
     """Return the answer to a request that was refused; without an id where none could be read."""
-    told: dict[str, Any] = {"code": error.code, "message": str(error)}
+    told: dict[str, Any] = {"code": error.code, "message": shortened(str(error))}
     if error.data is not None:
         told["data"] = error.data
     return {"jsonrpc": "2.0", "id": call_id, "error": told}
+
+
+def shortened(message: str) -> str:
+    """Return a message, without its middle if it is long: a problem stands at its beginning, the remedy at its end."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    half = (LONGEST_MESSAGE - 1) // 2
+    return f"{message[:half]}…{message[-half:]}"
 
 
 def notification(method: str, params: Mapping[str, Any]) -> Answer:

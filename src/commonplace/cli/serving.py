@@ -1,0 +1,170 @@
+"""The command `mcp`: serve agents over the Model Context Protocol, and tell their clients how to start it."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from commonplace.cli.failures import FAILURE, SUCCESS
+from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
+    from commonplace.mcp.clients import Client
+    from commonplace.types import Progress
+
+NAME = "commonplace"
+AUTO = "auto"
+CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "opencode")
+
+
+@click.command(cls=Command)
+@click.option(
+    "--print-config", type=click.Choice((*CLIENT_NAMES, AUTO)), help="Print what to write to a client's file."
+)
+@click.option("--install", type=click.Choice(CLIENT_NAMES), help="Write it there, after showing the change.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing.")
+@pass_invocation
+def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, yes: bool) -> int:
+    """Serve agents over the Model Context Protocol.
+
+    It speaks on standard input and output, and is started by a client. The store is that of the working directory,
+    else the user's own; one that is not there is created when the first tool is called.
+    """
+    if print_config and install:
+        raise click.UsageError("--print-config and --install exclude each other: give one")
+    if print_config:
+        return _print_config(print_config, invocation)
+    if install:
+        return _install(install, invocation, is_agreed=yes)
+    return _serve(invocation)
+
+
+def _serve(invocation: Invocation) -> int:
+    from commonplace.mcp import serve
+    from commonplace.mcp.memory import Host, registry_of
+
+    if sys.stdin.isatty():
+        from commonplace.cli.screen import console
+
+        hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."
+        console(stderr=True).print(hint, style="dim")
+
+    def opened(progress: Progress) -> Engine:
+        return invocation.open(invocation.settings(), create=True, progress=progress)
+
+    host = Host(opened)
+    try:
+        return SUCCESS if serve(registry_of(host)) == 0 else FAILURE
+    finally:
+        host.close()
+
+
+def _print_config(name: str, invocation: Invocation) -> int:
+    from commonplace.cli.screen import console, print_json, say
+    from commonplace.mcp.clients import CLIENTS, in_use, snippet
+
+    client = in_use(Path.home()) if name == AUTO else CLIENTS[name]
+    command, place = _command(invocation), client.place(Path.cwd(), Path.home())
+    text = snippet(client, command)
+    if invocation.as_json:
+        print_json({"client": client.name, "path": str(place), "snippet": text})
+        return SUCCESS
+    console(stderr=True).print(f"For {client.title}, in {place}:", style="dim")
+    say(text.rstrip("\n"))
+    console(stderr=True).print(
+        f"{client.then} `commonplace mcp --install {client.name}` writes it for you.", style="dim"
+    )
+    return SUCCESS
+
+
+def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
+    from commonplace.cli.screen import console, print_json, say
+    from commonplace.mcp.clients import CLIENTS, changed
+
+    client = CLIENTS[name]
+    place = client.place(Path.cwd(), Path.home())
+    old = _read(place)
+    new = changed(old, client, _command(invocation), name=str(place))
+    if new == old:
+        if invocation.as_json:
+            print_json({"client": name, "path": str(place), "changed": False, "backup": None})
+        else:
+            say(f"{client.title} knows the server already: {place}")
+        return SUCCESS
+    if not invocation.as_json:
+        _show(old, new, place)
+    if not is_agreed and not _agrees(invocation):
+        console(stderr=True).print("Nothing was written.")
+        return FAILURE
+    backup = _write(place, old, new)
+    if invocation.as_json:
+        kept = None if backup is None else str(backup)
+        print_json({"client": name, "path": str(place), "changed": True, "backup": kept})
+        return SUCCESS
+    say(f"Written: {place}" + ("" if backup is None else f"\nThe old one is kept: {backup}"))
+    _tell_next(client)
+    return SUCCESS
+
+
+def _tell_next(client: Client) -> None:
+    from commonplace.cli.screen import console
+
+    console(stderr=True).print(client.then, style="dim")
+
+
+def _command(invocation: Invocation) -> list[str]:
+    """Return the command line that starts this program as a server: by its full path, which needs no PATH."""
+    places = (Path(sys.argv[0]), Path(sys.executable).with_name(NAME), Path(shutil.which(NAME) or ""))
+    program = next((place for place in places if place.name == NAME and place.is_file()), None)
+    if program is None:
+        raise UsageError(f"the program {NAME!r} is nowhere on the PATH", remedy="install commonplace, then try again")
+    store = ["--store", str(Path(invocation.store).expanduser().absolute())] if invocation.store else []
+    namespace = ["--namespace", invocation.namespace] if invocation.namespace else []
+    return [str(program.absolute()), "mcp", *store, *namespace]
+
+
+def _read(place: Path) -> str:
+    try:
+        return place.read_text("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{place} cannot be read: {error}", remedy="mend it, or add the server by hand") from error
+
+
+def _show(old: str, new: str, place: Path) -> None:
+    from commonplace.cli.screen import say
+
+    lines = difflib.unified_diff(
+        old.splitlines(), new.splitlines(), str(place) if old else "nothing", str(place), lineterm=""
+    )
+    say("\n".join(lines))
+
+
+def _agrees(invocation: Invocation) -> bool:
+    if invocation.as_json or not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here: give --yes to write it")
+    return click.confirm("Write this?", default=True)
+
+
+def _write(place: Path, old: str, new: str) -> Path | None:
+    """Replace a file as a whole, keeping the old one beside it; return where that is."""
+    from commonplace.index.manifest import replace_file
+
+    backup = place.with_name(f"{place.name}.{time.strftime('%Y%m%d-%H%M%S')}.bak") if old else None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if backup is not None:
+            shutil.copy2(place, backup)
+        replace_file(place.resolve(), new.encode())
+    except OSError as error:
+        raise StoreError(f"{place} cannot be written: {error.strerror}", remedy="add the server by hand") from error
+    return backup

@@ -1,0 +1,213 @@
+"""How the clients of the protocol are told of a server: which file of theirs, and what to write there.
+
+It makes the new text of a file from the old one and writes nothing. Paths and forms are those of the clients' manuals.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from commonplace.errors import UsageError
+
+NAME: Final = "commonplace"
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client of the protocol.
+
+    Attributes:
+        place: returns its file, of a project's directory and of a user's home directory.
+        marks: names in a home directory that show that the client is in use.
+        keys: under which the servers stand in that file.
+        entry: returns what is said of a server, of its command line.
+        is_toml: the file is TOML, else JSON.
+        then: what the user does next, one sentence.
+    """
+
+    name: str
+    title: str
+    place: Callable[[Path, Path], Path]
+    marks: tuple[str, ...]
+    keys: tuple[str, ...]
+    entry: Callable[[Sequence[str]], Entry]
+    then: str
+    is_toml: bool = False
+
+
+def _desktop(_: Path, home: Path) -> Path:
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json"
+    if sys.platform == "win32":
+        return home / "AppData" / "Roaming" / "Claude" / "claude_desktop_config.json"
+    return home / ".config" / "Claude" / "claude_desktop_config.json"
+
+
+def _plain(command: Sequence[str]) -> Entry:
+    return {"command": command[0], "args": list(command[1:])}
+
+
+def _stdio(command: Sequence[str]) -> Entry:
+    return {"type": "stdio", **_plain(command)}
+
+
+def _local(command: Sequence[str]) -> Entry:
+    return {"type": "local", "command": list(command), "enabled": True}
+
+
+CLIENTS: Final[Mapping[str, Client]] = {
+    client.name: client
+    for client in (
+        Client(
+            "claude-code",
+            "Claude Code",
+            lambda project, _: project / ".mcp.json",
+            (".claude", ".claude.json"),
+            ("mcpServers",),
+            _stdio,
+            "Start Claude Code in this directory and allow the server; /mcp shows it.",
+        ),
+        Client(
+            "claude-desktop",
+            "Claude Desktop",
+            _desktop,
+            (".config/Claude", "Library/Application Support/Claude", "AppData/Roaming/Claude"),
+            ("mcpServers",),
+            _plain,
+            "Quit Claude Desktop and start it again.",
+        ),
+        Client(
+            "cursor",
+            "Cursor",
+            lambda project, _: project / ".cursor" / "mcp.json",
+            (".cursor",),
+            ("mcpServers",),
+            _plain,
+            "Turn the server on in Cursor's settings, under MCP.",
+        ),
+        Client(
+            "codex",
+            "Codex",
+            lambda _, home: home / ".codex" / "config.toml",
+            (".codex",),
+            ("mcp_servers",),
+            _plain,
+            "Start Codex again; /mcp shows it.",
+            is_toml=True,
+        ),
+        Client(
+            "vscode",
+            "VS Code",
+            lambda project, _: project / ".vscode" / "mcp.json",
+            (".vscode", ".vscode-server", ".config/Code"),
+            ("servers",),
+            _stdio,
+            "Open the file in VS Code and press Start above the server.",
+        ),
+        Client(
+            "opencode",
+            "opencode",
+            lambda project, _: project / "opencode.json",
+            (".config/opencode",),
+            ("mcp",),
+            _local,
+            "Start opencode in this directory.",
+        ),
+    )
+}
+
+
+def in_use(home: Path) -> Client:
+    """Return the client that a user seems to have, the first of several, and Claude Code where none is seen."""
+    seen = (client for client in CLIENTS.values() if any((home / mark).exists() for mark in client.marks))
+    return next(seen, CLIENTS["claude-code"])
+
+
+def snippet(client: Client, command: Sequence[str]) -> str:
+    """Return what is written to an empty file of the client, to be copied by hand."""
+    return changed("", client, command, name="")
+
+
+def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> str:
+    """Return a client's file with our server in it; the same text where it stands there already.
+
+    Args:
+        text: the file as it is, "" where there is none.
+        name: how messages name the file.
+
+    Raises:
+        UsageError: the file cannot be read as what it should be, or what stands there is in the way.
+    """
+    document = _parsed(text, client, name)
+    wanted = deepcopy(document)
+    place = wanted
+    for key in client.keys:
+        place = place.setdefault(key, {})
+        if not isinstance(place, dict):
+            raise UsageError(f"{key} is no table in {name}", remedy="mend it, or add the server by hand")
+    known = place.get(NAME)
+    # What the user has added to it, an environment say, stays.
+    place[NAME] = {**(known if isinstance(known, dict) else {}), **client.entry(command)}
+    if wanted == document:
+        return text
+    if not client.is_toml:
+        return json.dumps(wanted, indent=_indent(text), ensure_ascii=False) + "\n"
+    made = _with_table(text, client, place[NAME])
+    if not _says(made, wanted):
+        raise UsageError(
+            f"the server stands in {name} in a form that cannot be replaced", remedy="remove it there and try again"
+        )
+    return made
+
+
+def _says(text: str, wanted: Mapping[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _parsed(text: str, client: Client, name: str) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(text) if client.is_toml else json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        form = "TOML" if client.is_toml else "JSON"
+        raise UsageError(
+            f"{name} is no {form} that can be changed here: {error}", remedy="add the server by hand"
+        ) from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{name} holds no object", remedy="mend it, or name another file")
+    return document
+
+
+def _with_table(text: str, client: Client, entry: Entry) -> str:
+    """Return TOML with the server's table replaced, or added at the end; every other line stays as it is.
+
+    Tables below it are lines of their own, and among the others.
+    """
+    table = f"{'.'.join(client.keys)}.{NAME}"
+    plain = {key: value for key, value in entry.items() if not isinstance(value, dict)}
+    values = (f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in plain.items())
+    lines = [f"[{table}]", *values]
+    new = "\n".join(lines) + "\n"
+    old = re.search(rf"^\[{re.escape(table)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", text, re.MULTILINE)
+    if old is None:
+        return new if not text.strip() else f"{text.rstrip(chr(10))}\n\n{new}"
+    gap = "\n" if old.end() < len(text) else ""
+    return f"{text[: old.start()]}{new}{gap}{text[old.end() :]}"
+
+
+def _indent(text: str) -> int | str:
+    """Return how a JSON file is indented."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else 2

@@ -1,0 +1,142 @@
+"""What the tools take and give, as JSON Schema. A model reads all of it in every session: no word too many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from commonplace.mcp.schema import Schema
+
+MOST_RESULTS: Final = 50
+DEFAULT_RESULTS: Final = 6
+MOST_LINES: Final = 400
+DEFAULT_LINES: Final = 120
+CONTEXT_TOKENS: Final = 2_000
+MOST_CONTEXT_TOKENS: Final = 8_000
+
+
+def _object(properties: Mapping[str, Any], *required: str) -> Schema:
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return {**schema, "required": list(required)} if required else schema
+
+
+def _closed(properties: Mapping[str, Any], *required: str) -> Schema:
+    return {**_object(properties, *required), "additionalProperties": False}
+
+
+def _list(items: Schema, **values: Any) -> Schema:
+    return {"type": "array", "items": items, **values}
+
+
+_TEXT: Final[Schema] = {"type": "string"}
+_WORD: Final[Schema] = {"type": "string", "minLength": 1}
+_NUMBER: Final[Schema] = {"type": "number"}
+_INTEGER: Final[Schema] = {"type": "integer"}
+_FLAG: Final[Schema] = {"type": "boolean"}
+_WORDS: Final[Schema] = _list(_WORD)
+_TEXTS: Final[Schema] = {"type": "array"}
+"""Of results, which nobody has to be told how to write."""
+_SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def _count(most: int) -> Schema:
+    return {"type": "integer", "minimum": 1, "maximum": most}
+
+
+SEARCH: Final = _closed(
+    {
+        "query": _WORD,
+        "maxResults": _count(MOST_RESULTS),
+        "minScore": _SHARE,
+        "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),
+        "asOf": {**_WORD, "description": "what was known then: ISO 8601 or 'last Tuesday'"},
+    },
+    "query",
+)
+_RESULT: Final = _object(
+    {
+        "id": _TEXT,
+        "path": _TEXT,
+        "startLine": _INTEGER,
+        "endLine": _INTEGER,
+        "score": _NUMBER,
+        "snippet": _TEXT,
+        "source": _TEXT,
+    }
+)
+SEARCH_RESULT: Final = _object({"results": _list(_RESULT)}, "results")
+
+GET: Final = _closed(
+    {
+        "path": {**_WORD, "description": "as memory_search returned it, or memory:ID"},
+        "from": {"type": "integer", "minimum": 1},
+        "lines": _count(MOST_LINES),
+    },
+    "path",
+)
+GET_RESULT: Final = _object({"path": _TEXT, "text": _TEXT, "nextFrom": _INTEGER}, "path", "text")
+
+STORE: Final = _closed(
+    {
+        "content": {**_WORD, "description": "self-contained: names, dates, reasons"},
+        "tier": {"enum": ["ultra", "short", "medium", "long"], "description": "short fades in days, long stays"},
+        "tags": _WORDS,
+        "category": {**_WORD, "description": "decision, preference, fact, context, lesson, event"},
+        "origin": {"enum": ["user", "agent", "tool", "document", "web"], "description": "who said it"},
+        "source": _TEXT,
+        "at": {**_WORD, "description": "when it happened, ISO 8601"},
+        "id": {**_WORD, "description": "of a memory to correct: its next version"},
+    },
+    "content",
+)
+STORE_RESULT: Final = _object({"id": _TEXT, "outcome": _TEXT, "tier": _TEXT, "notices": _TEXTS}, "id", "outcome")
+
+LINK: Final = _closed({"source": _WORD, "target": _WORD, "type": _WORD, "strength": _SHARE}, "source", "target")
+LINK_RESULT: Final = _object({"source": _TEXT, "target": _TEXT, "type": _TEXT, "strength": _NUMBER})
+
+GRAPH: Final = _closed(
+    {
+        "id": _WORD,
+        "query": {**_WORD, "description": "in place of an id: starts at the best hit"},
+        "depth": _count(4),
+        "limit": _count(MOST_RESULTS),
+    }
+)
+GRAPH_RESULT: Final = _object(
+    {"memories": _list(_object({"id": _TEXT, "snippet": _TEXT})), "links": _list(LINK_RESULT)}, "memories", "links"
+)
+
+CONTEXT: Final = _closed(
+    {
+        "task": {**_TEXT, "description": "empty: what to know as a session starts"},
+        "maxTokens": {**_count(MOST_CONTEXT_TOKENS), "minimum": 64},
+    }
+)
+CONTEXT_RESULT: Final = _object({"text": _TEXT, "references": _TEXTS, "tokens": _INTEGER}, "text")
+
+FORGET: Final = _closed(
+    {
+        "ids": _list(_WORD, minItems=1, maxItems=100),
+        "tag": _WORD,
+        "source": _WORD,
+        "session": _WORD,
+        "confirm": {**_FLAG, "description": "only if the user wants it"},
+    }
+)
+FORGET_RESULT: Final = _object(
+    {"forgotten": _FLAG, "verified": _FLAG, "ids": _TEXTS, "counts": {"type": "object"}, "notices": _TEXTS}, "forgotten"
+)
+
+WHY: Final = _closed({"query": _WORD, "id": {**_WORD, "description": "of a hit, or its path"}}, "query", "id")
+WHY_RESULT: Final = _object(
+    {
+        "rank": _INTEGER,
+        "score": _NUMBER,
+        "signals": {"type": "object"},
+        "matched": _TEXTS,
+        "missing": _TEXTS,
+        "rejected": _TEXTS,
+    },
+    "rank",
+    "score",
+)

@@ -1,0 +1,253 @@
+"""The tools: each turns arguments into one call of the engine, and its result into JSON and text for a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.fence import Recalled, fence
+from commonplace.mcp.memory import schemas
+from commonplace.mcp.memory.budget import MOST_TOKENS, beginning, largest
+from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
+    from commonplace.types import Hit
+
+Arguments = Mapping[str, Any]
+Opened = Callable[[Context], "Engine"]
+"""Returns the engine, which is opened when the first tool is called, and tells it whom to report progress to."""
+
+SNIPPET_CHARACTERS: Final = 400
+_IDS_TOLD: Final = 20
+_REJECTED_TOLD: Final = 5
+_KINDS: Final = ("memory", "artifact", "knowledge")
+
+
+def tools_of(opened: Opened) -> tuple[Tool, ...]:
+    """Return the tools over an engine."""
+    reads, adds = ToolAnnotations(read_only=True), ToolAnnotations(read_only=False, idempotent=True)
+    offered = (
+        ("memory_search", "Search memory", _SEARCH, schemas.SEARCH, schemas.SEARCH_RESULT, reads, _search),
+        ("memory_get", "Read memory", _GET, schemas.GET, schemas.GET_RESULT, reads, _get),
+        ("memory_context", "Context for a task", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, reads, _context),
+        ("memory_store", "Remember", _STORE, schemas.STORE, schemas.STORE_RESULT, adds, _store),
+        ("memory_link", "Link memories", _LINK, schemas.LINK, schemas.LINK_RESULT, adds, _link),
+        ("memory_graph", "Linked memories", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, reads, _graph),
+        ("memory_why", "Explain a result", _WHY, schemas.WHY, schemas.WHY_RESULT, reads, _why),
+        ("memory_forget", "Forget", _FORGET, schemas.FORGET, schemas.FORGET_RESULT, _DESTROYS, _forget),
+    )
+    return tuple(
+        Tool(name, title, description, takes, _bound(handler, opened), gives, annotations)
+        for name, title, description, takes, gives, annotations, handler in offered
+    )
+
+
+_DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
+_SEARCH: Final = "Find what was remembered or indexed, best first; nothing if nothing is relevant."
+_GET: Final = "Read lines of a page, artifact or memory that memory_search named."
+_CONTEXT: Final = "What is worth knowing before a task, within a budget. Call it first."
+_STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
+_LINK: Final = "Link two memories by id."
+_GRAPH: Final = "Memories linked to one, directly or over others."
+_WHY: Final = "Why a query finds a result."
+_FORGET: Final = "Delete memories with all copies, for good. Without confirm it only tells what would go."
+
+
+def _bound(
+    handler: Callable[[Engine, Arguments], ToolResult], opened: Opened
+) -> Callable[[Arguments, Context], ToolResult]:
+    return lambda arguments, context: handler(opened(context), arguments)
+
+
+def _search(book: Engine, given: Arguments) -> ToolResult:
+    found = book.search(
+        given["query"],
+        given.get("maxResults", schemas.DEFAULT_RESULTS),
+        given.get("kinds") or None,
+        min_score=given.get("minScore"),
+        as_of=given.get("asOf"),
+    )
+    if "asOf" not in given:
+        book.count_use(found.hits)
+    places = book.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
+    results = [_result(hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
+    labels = [_label(hit) for hit in found.hits]
+
+    def fits(size: int) -> bool:
+        return max(book.count_tokens(json.dumps(results[:size])), book.count_tokens(told(size))) <= MOST_TOKENS
+
+    def told(size: int) -> str:
+        return fence(
+            Recalled(f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
+            for each, label in zip(results[:size], labels, strict=False)
+        )
+
+    size = largest(len(results), fits)
+    notes = [*found.notices, *([f"{size} of {len(results)} results have room here"] if size < len(results) else [])]
+    text = told(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
+    return ToolResult({"results": results[:size]}, "\n".join([text, *notes]))
+
+
+def _result(hit: Hit, query: str, place: Any) -> dict[str, Any]:
+    from commonplace.engine.reading import MEMORY_PREFIX
+    from commonplace.text.snippets import snippet
+
+    if place is not None:
+        path, first, last = place.path, place.first_line, place.last_line
+    elif hit.path:
+        path, (first, last) = hit.path, hit.lines or (1, 1)
+    else:
+        path, first, last = f"{MEMORY_PREFIX}{hit.owner_id}", 1, hit.text.count("\n") + 1
+    return {
+        "id": hit.owner_id,
+        "path": path,
+        "startLine": first,
+        "endLine": last,
+        "score": round(hit.score, 4),
+        "snippet": snippet(hit.text, query, limit=SNIPPET_CHARACTERS).text,
+        "source": hit.kind,
+    }
+
+
+def _label(hit: Hit) -> str:
+    from commonplace.search.result import label
+
+    return f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit)
+
+
+def _get(book: Engine, given: Arguments) -> ToolResult:
+    first = given.get("from", 1)
+    excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES))
+    lines = excerpt.text.split("\n")
+    room = MOST_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
+
+    def fits(size: int) -> bool:
+        return book.count_tokens(json.dumps("\n".join(lines[:size]))) <= room
+
+    size = largest(len(lines), fits) or 1
+    text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, book.count_tokens)
+    structured: dict[str, Any] = {"path": excerpt.path, "text": text}
+    after = first + size
+    told = fence([Recalled(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
+    if after <= excerpt.total_lines:
+        structured["nextFrom"] = after
+        told += f"\nMore follows from line {after}."
+    return ToolResult(structured, told)
+
+
+def _context(book: Engine, given: Arguments) -> ToolResult:
+    made = book.context(given.get("task", ""), given.get("maxTokens", schemas.CONTEXT_TOKENS))
+    structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
+    return ToolResult(structured, made.text or "Nothing relevant is known yet.")
+
+
+def _store(book: Engine, given: Arguments) -> ToolResult:
+    names = ("content", "tier", "tags", "category", "origin", "source", "at", "id")
+    memory = book.remember(**{name: given[name] for name in names if name in given})
+    structured = {
+        "id": memory.id,
+        "outcome": memory.outcome,
+        "tier": memory.tier,
+        "notices": list(memory.notices),
+    }
+    return ToolResult(structured, "\n".join([f"{memory.outcome}: {memory.id} ({memory.tier})", *memory.notices]))
+
+
+def _link(book: Engine, given: Arguments) -> ToolResult:
+    link = book.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
+    return ToolResult(_plain_link(link), f"linked: {link.source} —{link.type}→ {link.target}")
+
+
+def _graph(book: Engine, given: Arguments) -> ToolResult:
+    if ("id" in given) == ("query" in given):
+        raise UsageError("memory_graph needs a memory to start at", remedy="give either id or query")
+    query = given.get("query", "")
+    start = given["id"] if "id" in given else _best(book, query)
+    if start is None:
+        return ToolResult({"memories": [], "links": []}, "Nothing relevant is known.")
+    around = book.neighbourhood(start, depth=given.get("depth", 2), limit=given.get("limit", 10))
+    from commonplace.text.snippets import snippet
+
+    memories = [
+        {"id": each.id, "snippet": snippet(each.content, query, limit=SNIPPET_CHARACTERS // 2).text}
+        for each in around.memories
+    ]
+
+    def graph(size: int) -> dict[str, Any]:
+        shown = {each["id"] for each in memories[:size]}
+        links = [_plain_link(link) for link in around.links if {link.source, link.target} <= shown]
+        return {"memories": memories[:size], "links": links}
+
+    def text(size: int) -> str:
+        lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in graph(size)["links"]]
+        known = fence(Recalled(each["id"], each["snippet"], "memory") for each in memories[:size])
+        return "\n".join([known, *lines])
+
+    def fits(size: int) -> bool:
+        return max(book.count_tokens(json.dumps(graph(size))), book.count_tokens(text(size))) <= MOST_TOKENS
+
+    size = largest(len(memories), fits)
+    return ToolResult(graph(size), text(size))
+
+
+def _best(book: Engine, query: str) -> str | None:
+    hits = book.search(query, 1, ("memory",)).hits
+    return hits[0].owner_id if hits else None
+
+
+def _plain_link(link: Any) -> dict[str, Any]:
+    return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength}
+
+
+def _forget(book: Engine, given: Arguments) -> ToolResult:
+    named = {name: given[name] for name in ("tag", "source", "session") if name in given}
+    is_meant = bool(given.get("confirm"))
+    receipt = book.forget(given.get("ids"), dry_run=not is_meant, **named)
+    counts = {name: number for name, number in receipt.counts.items() if number}
+    notices = [*(f"waiting: {each}" for each in receipt.waiting), *(f"outside: {each}" for each in receipt.outside)]
+    notices += [*(f"still in {file}: {what}" for file, what in receipt.found), *receipt.notices]
+    told_notices = [beginning(each, 100, book.count_tokens) for each in notices[:_IDS_TOLD]]
+    structured = {
+        "forgotten": is_meant,
+        "verified": receipt.verified,
+        "ids": list(receipt.ids[:_IDS_TOLD]),
+        "counts": counts,
+        "notices": told_notices,
+    }
+    told = ", ".join(f"{name} {number}" for name, number in counts.items())
+    if not is_meant:
+        return ToolResult(structured, f"Would forget: {told}. Nothing was changed; confirm=true forgets it for good.")
+    proof = "nothing of it is left in the store" if receipt.verified else "not proved yet, see the notices"
+    return ToolResult(structured, "\n".join([f"Forgotten: {told}; {proof}.", *told_notices]))
+
+
+def _why(book: Engine, given: Arguments) -> ToolResult:
+    found = book.search(given["query"], schemas.MOST_RESULTS, min_score=0.0)
+    wanted = given["id"]
+    hit = next((each for each in found.hits if wanted in (each.id, each.owner_id, each.path)), None)
+    if hit is None:
+        raise NotFoundError(
+            f"{wanted!r:.80} is not among the {len(found.hits)} nearest to that query",
+            remedy="give an id or path that memory_search returned for it",
+        )
+    receipt = book.why(found, hit.id)
+    signals = {each.name: round(each.value, 4) for each in receipt.signals}
+    rejected = [f"{each.reference} ({each.score:.2f}): {each.reason}" for each in receipt.rejected[:_REJECTED_TOLD]]
+    structured: dict[str, Any] = {
+        "rank": receipt.rank,
+        "score": round(receipt.score, 4),
+        "signals": signals,
+        "matched": _some(receipt.matched_terms),
+        "missing": _some(receipt.missing_terms),
+        "rejected": [beginning(each, 60, book.count_tokens) for each in rejected],
+    }
+    words = ", ".join(structured["matched"]) or "none"
+    told = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
+    return ToolResult(structured, f"Rank {receipt.rank}, score {receipt.score:.2f}. {told}. Words that match: {words}.")
+
+
+def _some(terms: Sequence[str]) -> list[str]:
+    return [term[:60] for term in terms[:_IDS_TOLD]]

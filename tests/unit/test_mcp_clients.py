@@ -1,0 +1,152 @@
+"""What is written to the clients' files: our server, once, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.errors import UsageError
+from commonplace.mcp.clients import CLIENTS, changed, in_use, snippet
+
+COMMAND = ["/opt/bin/commonplace", "mcp", "--namespace", 'Team "A"']
+PLAIN = {"command": COMMAND[0], "args": COMMAND[1:]}
+LOCAL = {"type": "local", "command": COMMAND, "enabled": True}
+OTHER = ["/elsewhere/commonplace", "mcp"]
+JSON_CLIENTS = [client for client in CLIENTS.values() if not client.is_toml]
+CODEX = CLIENTS["codex"]
+
+TOML = """model = "o4"  # mine
+
+[mcp_servers.github]
+command = "gh"
+args = ["mcp"]
+
+[mcp_servers.commonplace]
+command = "/old/commonplace"
+args = ["mcp"]
+
+[tui]
+theme = "dark"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "expected"),
+    [
+        ("claude-code", "p/.mcp.json", {"mcpServers": {"commonplace": {"type": "stdio", **PLAIN}}}),
+        ("cursor", "p/.cursor/mcp.json", {"mcpServers": {"commonplace": PLAIN}}),
+        ("vscode", "p/.vscode/mcp.json", {"servers": {"commonplace": {"type": "stdio", **PLAIN}}}),
+        ("opencode", "p/opencode.json", {"mcp": {"commonplace": LOCAL}}),
+    ],
+)
+def test_each_client_gets_its_own_form_in_its_own_place(name: str, path: str, expected: object) -> None:
+    client = CLIENTS[name]
+    assert client.place(Path("p"), Path("h")) == Path(path)
+    assert json.loads(snippet(client, COMMAND)) == expected
+
+
+def test_codex_gets_toml() -> None:
+    assert CODEX.place(Path("p"), Path("h")) == Path("h/.codex/config.toml")
+    assert tomllib.loads(snippet(CODEX, COMMAND)) == {
+        "mcp_servers": {"commonplace": {"command": COMMAND[0], "args": COMMAND[1:]}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("platform", "path"),
+    [
+        ("darwin", "h/Library/Application Support/Claude/claude_desktop_config.json"),
+        ("win32", "h/AppData/Roaming/Claude/claude_desktop_config.json"),
+        ("linux", "h/.config/Claude/claude_desktop_config.json"),
+    ],
+)
+def test_the_desktop_keeps_its_file_where_the_system_does(
+    platform: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    assert CLIENTS["claude-desktop"].place(Path("p"), Path("h")) == Path(path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)
+)
+
+
+@pytest.mark.parametrize("client", JSON_CLIENTS, ids=lambda client: client.name)
+@given(rest=st.dictionaries(st.text().filter(lambda key: key not in ("mcpServers", "servers", "mcp")), VALUES))
+def test_all_else_in_a_json_file_stays_and_writing_twice_changes_nothing(
+    client: object, rest: dict[str, object]
+) -> None:
+    key = client.keys[0]  # type: ignore[attr-defined]
+    old = json.dumps({key: {"other": {"command": "x"}}, **rest}, indent="\t")
+    new = changed(old, client, COMMAND, name="f")
+    document = json.loads(new)
+    assert document[key].pop("commonplace")
+    assert document == json.loads(old)
+    assert list(document) == list(json.loads(old))
+    assert "\n\t" in new
+    assert changed(new, client, COMMAND, name="f") == new
+
+
+def test_a_toml_file_keeps_every_other_line() -> None:
+    new = changed(TOML, CODEX, COMMAND, name="f")
+    assert new == TOML.replace(
+        '"/old/commonplace"\nargs = ["mcp"]', f'"{COMMAND[0]}"\nargs = {json.dumps(COMMAND[1:])}'
+    )
+    assert changed(new, CODEX, COMMAND, name="f") == new
+    without = changed('model = "o4"  # mine\n', CODEX, COMMAND, name="f")
+    assert without.startswith('model = "o4"  # mine\n\n[mcp_servers.commonplace]\n')
+
+
+def test_a_toml_file_that_says_it_otherwise_is_refused() -> None:
+    inline = 'mcp_servers = { commonplace = { command = "x", args = [] } }\n'
+    with pytest.raises(UsageError, match="cannot be replaced"):
+        changed(inline, CODEX, COMMAND, name="config.toml")
+    dated = "[mcp_servers.commonplace]\ncommand = 'x'\nsince = 2026-01-01\n"
+    with pytest.raises(UsageError, match="cannot be replaced"):
+        changed(dated, CODEX, COMMAND, name="config.toml")
+
+
+def test_what_the_user_added_to_our_server_stays() -> None:
+    toml = '[mcp_servers.commonplace]\ncommand = "x"\ntimeout = 20\n\n[mcp_servers.commonplace.env]\nA = "b"\n'
+    server = tomllib.loads(changed(toml, CODEX, COMMAND, name="f"))["mcp_servers"]["commonplace"]
+    assert server == {"command": COMMAND[0], "args": COMMAND[1:], "timeout": 20, "env": {"A": "b"}}
+    given = '{"mcpServers": {"commonplace": {"command": "x", "env": {"A": "b"}}}}'
+    server = json.loads(changed(given, CLIENTS["cursor"], COMMAND, name="f"))["mcpServers"]["commonplace"]
+    assert server == {"command": COMMAND[0], "args": COMMAND[1:], "env": {"A": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("vscode", "{ // mine\n}", "f is no JSON that can be changed here"),
+        ("cursor", "[]", "f holds no object"),
+        ("cursor", '{"mcpServers": []}', "mcpServers is no table in f"),
+        ("codex", "= 1", "f is no TOML that can be changed here"),
+        ("codex", "mcp_servers = 1", "mcp_servers is no table in f"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_left_to_its_owner(name: str, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        changed(text, CLIENTS[name], COMMAND, name="f")
+
+
+def test_another_command_takes_the_place_of_the_old_one() -> None:
+    for client in CLIENTS.values():
+        first = changed("", client, OTHER, name="f")
+        assert changed(first, client, COMMAND, name="f") == snippet(client, COMMAND)
+
+
+@pytest.mark.parametrize(
+    ("mark", "name"),
+    [(".claude.json", "claude-code"), (".cursor", "cursor"), (".codex", "codex"), (".config/opencode", "opencode")],
+)
+def test_the_client_in_use_is_known_by_what_it_leaves_at_home(mark: str, name: str, tmp_path: Path) -> None:
+    assert in_use(tmp_path).name == "claude-code"
+    (tmp_path / mark).mkdir(parents=True)
+    assert in_use(tmp_path).name == name
