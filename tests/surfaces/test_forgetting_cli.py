@@ -151,7 +151,18 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
     ("arguments", "code", "message", "remedy"),
     [
         ([], 2, "nothing is given to forget by", "give exactly one of id, tag, source, session, path"),
-        (["t0", "--tag", "private"], 2, "is given to forget by", "give exactly one of"),
+        (
+            ["t0", "--tag", "private"],
+            2,
+            "id and tag are given to forget by, of which only one can be",
+            "give exactly one of",
+        ),
+        (
+            ["--session", "s", "--source", "x", "--tag", "y"],
+            2,
+            "tag, source and session are given",
+            "give exactly one of",
+        ),
         (["t0", "nobody"], 1, "there is nothing with the id 'nobody'", "see `commonplace list`"),
         (["--tag", "nosuch"], 1, "nothing has the tag 'nosuch'", "see `commonplace list`"),
         (["--session", "Chat"], 1, "nothing has the session 'Chat'", "see `commonplace list`"),

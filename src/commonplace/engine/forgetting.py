@@ -127,8 +127,10 @@ class Forgetting(Workings):
 
         given = {name: value for name, value in {"id": id_, **named}.items() if value is not None}
         if len(given) != 1:
-            what = " and ".join(given) or "nothing"
-            raise UsageError(f"{what} is given to forget by", remedy=f"give exactly one of id, {', '.join(named)}")
+            *others, last = given or ["nothing"]
+            many = f"{', '.join(others)} and {last} are given to forget by, of which only one can be"
+            what = many if others else f"{last} is given to forget by"
+            raise UsageError(what, remedy=f"give exactly one of id, {', '.join(named)}")
         [(name, value)] = given.items()
         if name == "id":
             ids = [value] if isinstance(value, str) else list(value)  # type: ignore[arg-type] # the rest is a list

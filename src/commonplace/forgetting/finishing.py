@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import StoreError
 from commonplace.forgetting.pending import FORGETTING, Pending, pending_of
 from commonplace.forgetting.proving import clear_unknown_questions
-from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE, ForgetReceipt, receipt_of
+from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
 from commonplace.forgetting.steps import DATABASE, FINISHES, INDEX, Waiting, take
 from commonplace.locks import FileLock
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 LOCK = "forgetting.lock"
 """Held, in the store's directory, by the one process that forgets."""
-
-UNPROVED = "the run was ended before it could look through the files; all that could hold the content was written anew"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,10 @@ from commonplace.store.memory_contract import Note
 
 RECEIPT = "receipt"
 """The kind of the notes that receipts are kept in."""
+ELSEWHERE = "copies that others made: other machines, snapshots of the disk, what a client or a model was told"
+"""Stands in every receipt: what lies outside whatever was forgotten."""
+LEFT = "something is left: look at `found`, remove or edit those files, and forget what you still find again"
+UNPROVED = "the run was ended before it could look through the files; all that could hold the content was written anew"
 STORE_SPACE = ""
 """The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import StoreError
-from commonplace.forgetting.needles import Needles, forms
-from commonplace.formats.journal import LONG_TERM_PAGE
-from commonplace.store.sqlite import SqliteStore
+from commonplace.forgetting.needles import LABEL, Needles, forms
+from commonplace.forgetting.own_words import own_words
+from commonplace.forgetting.pending import FORGETTING
+from commonplace.forgetting.receipt import RECEIPT
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
@@ -23,15 +21,19 @@ _NUMBERS_AT_ONCE = 500
 
 
 def still_stored(store: Store, needles: Needles) -> set[bytes]:
-    """Return the needles that stand in a text, vector or list of token ids that any namespace still holds."""
+    """Return the needles that stand in a text, vector or list of token ids that any namespace still holds.
+
+    Or in the files of any store whatever it holds; and names also where the store tells of itself: a tag may be the
+    same word as the id, page or path that a receipt gives.
+    """
     found: set[bytes] = set()
     for batch in _batches(_held(store)):
         found |= needles.found(batch)
         if len(found) == len(needles):
             break
     if len(found) < len(needles):
-        # The page's name stays in the database too, and is the source of what was imported from another's such page.
-        found |= needles.found(_blank_database() + LONG_TERM_PAGE.encode())
+        found |= needles.found(own_words())
+        found |= needles.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
     return found
 
 
@@ -71,12 +73,21 @@ def _held(store: Store) -> Iterator[bytes]:
         yield from _forms(link.type for link in store.links(namespace))
 
 
+def _noted(store: Store) -> Iterator[bytes]:
+    """Yield what the store has of itself: receipts, what is pending, pages."""
+    for kind in (RECEIPT, FORGETTING):
+        yield from (note.body.encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
+    for namespace in store.namespaces():
+        yield from _forms(page.page for page in store.pages(namespace))
+
+
 def _memory(store: Store, namespace: str, latest: StoredMemory) -> Iterator[bytes]:
     """Yield what all versions of a memory hold; the passages of past ones are in no list of the index."""
     one_is_past = latest.record.version > 1 or latest.expired_at is not None
     for memory in store.versions(namespace, latest.owner.id) if one_is_past else [latest]:
         record = memory.record
         yield from _forms((memory.owner.id, record.content, record.metadata, record.vault_path, *record.derived_from))
+        yield from _forms((record.tier, record.status, record.origin))
         yield from _forms(texts_of(memory))
         if memory.expired_at is not None:
             numbers = store.passages_of(namespace, [memory.number])
@@ -88,6 +99,7 @@ def _memory(store: Store, namespace: str, latest: StoredMemory) -> Iterator[byte
 
 def _names(owner: Owner) -> Iterator[str]:
     yield from (owner.id, owner.path, owner.root, owner.session, owner.title, owner.summary)
+    yield from (owner.kind, owner.type, owner.phase, owner.stamp.recipe if owner.stamp else "")
     yield from (*owner.tags, *owner.references)
 
 
@@ -107,17 +119,3 @@ def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:
             yield b"\0\0".join(batch)
             batch, size = [], 0
     yield b"\0\0".join(batch)
-
-
-def _blank_database() -> bytes:
-    """Return the bytes of a store that holds nothing: the names of its tables and columns are nobody's words.
-
-    Nothing where the disk has no room for one: then a word that is such a name is told to be left, and is not.
-    """
-    try:
-        with tempfile.TemporaryDirectory(prefix="commonplace-") as place:
-            path = Path(place) / "store.db"
-            SqliteStore.create(path).close()
-            return path.read_bytes()
-    except (StoreError, OSError):
-        return b""

@@ -22,7 +22,7 @@ from commonplace.forgetting.pending import Pending
 from commonplace.forgetting.place import Place
 from commonplace.forgetting.plan import Plan, make_plan
 from commonplace.forgetting.proving import clear_logs, prove
-from commonplace.forgetting.receipt import STORE_SPACE, ForgetReceipt
+from commonplace.forgetting.receipt import ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
 from commonplace.forgetting.steps import DATABASE, STEPS, take, vault_notes
 from commonplace.locks import FileLock
 
@@ -33,8 +33,6 @@ BACKUP = "backup"
 """The kind of the notes about copies elsewhere: `path` and `at`, and `replaced` where it is no backup."""
 
 _LOCK_WAIT_S = 60.0
-_ELSEWHERE = "copies that others made: other machines, snapshots of the disk, what a client or a model was told"
-_LEFT = "something is left: look at `found`, remove or edit those files, and forget what you still find again"
 
 
 def forget(
@@ -148,7 +146,7 @@ def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> For
         id=id_,
         ids=plan.chosen.ids,
         counts=plan.counts(),
-        outside=(*plan.chosen.outside, *(named for _, named in _backups(place)), _ELSEWHERE),
+        outside=(*plan.chosen.outside, *(named for _, named in _backups(place)), ELSEWHERE),
         notices=tuple(notices),
     )
 
@@ -172,7 +170,7 @@ def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan
         checked=proof.checked,
         excluded_needles=proof.excluded,
         found=found,
-        notices=(*receipt.notices, *((_LEFT,) if found else ())),
+        notices=(*receipt.notices, *((LEFT,) if found else ())),
     )
     return settle(place, receipt, replace(pending, is_proved=True, is_clean=not found), waiting)
 

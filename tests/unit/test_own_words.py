@@ -1,0 +1,125 @@
+"""What is forgotten may be a word of the store's own: found in the store's files, it is no trace of what went."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.forgetting.needles import LABEL, SHORTEST, Collector
+from commonplace.forgetting.own_words import own_words
+from commonplace.forgetting.remaining import still_stored
+from commonplace.settings.model import keys
+
+WORD = re.compile(rb"[A-Za-z_./-]{%d,}" % SHORTEST)
+RANDOM = re.compile(rb"[0-9a-f-]{32,}")
+
+
+def words_of_files(directory: Path) -> set[str]:
+    """Return the words that the files of a store hold, of the database those of its schema and of its notes."""
+    files = [path for path in directory.rglob("*") if path.is_file() and not path.name.startswith("store.db")]
+    texts = [path.read_bytes() for path in files]
+    with closing(sqlite3.connect(directory / "store.db")) as db:
+        for sql in ("SELECT name FROM sqlite_schema", "SELECT sql FROM sqlite_schema", "SELECT key FROM meta"):
+            texts += [text.encode() for (text,) in db.execute(sql) if text]
+        for (body,) in db.execute("SELECT body FROM notes"):
+            texts.append(json.dumps({**json.loads(body), "checked": [], "counts": {}}).encode())
+    return {word.decode() for text in texts for word in WORD.findall(RANDOM.sub(b" ", text))}
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The words of a store in which nothing with a word was ever remembered, searched and forgotten."""
+    directory = tmp_path_factory.mktemp("bare") / "store"
+    with commonplace.open(directory) as book:
+        memory = book.remember(str(uuid4().int))
+        book.search("9")
+        book.sync()
+        found = words_of_files(directory)
+        book.forget(memory.id)
+        found |= words_of_files(directory)
+    assert {"generation", "passages", "expired_at", "index_format_version", "excluded_needles", "verified"} < found
+    return sorted(found)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "store") as book:
+        book.remember("The ferry leaves at nine", id="ferry")
+        yield book
+
+
+def test_a_name_that_is_a_word_of_any_store_is_no_trace(book: Engine, words: list[str]) -> None:
+    book.remember_many([{"content": str(uuid4().int), "source": word, "tags": ["gone"]} for word in words])
+    receipt = book.forget(tag="gone")
+    assert (receipt.found, receipt.verified) == ((), True)
+    assert receipt.excluded_needles > 0
+
+
+@pytest.fixture(scope="module")
+def own() -> bytes:
+    return own_words()
+
+
+def test_every_word_of_any_store_is_among_its_own_words(words: list[str], own: bytes) -> None:
+    """And so is every part of one, whatever somebody calls something."""
+    assert [word for word in words if word.encode() not in own] == []
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"origin": "document"},
+        {"metadata": {"category": "confidential"}},
+        {"category": "preference"},
+        {"tags": ["preference"]},
+    ],
+)
+def test_a_word_that_what_remains_is_kept_under_is_no_trace(book: Engine, kept: dict[str, Any]) -> None:
+    book.remember("The gate is shut at ten", id="gate", **kept)
+    for number, name in enumerate(("document", "confidential", "preference", "Preferences", "Decisions")):
+        book.remember(f"The harbour master has {number} keys", tags=[name], source="us")
+    book.sync()
+    receipt = book.forget(source="us")
+    assert (receipt.found, receipt.verified) == ((), True)
+
+
+def test_a_name_that_an_earlier_receipt_gives_as_an_id_is_no_trace(book: Engine) -> None:
+    """Receipts keep ids, so that what comes back is known."""
+    book.forget(book.remember("Boats", id="Quillfeather").id)
+    memory = book.remember("The merger closes on the ninth", tags=["Quillfeather"])
+    receipt = book.forget(memory.id)
+    assert (receipt.found, receipt.verified) == ((), True)
+
+
+def test_a_name_that_is_that_of_a_page_is_no_trace(book: Engine) -> None:
+    """Notes of other systems are called by their files, which may be called as ours are."""
+    book.sync()
+    [page] = [path.name for path in (book.directory / "memory").glob("*.md")]
+    memory = book.remember("The harbour is closed", source=page)
+    receipt = book.forget(memory.id)
+    assert (receipt.found, receipt.verified) == ((), True)
+
+
+def test_what_was_said_is_looked_for_in_receipts_all_the_same(book: Engine) -> None:
+    """They must not hold it: only a name may be the same word as an id."""
+    needles = Collector()
+    needles.add_content("Quillfeather")
+    book.forget(book.remember("Boats", id="Quillfeather").id)
+    assert still_stored(book._store, needles.needles()) == set()
+    needles = Collector()
+    needles.add_label("Quillfeather")
+    assert still_stored(book._store, needles.needles().of_kinds(LABEL)) == {b"Quillfeather"}
+
+
+def test_the_settings_of_a_store_are_its_own_words(own: bytes) -> None:
+    assert [key.name for key in keys() if json.dumps(key.name).encode() not in own] == []
