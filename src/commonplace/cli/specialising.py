@@ -43,6 +43,10 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
             response = answer("\n".join(request))
             _write(response, invocation)
             return FAILURE if response.status == "FAIL" else SUCCESS
+        if sys.stdin.isatty():
+            from commonplace.cli.screen import say
+
+            say("Answering CSP/1 requests; an empty line ends each one, Ctrl-D the program.", err=True)
         for data in requests(sys.stdin.buffer):
             if data is None:
                 reason = f"the request has more than {MAX_REQUEST_BYTES:,} bytes, the limit; store it in parts"

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 
 MOST_TOKENS: Final = 2500
 
+_MOST_PER_CHARACTER: Final = 3
+"""Tokens that one character may become: a Korean syllable is taken apart into its letters."""
+
 
 def fits(book: Book, response: Response) -> bool:
     """Return whether a response has at most 2500 tokens."""
-    return book.count_tokens(format_response(response)) <= MOST_TOKENS
+    return _tokens(book, response) <= MOST_TOKENS
 
 
 def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
@@ -24,13 +27,33 @@ def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
     Args:
         make: returns the response of a size; a larger one has more tokens.
     """
-    if count and fits(book, make(count)):
+    low, low_tokens = 0, 0
+    high, high_tokens = count, _tokens(book, make(count)) if count else 0
+    if high_tokens <= MOST_TOKENS:
         return count
-    low, high = 0, count
+    halves = False
     while high - low > 1:
-        middle = (low + high) // 2
-        if fits(book, make(middle)):
-            low = middle
+        # Tokens grow evenly with the size, so a guess in proportion is near; halving in turn bounds what it may cost.
+        share = (MOST_TOKENS - low_tokens) / (high_tokens - low_tokens)
+        middle = (low + high) // 2 if halves else low + int((high - low) * share)
+        middle = min(max(middle, low + 1), high - 1)
+        halves = not halves
+        tokens = _tokens(book, make(middle))
+        if tokens <= MOST_TOKENS:
+            low, low_tokens = middle, tokens
         else:
-            high = middle
+            high, high_tokens = middle, tokens
     return low
+
+
+def most_tokens(text: str) -> int:
+    """Return a number of tokens that a text has at most; counting them takes milliseconds, this does not."""
+    # Each character beyond ASCII has at least one byte more.
+    return len(text) + (_MOST_PER_CHARACTER - 1) * (len(text.encode()) - len(text))
+
+
+def _tokens(book: Book, response: Response) -> int:
+    """Return how many tokens a response has, or may have at most where that is few enough."""
+    text = format_response(response)
+    bound = most_tokens(text)
+    return bound if bound <= MOST_TOKENS else book.count_tokens(text)

@@ -1,0 +1,49 @@
+"""The budget of a response, whatever grows with its size."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.formats.csp_response import Response
+from commonplace.models.static import StaticEmbedder
+from commonplace.specialist.fitting import MOST_TOKENS, fits, largest, most_tokens
+
+MODEL = StaticEmbedder.load()
+
+
+class Counting:
+    """Counts words as tokens, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def count_tokens(self, text: str) -> int:
+        self.asked += 1
+        return len(text.split())
+
+
+@given(st.lists(st.integers(0, 3000), max_size=120))
+def test_the_largest_size_that_fits_is_found_however_uneven_the_parts(parts: list[int]) -> None:
+    book = Counting()
+
+    def make(size: int) -> Response:
+        return Response(rationale="word " * sum(parts[:size]) + ".")
+
+    expected = max((size for size in range(1, len(parts) + 1) if 4 + sum(parts[:size]) <= MOST_TOKENS), default=0)
+    assert largest(book, make, len(parts)) == expected  # type: ignore[arg-type]
+    assert book.asked <= 16
+
+
+@given(st.text(st.sampled_from("aé각ﬃ東ǖ😀\u0390…-, ↔") | st.characters(exclude_categories=["Cs"])))
+def test_a_text_has_no_more_tokens_than_the_bound_that_stands_in_for_counting(text: str) -> None:
+    """Most responses are short and not counted."""
+    assert MODEL.count_tokens(text) <= most_tokens(text)
+
+
+def test_a_response_that_is_short_enough_is_not_counted() -> None:
+    book = Counting()
+    assert fits(book, Response(content="x" * 2400))  # type: ignore[arg-type]
+    assert book.asked == 0
+    assert not fits(book, Response(content="x " * 2600))  # type: ignore[arg-type]
+    assert book.asked == 1
