@@ -25,6 +25,7 @@ from commonplace.mcp import (
     ToolResult,
 )
 from commonplace.mcp.describing import tool_form
+from commonplace.mcp.jsonrpc import LONGEST_MESSAGE
 
 ADDING = {
     "type": "object",
@@ -45,6 +46,8 @@ def fail(arguments: Mapping[str, Any], context: Context) -> ToolResult:
             raise StoreBusyError("the store is busy", remedy="try again")
         case "defect":
             raise KeyError("secret")
+        case "long":
+            raise StoreBusyError("x" * 1_000_000, remedy="try again")
         case "unwritable":
             return ToolResult({"when": object()})
     return ToolResult(text="there is no such memory; search for it", is_error=True)
@@ -174,6 +177,28 @@ def test_tool_that_fails_tells_the_model_what_to_do(
         result = call(talk, "fail", {"how": how})["result"]
     assert result == {"content": [{"type": "text", "text": text}], "isError": True}
     assert [record.exc_info is not None for record in caplog.records] == [True] * (how == "defect")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "end"),
+    [
+        ("tools/call", {"name": "add", "arguments": {"x" * 1_000_000: 1}}, "Correct this and call it again."),
+        ("tools/call", {"name": "fail", "arguments": {"how": "long"}}, "; try again"),
+        ("tools/call", {"name": "x" * 1_000_000}, "; there are add, fail"),
+        ("resources/read", {"uri": "x" * 1_000_000}, "xxx"),
+        ("prompts/get", {"name": "x" * 1_000_000}, "; there are guide"),
+        ("x" * 1_000_000, {}, "xxx"),
+    ],
+)
+def test_message_that_repeats_something_huge_is_cut_in_its_middle(
+    talk: Talk, method: str, params: Any, end: str
+) -> None:
+    """A model reads it all, and the remedy stands at its end."""
+    answer = talk.ask(method, params)
+    told = answer["error"]["message"] if "error" in answer else answer["result"]["content"][0]["text"]
+    assert len(told) <= LONGEST_MESSAGE
+    assert "…" in told
+    assert told.endswith(end)
 
 
 def test_result_that_is_no_json_is_an_internal_error(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
