@@ -157,6 +157,22 @@ def test_a_removed_block_archives_its_memory_and_putting_it_back_restores_it(boo
     assert book.is_settled()
 
 
+def test_a_block_put_back_with_other_words_has_these_and_no_heading_of_before(book: Book) -> None:
+    memory = book.remember("The door is blue.")
+    book.sync()
+    before = book.page()
+    book.write(TODAY, "# 2026-11-21\n\n")
+    book.sync()
+    book.write(TODAY, before.replace("The door is blue.\n", "Red, says Ada.\n"))
+    book.sync()
+    assert book.get(memory.id).record.content == "Red, says Ada."
+    assert "## 12:00 Red, says Ada\n\nRed, says Ada.\n" in book.page()
+    book.edit("Red, says Ada.\n", "Green, says Ada.\n")
+    book.sync()
+    assert book.get(memory.id).record.content == "Green, says Ada."
+    assert book.is_settled()
+
+
 def test_removing_the_last_block_of_a_page_archives_it_and_a_blank_page_does_not(book: Book) -> None:
     memory = book.remember("The door is blue.")
     book.sync()

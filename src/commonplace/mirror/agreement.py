@@ -140,14 +140,14 @@ def agree(
     page: str,
     stored: StoredMemory,
     store_links: Sequence[str],
-    before: Agreement | None = None,
     *,
+    said: str | None = None,
     since: float,
 ) -> Agreement:
     """Return the agreement that a block, as it stands on a page now, and the store, as it is now, say the same.
 
     Args:
-        before: the agreement by which the block was read.
+        said: what the block was read as; None where it was written from what the store has.
         since: when it was written there.
     """
     day, minutes = said_when(entry, page)
@@ -159,7 +159,7 @@ def agree(
         minutes=minutes,
         section=entry.section,
         heading=_sum(entry.topic),
-        is_headed=content_of(entry, before, stored) != entry.text,
+        is_headed=(content_of(entry, None, stored) if said is None else said) != entry.text,
         minute=minute_of(time_of(stored)),
         category=stored.record.category,
         since=since,

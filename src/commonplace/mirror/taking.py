@@ -164,7 +164,7 @@ class Taking:
         for id_ in items:
             found = self._at.blocks[id_]
             self._link(id_, self._leads_to(found.entry) - {id_}, set())
-            self._accept(id_, found, None)
+            self._accept(id_, found, None, content_of(found.entry))
 
     def _take_block(self, id_: str, found: Found, agreed: Agreement | None) -> None:
         stored = self._at.memory(id_)
@@ -187,14 +187,14 @@ class Taking:
         is_moved = kind_changed(found, agreed)
         if verdict == "take file" and not self._edit(id_, found, file, store, is_live=is_live):
             return
-        if verdict == "take file" and self._has_old_heading(id_, found, agreed, file.text):
+        if verdict == "take file" and self._has_old_heading(id_, found, file.text):
             self.reheaded.add(id_)
         if is_moved or (verdict == "take file" and not is_live):
             self._set_tier(id_, found)
         if agreed is not None and agreed.page not in ("", found.page):
             self._tally.moved += 1
         if verdict == "take file" or is_moved or (verdict == "same" and is_live):
-            self._accept(id_, found, agreed)
+            self._accept(id_, found, agreed, file.text)
 
     def _take_removal(self, id_: str, agreed: Agreement, with_room: Collection[str]) -> None:
         """Archive a memory whose block is gone, unless the store had it go, or the whole page was lost."""
@@ -257,12 +257,11 @@ class Taking:
                 self._at.ground.keeper().set_tier(id_, tier)
             self._reload([id_])
 
-    def _has_old_heading(self, id_: str, found: Found, agreed: Agreement | None, said: str) -> bool:
+    def _has_old_heading(self, id_: str, found: Found, said: str) -> bool:
         """Return whether a heading is no person's words but those with which the text began before it was edited."""
-        stored = self._at.memory(id_)
-        is_ours = agreed is not None and not agreed.is_headed and said == found.entry.text and found.entry.topic != ""
+        stored, topic = self._at.memory(id_), found.entry.topic
         is_as_said = stored is not None and stored.record.content == said
-        return is_ours and is_as_said and self._at.heading(id_) != found.entry.topic
+        return said == found.entry.text and topic != "" and is_as_said and self._at.heading(id_) != topic
 
     def _archive(self, id_: str) -> None:
         with suppress(NotFoundError):
@@ -282,12 +281,12 @@ class Taking:
             self._reload([id_])
         return bool(new or gone)
 
-    def _accept(self, id_: str, found: Found, before: Agreement | None) -> None:
-        """Take it that a block, as it stands there, and the store say the same now."""
+    def _accept(self, id_: str, found: Found, before: Agreement | None, said: str) -> None:
+        """Take it that a block, as it stands there and was read, and the store say the same now."""
         stored = self._at.memory(id_)
         if stored is not None:
             since = before.since if before and before.page == found.page else 0.0
-            self.agreed[id_] = agree(found.entry, found.page, stored, self._at.links(id_), before, since=since)
+            self.agreed[id_] = agree(found.entry, found.page, stored, self._at.links(id_), said=said, since=since)
 
     def _keep_copy(self, found: Found, *, store_has: bool) -> None:
         stored = self._at.memory(found.entry.id)
