@@ -20,6 +20,9 @@ from commonplace.engine import Engine
 
 ROOT = Path(__file__).parents[2]
 POINTS, IN_SHORT = 200, 25
+STRIDE = 23
+"""How many steps a point comes after the one before; so even the short form has points in steps of every kind."""
+CUT_SHORT = "ended before it could look through the files"
 MARKER = 3
 """The place, among the words of a memory, of the one that no other has."""
 EVERY_TORN = 5
@@ -89,28 +92,35 @@ def check_finding(book: Engine) -> None:
     assert {hit.owner_id: hit.text for hit in hits} == live
 
 
-def check_forgotten(course: Course, steps_taken: int, store: Path) -> None:
-    """Look for the words of what was forgotten so far in every file: a forgetting that was cut short is finished."""
-    there = course.states[steps_taken]["memories"]
+def check_forgotten(course: Course, taken: int, book: Engine) -> None:
+    """Look for the words of what was forgotten so far in every file, and for receipts of it that are finished."""
+    there = course.states[taken]["memories"]
     gone = [
         content
-        for state in course.states[:steps_taken]
+        for state in course.states[:taken]
         for id_, versions in state["memories"].items()
         if id_ not in there
         for _, content, *_ in versions
     ]
     markers = {content.split()[MARKER].encode() for content in gone}
-    assert bool(markers) == ("forget" in [name for name, _ in steps()[:steps_taken]])
-    files = [path for path in store.rglob("*") if path.is_file()]
+    files = [path for path in book.directory.rglob("*") if path.is_file()]
     assert [(path, marker) for path in files for marker in markers if marker in path.read_bytes()] == []
+    receipts = book.receipts()
+    assert len(receipts) == [name for name, _ in steps()[:taken]].count("forget")
+    assert bool(receipts) == bool(markers)
+    assert all(receipt.verified or CUT_SHORT in str(receipt.notices) for receipt in receipts)
+
+
+def step_of(number: int) -> int:
+    """Return the step in which a point is: each is hit as often as any other, though some write much more."""
+    return number * STRIDE % len(steps())
 
 
 def kill(course: Course, store: Path, number: int) -> int:
     """Kill a writer at one point; return how many steps it had acknowledged."""
     chance = random.Random(f"point {number}")
     if number % EVERY_TORN:
-        # Steps reach the disk a few times or a thousand times: each is hit as often as any other.
-        step = number * 11 % len(steps())
+        step = step_of(number)
         killed = dying("moment", store, step, chance.randint(1, course.moments[step]))
         assert (killed.returncode, len(killed.stdout.splitlines())) == (-signal.SIGKILL, step), killed.stderr
     else:
@@ -132,15 +142,21 @@ def survive(course: Course, store: Path, number: int) -> None:
         may_be_unfinished = {"index", "forgetting"} if steps()[acknowledged][0] == "forget" else {"index"}
         assert {finding.part for finding in examined.findings} <= may_be_unfinished, examined.findings
         assert examined.is_healthy, examined.findings
-        check_forgotten(course, taken, store)
+        check_forgotten(course, taken, book)
         check_finding(book)
         assert everything(book) == left
         for step in steps()[taken:]:
             take(book, step)
         check_finding(book)
         assert everything(book) == course.states[-1], "the next process goes on where the killed one ended"
+        check_forgotten(course, len(steps()), book)
         assert book.doctor(mend=False).is_healthy
-    check_forgotten(course, len(steps()), store)
+
+
+def test_the_short_form_kills_in_steps_of_every_kind() -> None:
+    """Another course, or another number of points, may need another stride."""
+    killed = {steps()[step_of(number)][0] for number in range(IN_SHORT) if number % EVERY_TORN}
+    assert killed == {name for name, _ in steps()}
 
 
 @pytest.mark.parametrize("number", range(IN_SHORT))
