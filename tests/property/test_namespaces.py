@@ -28,13 +28,16 @@ from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.types import Document
 
 MARK = "zanzibar"
-"""A word in all texts of the other namespace but one, and in nothing that is asked for or written here."""
+"""A word in texts of the other namespace, and in nothing that is asked for or written here."""
 THEIRS = {
     "shared": f"What they call shared, {MARK}",
     "theirs": f"What is theirs alone, {MARK}",
     "turn": f"What they said, {MARK}",
     "old": f"What was, {MARK}",
+    # These are written here too, word for word.
     "mine": "the price of a kettle 1",
+    "same": "what they said of it 0",
+    "equal": "harbour master 1",
 }
 IDS = (*THEIRS, "page", "their page")
 WORDS = ("what they said of it", "the price of a kettle", "shared and alone", "harbour master")
@@ -86,7 +89,7 @@ class Values:
     @property
     def memory(self) -> dict[str, Any]:
         return {
-            "content": f"{self.words} {self.one(*range(4))}",
+            "content": f"{self.words} {self.one(0, 1)}",
             "id": self.id,
             "tags": self.one([], ["red"]),
             "source": self.one("", "standup"),
@@ -200,6 +203,7 @@ def fill(store: Path, suffix: str) -> None:
         for id_, text in THEIRS.items():
             session = f"talk{suffix}" if id_ == "turn" else ""
             other.remember(text, id=id_ + suffix, tags=[f"red{suffix}"], source=f"standup{suffix}", session=session)
+        other.remember_many([{"content": f"They said {n}, {MARK}", "session": f"talk{suffix}"} for n in range(4)])
         clock.move(days=0.5)
         other.update(f"theirs{suffix}", f"What is theirs alone, a second time, {MARK}")
         other.archive(f"old{suffix}")
