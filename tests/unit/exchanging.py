@@ -14,7 +14,7 @@ import numpy as np
 
 from commonplace.exchange.exporting import export
 from commonplace.exchange.importing import ImportReport, Rules, import_items
-from commonplace.exchange.items import Item, Problem, Source
+from commonplace.exchange.items import Item, Problem, Remark, Source
 from commonplace.exchange.reading import read_export
 from commonplace.exchange.writing import Into
 from commonplace.ingest.passages import Destination
@@ -42,7 +42,7 @@ def import_file(store: Store, path: Path, *, namespace: str = NAMESPACE, **rules
     return import_items(source, into(store, namespace), Rules(**rules))
 
 
-def import_given(store: Store, items: Iterable[Item | Problem], **rules: Any) -> ImportReport:
+def import_given(store: Store, items: Iterable[Item | Problem | Remark], **rules: Any) -> ImportReport:
     """Import items that stand in no file."""
     given = list(items)
     return import_items(Source("test", lambda: iter(given)), into(store), Rules(**rules))

@@ -74,7 +74,7 @@ def test_note_and_observations_become_memories(tmp_path: Path) -> None:
 
 
 def test_relations_become_links_between_notes(tmp_path: Path) -> None:
-    """A target is named by title, permalink, path or file name; one that is not here is named as a problem."""
+    """A target is named by title, permalink, path or file name; a link to one that is not here stays in the text."""
     read = notes_in(
         tmp_path, coffee=COFFEE, Water="Wet.\n", tea="---\ntitle: Tea\npermalink: drinks/tea\n---\n- hot [[coffee]]\n"
     )
@@ -90,7 +90,8 @@ def test_relations_become_links_between_notes(tmp_path: Path) -> None:
         key=str,
     )
     assert [link.target for link in read.links if link.type == basic_memory.PART_OF] == ["coffee-brewing"] * 2
-    assert [(problem.path, problem.reason) for problem in read.problems] == [
+    assert read.problems == ()
+    assert [(notice.path, notice.reason) for notice in read.notices] == [
         ("coffee.md:21", "links [[Grinding]], which is no note here: kept as text and entity alone")
     ]
 
@@ -140,7 +141,7 @@ def test_permalink_of_another_note_is_not_taken_twice(tmp_path: Path) -> None:
     read = notes_in(tmp_path, a=text + "A", b=text + "B")
     assert read.memories[0].id == "same"
     assert read.memories[1].id != "same"
-    assert "another note" in read.problems[0].reason
+    assert "another note" in read.notices[0].reason
 
 
 def test_links_and_hidden_files_are_not_followed(tmp_path: Path) -> None:
@@ -163,7 +164,8 @@ def test_unreadable_notes_are_problems(tmp_path: Path) -> None:
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
     read = notes_in(tmp_path, good="Good", empty=" \n")
     assert [memory.title for memory in read.memories] == ["good"]
-    assert [problem.path for problem in read.problems] == ["empty.md", "latin.md", "pipe.md"]
+    assert [problem.path for problem in read.problems] == ["latin.md", "pipe.md"]
+    assert [notice.path for notice in read.notices] == ["empty.md"]
 
 
 def test_folder_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:

@@ -130,7 +130,9 @@ def test_broken_lines_are_problems_with_their_numbers(tmp_path: Path) -> None:
         "memories.jsonl:5",
         "memories.jsonl:6",
         *["memories.jsonl:7"] * 4,
-        "memories.jsonl:8",
+    ]
+    assert [(notice.path, notice.reason) for notice in read.notices] == [
+        ("memories.jsonl:8", "its embedding was left out: it is made anew")
     ]
     assert "embedding" not in read.memories[2].metadata
 

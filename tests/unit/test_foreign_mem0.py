@@ -90,11 +90,13 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
         "export.json:memory 2 has the id 'm1' of a memory before it and was left out",
         "export.json:memory 3 is no object and was left out",
         "export.json:memory 4 has no text under memory, text, data and was left out",
-        "export.json:memory 5 is marked as deleted and was left out",
-        "export.json:memory 6 expires on 2030-01-01, which is kept in its metadata and not acted on",
         "export.json:memory 6 created_at is 'yesterday', no time between the years 1 and 9999, and was left out",
         "export.json:memory 7 the memory holds characters that no text has, replaced by U+FFFD",
         "export.json:memory 7 categories is no list and was left out",
+    ]
+    assert [f"{notice.path} {notice.reason}" for notice in read.notices] == [
+        "export.json:memory 5 is marked as deleted and was left out",
+        "export.json:memory 6 expires on 2030-01-01, which is kept in its metadata and not acted on",
     ]
 
 

@@ -50,7 +50,7 @@ def test_long_term_memory_is_cut_into_its_entries(tmp_path: Path) -> None:
     assert (first.tags, first.entities, first.created_at) == (("infra",), ("billing",), None)
     assert first.metadata == {"line": 4, "headings": ["Long-term memory", "Decisions"]}
     assert read.memories[2].category == "preference"
-    assert [(problem.path, problem.reason) for problem in read.problems] == [
+    assert [(notice.path, notice.reason) for notice in read.notices] == [
         ("MEMORY.md:14", "is a comment and was left out")
     ]
 
@@ -76,7 +76,7 @@ def test_day_files_give_their_entries_their_date_and_hour(tmp_path: Path) -> Non
         ("Stood", "short", 1709337600.0),
         ("Uses Hugo", "", None),
     ]
-    assert [(problem.path, problem.reason) for problem in read.problems] == [
+    assert [(notice.path, notice.reason) for notice in read.notices] == [
         ("memory/2024-02-30.md", "is named after 2024-02-30, which is no date; its entries have none")
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -382,6 +383,17 @@ def test_what_another_system_s_files_lose_is_said_before_anything_is_written(sto
     with pytest.raises(UsageError, match=r"m\.json:3: is no object; mem0 \(memory 'x'\): the content has 2,000 bytes"):
         import_given(store, items_of(foreign, "mem0", now=NOW, max_bytes=1000))
     assert store.change() == 0
+
+
+def test_what_nothing_is_lost_by_is_told_and_refuses_nothing(store: Store) -> None:
+    """A link that leads nowhere stays in the text: one of them must not keep a thousand notes out."""
+    told = FileProblem("a.md:3", "links [[Nowhere]], which is no note here: kept as text and entity alone")
+    foreign = replace(FOREIGN, notices=(told,))
+    for _ in range(2):
+        report = import_given(store, items_of(foreign, "basic-memory", now=NOW, max_bytes=1000))
+        assert report.notices == (f"a.md:3: {told.reason}",)
+        assert report.problems == ()
+    assert report.memories == Counts(unchanged=2)
 
 
 def test_a_format_is_told_by_its_files(tmp_path: Path, week: Path) -> None:

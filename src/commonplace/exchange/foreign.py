@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, Problem, version_of
+from commonplace.exchange.items import Item, LinkItem, MemoryItem, Problem, Remark, version_of
 from commonplace.memories.intake import TRUST, json_object
 from commonplace.types import Link, MemoryRecord, Origin, Owner, Tier
 
@@ -18,7 +18,7 @@ TIER: Final[Tier] = "medium"
 """What another system kept is worth more than a day's note, and not for ever."""
 
 
-def items_of(foreign: Foreign, format_: str, *, now: float, max_bytes: int) -> Iterator[Item | Problem]:
+def items_of(foreign: Foreign, format_: str, *, now: float, max_bytes: int) -> Iterator[Item | Problem | Remark]:
     """Yield what was read as items, memories before links.
 
     A memory without a time has none here either, so that it is the same whenever it is imported; it is known from `now`
@@ -30,6 +30,8 @@ def items_of(foreign: Foreign, format_: str, *, now: float, max_bytes: int) -> I
     """
     for problem in foreign.problems:
         yield Problem(problem.path, "", problem.reason)
+    for notice in foreign.notices:
+        yield Remark(notice.path, notice.reason)
     for memory in foreign.memories:
         try:
             yield _memory(memory, format_, now, max_bytes)

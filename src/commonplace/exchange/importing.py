@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from commonplace.errors import UsageError
 from commonplace.exchange.comparing import Known, Outcome
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Source
+from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Remark, Source
 from commonplace.exchange.writing import Into, Writer
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def import_items(source: Source, into: Into, rules: Rules, *, progress: Progress
     if not rules.is_dry_run:
         writer = Writer(into, is_replacing=rules.on_conflict == "replace")
         for number, item in enumerate(source.items()):
-            if not isinstance(item, Problem) and number not in survey.left_out:
+            if isinstance(item, Item) and number not in survey.left_out:
                 writer.add(item)
             if progress and number % 256 == 0:
                 progress("Importing", number, survey.items)
@@ -110,13 +110,14 @@ class _Survey:
     into: Into
     items: int = 0
     problems: list[Problem] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
     outcomes: Counter[tuple[type[Item], Outcome]] = field(default_factory=Counter)
     secrets: Counter[str] = field(default_factory=Counter)
     _names: set[tuple[str, ...]] = field(default_factory=set)
 
-    def look_at(self, items: Iterator[Item | Problem]) -> None:
+    def look_at(self, items: Iterator[Item | Problem | Remark]) -> None:
         """Look at all items; links come last, when it is known which memories there are."""
         known = Known(self.into.store, self.into.namespace)
         links: list[tuple[int, LinkItem]] = []
@@ -124,6 +125,8 @@ class _Survey:
             self.items += 1
             if isinstance(item, Problem):
                 self.problems.append(item)
+            elif isinstance(item, Remark):
+                self.remarks.append(item)
             elif isinstance(item, LinkItem):
                 links.append((number, item))
             else:
@@ -221,5 +224,5 @@ def _report(format_: str, survey: _Survey, rules: Rules, seconds: float) -> Impo
         problems=tuple(survey.problems),
         is_dry_run=rules.is_dry_run,
         seconds=seconds,
-        notices=tuple(notices),
+        notices=(*notices, *map(str, survey.remarks)),
     )

@@ -83,6 +83,21 @@ class Problem:
         return f"{self.place} ({self.name}): {self.reason}" if self.name else f"{self.place}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that somebody may want to know of what is imported, and that nothing is lost by.
+
+    Attributes:
+        place: as that of a problem.
+    """
+
+    place: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}"
+
+
 Item = MemoryItem | LinkItem | OwnerItem
 
 
@@ -92,12 +107,12 @@ class Source:
 
     Attributes:
         format: its name.
-        items: reads it from the start, each time it is called. What is wrong with one item is a `Problem` among them; a
-            file that is damaged as a whole raises.
+        items: reads it from the start, each time it is called. What is wrong with one item is a `Problem` among them,
+            what is to be told is a `Remark`; a file that is damaged as a whole raises.
     """
 
     format: str
-    items: Callable[[], Iterator[Item | Problem]]
+    items: Callable[[], Iterator[Item | Problem | Remark]]
 
 
 def version_of(

@@ -54,7 +54,8 @@ def read(path: Path) -> Foreign:
             notes[note.memory.id] = note
     memories = [memory for note in notes.values() for memory in (note.memory, *note.observations)]
     links = tuple(_links(notes.values(), problems))
-    return unless_empty(Foreign(tuple(memories), links, tuple(problems.problems)), path, "basic-memory's notes")
+    found = Foreign(tuple(memories), links, tuple(problems.problems), tuple(problems.notices))
+    return unless_empty(found, path, "basic-memory's notes")
 
 
 def _note(name: str, text: str, taken: Mapping[str, object], problems: Notes) -> _Note | None:
@@ -62,7 +63,7 @@ def _note(name: str, text: str, taken: Mapping[str, object], problems: Notes) ->
     if front.fault:
         problems.add(name, front.fault)
     if not front.values and not any(line.strip() for line in lines):
-        problems.add(name, "is empty and was left out")
+        problems.tell(name, "is empty and was left out")
         return None
     title = problems.text(front.values.get("title"), name, "title").strip() or Path(name).stem
     kind = problems.text(front.values.get("type"), name, "type")
@@ -99,7 +100,7 @@ def _prose(title: str, lines: list[str], observed: list[Item]) -> str:
 def _permalink(value: object, name: str, taken: Mapping[str, object], problems: Notes) -> str:
     given = problems.text(value, name, "permalink")
     if given in taken:
-        problems.add(name, f"has the permalink {given!r} of another note, and was given an id of its own")
+        problems.tell(name, f"has the permalink {given!r} of another note, and was given an id of its own")
         return ""
     return given
 
@@ -162,7 +163,7 @@ def _links(notes: Iterable[_Note], problems: Notes) -> Iterator[ForeignLink]:
             found = known.get(target.casefold())
             if found is None:
                 where = f"{note.name}:{line}"
-                problems.add(where, f"links [[{target}]], which is no note here: kept as text and entity alone")
+                problems.tell(where, f"links [[{target}]], which is no note here: kept as text and entity alone")
             elif (note.memory.id, found, kind) not in seen:
                 seen.add((note.memory.id, found, kind))
                 yield ForeignLink(note.memory.id, found, kind)

@@ -44,7 +44,7 @@ def read(path: Path) -> Foreign:
             notes.add(RELATIONS, str(error))
         else:
             links = tuple(link for where, line in lines if (link := _link(line, where, memories, notes)))
-    found = Foreign(tuple(memories.values()), links, tuple(notes.problems))
+    found = Foreign(tuple(memories.values()), links, tuple(notes.problems), tuple(notes.notices))
     return unless_empty(found, path, "cortexgraph's memories")
 
 
@@ -81,7 +81,7 @@ def _memory(line: Mapping[str, object], where: str, notes: Notes) -> ForeignMemo
         notes.add(where, f"has the unknown status {str(line['status'])[:60]!r} and was taken as active")
     others = {name: value for name, value in line.items() if name not in _OWN and not name.startswith("embed")}
     if any(name.startswith("embed") and value for name, value in line.items()):
-        notes.add(where, "its embedding was left out: it is made anew")
+        notes.tell(where, "its embedding was left out: it is made anew")
     kept = {name: value for name, value in meta.items() if name not in {"tags", "source", "extra"}}
     extra = meta.get("extra")
     kept |= extra if isinstance(extra, Mapping) else {"extra": extra}

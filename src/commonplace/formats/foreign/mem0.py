@@ -39,7 +39,8 @@ def read(path: Path) -> Foreign:
             notes.add(where, f"has the id {memory.id!r} of a memory before it and was left out")
         elif memory:
             memories[memory.id] = memory
-    return unless_empty(Foreign(tuple(memories.values()), (), tuple(notes.problems)), path, "a mem0 export")
+    found = Foreign(tuple(memories.values()), (), tuple(notes.problems), tuple(notes.notices))
+    return unless_empty(found, path, "a mem0 export")
 
 
 def entries_of(document: object) -> list[object] | None:
@@ -69,14 +70,14 @@ def _memory(entry: object, file: str, where: str, notes: Notes) -> ForeignMemory
         notes.add(where, "is no object and was left out")
         return None
     if entry.get("deleted") is True or str(entry.get("event", "")).upper() == "DELETE":
-        notes.add(where, "is marked as deleted and was left out")
+        notes.tell(where, "is marked as deleted and was left out")
         return None
     content = notes.text(next((entry[name] for name in TEXTS if entry.get(name)), None), where, "the memory")
     if not content.strip():
         notes.add(where, f"has no text under {', '.join(TEXTS)} and was left out")
         return None
     if entry.get("expiration_date"):
-        notes.add(
+        notes.tell(
             where, f"expires on {str(entry['expiration_date'])[:60]}, which is kept in its metadata and not acted on"
         )
     metadata = entry.get("metadata") or {}

@@ -44,7 +44,8 @@ def read(path: Path) -> Foreign:
         text = note_text(folder, name, notes.problems)
         if text is not None:
             memories += _memories(name, text, notes)
-    return unless_empty(Foreign(tuple(memories), (), tuple(notes.problems)), path, "an OpenClaw workspace")
+    found = Foreign(tuple(memories), (), tuple(notes.problems), tuple(notes.notices))
+    return unless_empty(found, path, "an OpenClaw workspace")
 
 
 def _files(folder: Path, notes: Notes) -> Iterator[str]:
@@ -67,7 +68,7 @@ def _memories(name: str, text: str, notes: Notes) -> Iterator[ForeignMemory]:
         where = f"{name}:{item.line}"
         content = notes.text(_without_comments(item.text).strip(), where, "the entry")
         if not content:
-            notes.add(where, "is a comment and was left out")
+            notes.tell(where, "is a comment and was left out")
             continue
         about = {"line": item.line, "headings": list(item.headings), "front_matter": front.values}
         yield ForeignMemory(
@@ -102,7 +103,7 @@ def _day(name: str, notes: Notes) -> datetime | None:
     try:
         return datetime.fromisoformat(written[1]).replace(tzinfo=UTC)
     except ValueError:
-        notes.add(name, f"is named after {written[1]}, which is no date; its entries have none")
+        notes.tell(name, f"is named after {written[1]}, which is no date; its entries have none")
         return None
 
 

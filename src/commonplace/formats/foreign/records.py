@@ -55,8 +55,10 @@ class Foreign:
     Attributes:
         links: both ends are among `memories`.
         problems: what could not be read or kept, with its place: a file, or file and line (`notes/a.md:12`).
+        notices: what somebody may want to know, likewise; nothing is lost by it.
     """
 
     memories: tuple[ForeignMemory, ...] = ()
     links: tuple[ForeignLink, ...] = ()
     problems: tuple[FileProblem, ...] = ()
+    notices: tuple[FileProblem, ...] = ()

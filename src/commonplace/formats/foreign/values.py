@@ -26,14 +26,24 @@ _LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 @dataclass(slots=True)
 class Notes:
-    """Collects problems, and makes ids: a text that stands twice in one place gets two ids, always the same two."""
+    """Collects what is to be told, and makes ids: a text that stands twice in one place gets two, always the same two.
+
+    Attributes:
+        problems: what cannot be kept as it is said.
+        notices: what nobody loses anything by.
+    """
 
     problems: list[FileProblem] = field(default_factory=list)
+    notices: list[FileProblem] = field(default_factory=list)
     _made: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, where: str, reason: str) -> None:
         """Note what could not be read or kept."""
         self.problems.append(FileProblem(where, _storable(reason)))
+
+    def tell(self, where: str, what: str) -> None:
+        """Note what was kept in another place, or holds nothing to be kept."""
+        self.notices.append(FileProblem(where, _storable(what)))
 
     def made_id(self, where: str, content: str) -> str:
         """Return the id of a memory that has none: a UUIDv5 of where it stood, what it says and which of them it is."""
