@@ -128,7 +128,7 @@ class Workings:
         ids = self._uses.take()
         if ids and not self._store.is_read_only:
             try:
-                self._keeper.touch(ids, is_strict=False)
+                self._keeper.count_recalls(ids)
             except StoreError as error:
                 _log.warning("the use of %d memories was not counted: %s", len(ids), error)
 

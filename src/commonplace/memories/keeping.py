@@ -26,6 +26,7 @@ from commonplace.memories.intake import (
 )
 from commonplace.memories.making import writes_of
 from commonplace.memories.memory import Memory, Outcome, seen
+from commonplace.memories.usage import ONCE_IN_S
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
@@ -124,24 +125,28 @@ class Keeper:
         [prepared] = self._prepare([new], self._now(), force=record.is_forced)
         return prepared
 
-    def touch(self, ids: Sequence[str], *, reinforce: bool = False, is_strict: bool = True) -> list[Memory]:
-        """Count one more use of each memory, and move those that earn it to the next tier.
-
-        Args:
-            is_strict: whether an id that is gone is an error; else it is passed over.
-        """
+    def touch(self, ids: Sequence[str], *, reinforce: bool = False) -> list[Memory]:
+        """Count one more use of each memory, and move those that earn it to the next tier."""
         touched: list[StoredMemory] = []
         with self._store.change_memories(self._namespace) as change:
             for id_ in ids:
                 known = change.find(id_)
                 if known is None or known.expired_at is not None:
-                    if is_strict:
-                        raise _gone(id_)
-                    continue
+                    raise _gone(id_)
                 record = self._fading.used(known.record, self._now(), reinforce=reinforce)
                 change.revise(known.number, record)
                 touched.append(replace(known, record=record))
         return [self._seen(stored, "touched") for stored in touched]
+
+    def count_recalls(self, ids: Sequence[str]) -> None:
+        """Count that memories were recalled, each once an hour whichever process asks; what is gone is passed over."""
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in ids:
+                known, now = change.find(id_), self._now()
+                if known is None or known.expired_at is not None:
+                    continue
+                if known.record.use_count == 0 or abs(now - known.record.last_used) >= ONCE_IN_S:
+                    change.revise(known.number, self._fading.used(known.record, now))
 
     def set_tier(self, id_: str, tier: Any) -> Memory:
         """Move a live memory to another tier, without a new version."""

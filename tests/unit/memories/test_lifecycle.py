@@ -114,6 +114,18 @@ class TestUse:
         with commonplace.open(book.directory, clock=clock) as again:
             assert again.get(memory.id).use_count == 2
 
+    def test_several_processes_that_recall_it_within_an_hour_used_it_once(self, book: Engine, clock: Clock) -> None:
+        """A command line is a process for each question: asking six times must not make a memory a long one."""
+        memory = book.remember("The office is in Madrid, near the river")
+        for _ in range(6):
+            with commonplace.open(book.directory, clock=clock) as other:
+                assert other.recall("The office is in Madrid, near the river").hits
+        assert book.get(memory.id).use_count == 1
+        clock.move(days=0.5)
+        with commonplace.open(book.directory, clock=clock) as other:
+            other.recall("The office is in Madrid, near the river")
+        assert (book.get(memory.id).use_count, book.get(memory.id).tier) == (2, "short")
+
     def test_a_search_counts_nothing(self, book: Engine) -> None:
         memory = book.remember("The office is in Madrid, near the river")
         book.search("The office is in Madrid, near the river")
