@@ -17,6 +17,7 @@ import commonplace
 from commonplace.cli.main import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.types import Document
 
 CHANCE = random.Random(3)
 MEBIBYTE = 1024 * 1024
@@ -142,6 +143,38 @@ def test_a_name_that_looks_like_a_path_or_an_option_is_only_a_name(book: Engine,
     assert book.doctor().is_healthy
     assert book.recall("zebrafinch sang", sources=[name], min_score=0.0).hits[0].owner_id == name
     assert sorted(path for path in tmp_path.rglob("*") if "store" not in path.parts[len(tmp_path.parts) :]) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_title_that_looks_like_a_path_is_only_a_title(book: Engine, tmp_path: Path, name: str) -> None:
+    """Of a document that is no file."""
+    book.index_documents([Document(name, "the zebrafinch sings", title=name)])
+    hit = book.search("zebrafinch", min_score=0.0).hits[0]
+    assert (hit.owner_id, hit.title, hit.path) == (name, name, "")
+    assert list(tmp_path.iterdir()) == [tmp_path / "store"]
+    assert book.forget(name).verified
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_namespace_that_looks_like_a_path_has_pages_in_the_store_alone(
+    book: Engine, tmp_path: Path, name: str
+) -> None:
+    """Each has a folder of its own below `memory`, or is refused."""
+    if not name.isprintable():
+        with pytest.raises(UsageError, match="is not a printable name"):
+            commonplace.open(book.directory, namespace=name)
+        return
+    with commonplace.open(book.directory, namespace=name) as other:
+        other.remember("the zebrafinch sings", id="it")
+        other.remember("the zebrafinch sleeps", tier="long")
+        other.sync()
+        assert "zebrafinch sleeps" in other.read(other.pages()[0]).text
+    book.sync()
+    pages = [page.relative_to(tmp_path / "store" / "memory") for page in (tmp_path / "store").glob("memory/*/*.md")]
+    assert [len(page.parts) for page in pages] == [2, 2]
+    assert set(tmp_path.rglob("MEMORY.md")) == {tmp_path / "store" / "memory" / pages[0].parent / "MEMORY.md"}
+    assert book.forget_namespace(name, confirm=name).verified
+    assert [page.parent.name for page in tmp_path.rglob("*.md")] == ["memory"]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "\ud800"])

@@ -89,6 +89,7 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
         _add_passages(store, namespace, got, [memory.number for memory in versions])
     firsts = []
     for number, owner in chosen.owners.items():
+        got.collector.add_id(owner.id)
         for text in (owner.title, owner.summary):
             _add_text(got, text)
         firsts += [(number, passage) for passage in _add_passages(store, namespace, got, [number])[:1]]
@@ -120,8 +121,9 @@ def _links(store: Store, namespace: str, chosen: Chosen, begin: int) -> set[tupl
 
 def _add_memory(got: _Collected, memory: StoredMemory) -> None:
     content = memory.record.content
-    _add_text(got, content)
+    # Before its words: a title or a text that is also the id stands in the receipt, and betrays no more than that.
     got.collector.add_id(memory.owner.id)
+    _add_text(got, content)
     got.collector.add_digest(digest(content))
     for text in texts_of(memory):
         got.collector.add_label(text)
