@@ -96,8 +96,14 @@ def use_while_it_is_there(book: Engine, id_: str, count: int) -> int:
     return taken
 
 
+def forget(book: Engine, ids: list[str]) -> list[bool]:
+    """Forget one memory after the other; return of each whether nothing was left that does not wait."""
+    receipts = [book.forget(id_) for id_ in ids]
+    return [receipt.found == () for receipt in receipts]
+
+
 ROLES: dict[str, Callable[..., Any]] = {
-    role.__name__: role for role in (fill, repeat, talk, touch, update, put_away, use_while_it_is_there)
+    role.__name__: role for role in (fill, repeat, talk, touch, update, put_away, use_while_it_is_there, forget)
 }
 
 

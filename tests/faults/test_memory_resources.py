@@ -227,10 +227,13 @@ def test_a_copy_that_cannot_be_removed_is_waited_for(store: Path, kept: str) -> 
         assert "writ" in finding.remedy
         ended = command(store, "forget", "m4")
         assert (ended.code, json.loads(ended.output)["verified"]) == (1, False)
+        ended = command(store, "doctor")
+        assert (ended.code, json.loads(ended.output)["healthy"]) == (1, False)
     (store / kept).chmod(0o777)
     with commonplace.open(store) as book:
         assert [(finding.part, finding.mended) for finding in book.doctor().findings] == [("forgetting", True)] * 2
         assert holding(store, SENTENCES["m3"]) == holding(store, SENTENCES["m4"]) == set()
+    assert command(store, "doctor").code == 0
     check_whole(store, {id_: text for id_, text in SENTENCES.items() if id_ not in ("m3", "m4")})
 
 
