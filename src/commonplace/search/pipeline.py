@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from commonplace.models.contract import Embedder
     from commonplace.store.contract import Store
 
-QUERY_CACHE = Bounds(most=5_000, most_bytes=1 << 20, ttl_s=30 * 60)
-RANKING_CACHE = Bounds(most=1_000, most_bytes=1 << 20, ttl_s=5 * 60)
+QUERY_CACHE = Bounds(most=5_000, most_bytes=1 << 18, ttl_s=30 * 60)
+RANKING_CACHE = Bounds(most=1_000, most_bytes=1 << 18, ttl_s=5 * 60)
 OWNERS_CACHE = Bounds(most=16, most_bytes=8 << 20, ttl_s=5 * 60)
-ENTRY_BYTES = 4_000
+ENTRY_BYTES = 2_000
 """About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 
 _WAL_LIMIT_BYTES = 32 * 2**20
-_CACHE_KIB = 512  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
+_CACHE_KIB = 256  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
 
 
