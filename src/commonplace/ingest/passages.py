@@ -5,7 +5,6 @@ It knows neither files nor where a text came from. What of a passage is embedded
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from commonplace.models.contract import TokenizedText
 from commonplace.ranking.quantise import quantise
 from commonplace.redaction import redact
 from commonplace.text.chunking import chunk
+from commonplace.text.digests import sha1
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def passage_id(namespace: str, owner: Owner, ordinal: int) -> str:
     """Return the id of an owner's passage, the same whenever it is indexed again."""
     name = f"{namespace}\n{owner.kind}\n{owner.id}\n{ordinal}".encode("utf-8", "surrogatepass")
     # As uuid5 makes it, which takes no id that has a lone surrogate.
-    digest = hashlib.sha1(PASSAGE_IDS.bytes + name, usedforsecurity=False).digest()
+    digest = sha1(PASSAGE_IDS.bytes + name, usedforsecurity=False).digest()
     return str(uuid.UUID(bytes=digest[:16], version=5))
 
 

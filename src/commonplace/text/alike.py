@@ -9,10 +9,10 @@ import re
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b, sha256
 from typing import Final
 
 from commonplace.text.analysis import analyse
+from commonplace.text.digests import blake2b, sha256
 from commonplace.text.wording import ACRONYMS, CLOSING, OPENING, fold, is_unit, say_the_same, spaced, unified
 
 # 15 minima in bands of 3 (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4): sets with a
