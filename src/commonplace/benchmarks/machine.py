@@ -32,15 +32,37 @@ def resident_memory_bytes() -> int:
     return _from_proc("VmRSS") or _highest()
 
 
+def memory_of(pid: int) -> dict[str, int]:
+    """Return what another process has in memory; {} where the system does not tell (no /proc).
+
+    Returns:
+        `resident_bytes` (RSS), `proportional_bytes` (PSS, where what several processes share is divided among them),
+        `anonymous_bytes` (what is its own and in no file) and `peak_bytes`, the most that it ever had resident.
+    """
+    status, rollup = (_sizes(Path(f"/proc/{pid}/{name}")) for name in ("status", "smaps_rollup"))
+    told = {
+        "resident_bytes": status.get("VmRSS"),
+        "proportional_bytes": rollup.get("Pss"),
+        "anonymous_bytes": rollup.get("Anonymous"),
+        "peak_bytes": status.get("VmHWM"),
+    }
+    return {name: size for name, size in told.items() if size is not None}
+
+
 def _from_proc(name: str) -> int:
     """Return a line of /proc/self/status, 0 where there is none."""
+    return _sizes(Path("/proc/self/status")).get(name, 0)
+
+
+def _sizes(path: Path) -> dict[str, int]:
+    """Return the lines of a file that tell a size, in bytes; {} where there is no such file."""
     try:
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return 0
+        return {}
     # Written as "VmRSS:     1234 kB".
-    fields = dict(line.split(":", 1) for line in status.splitlines())
-    return int(fields[name].split()[0]) * 1024 if name in fields else 0
+    fields = (line.partition(":") for line in lines if line.endswith(" kB"))
+    return {name: int(size.split()[0]) * 1024 for name, _, size in fields}
 
 
 def _highest() -> int:

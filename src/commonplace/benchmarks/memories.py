@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -57,41 +57,49 @@ def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, A
         UsageError: a number or the directory to keep is wrong.
         CommonplaceError: the measured process failed.
     """
-    texts = _texts(options)
-    known = list(islice(texts, options.memories))
-    fresh = [document.text for document in islice(texts, options.calls)]
+    made = texts(options.memories + options.calls, options.seed)
+    known = list(islice(made, options.memories))
+    fresh = [document.text for document in made]
     questions = make_queries(sample(known, 500, options.seed), options.calls, options.seed + 1)
     with workspace(options.keep) as directory:
-        with open_engine(directory, embedder=options.embedder) as engine:
-            begun = time.perf_counter()
-            for begin in range(0, len(known), BATCH):
-                part = known[begin : begin + BATCH]
-                engine.remember_many([{"content": document.text, "tier": "medium"} for document in part])
-                if progress is not None:
-                    progress("remembering", begin + len(part), len(known))
-            filled_s = time.perf_counter() - begun
+        filled = fill(directory, known, options.embedder, progress)
+        with open_engine(directory) as engine:
             embedder = engine.index_status().embedder
         figures = _measured(directory, options.embedder, fresh, questions)
-        bare = _bare_writes(directory.parent / f"{directory.name}.bare.db", options.calls)
+        bare = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
     store = latency(figures.pop("store_ms"))
     return {
         "benchmark": "memories",
         "machine": describe(),
         "embedder": embedder,
-        "memories": {"stored": len(known), "fill_s": round(filled_s, 3)},
+        "memories": filled,
         "store": {**store, "bare_commit": latency(bare)},
         "recall": latency(figures.pop("recall_ms")),
         "process": figures,
     }
 
 
-def _texts(options: MemoryOptions) -> Iterator[Document]:
+def texts(count: int, seed: int) -> Iterator[Document]:
     """Yield texts of a sentence or two, those of a made corpus cut short."""
     from commonplace.models.modeldata import ModelData
 
     words = words_of(ModelData().vocabulary())
-    for document in make_documents(Recipe(options.memories + options.calls, options.seed), words):
+    for document in make_documents(Recipe(count, seed), words):
         yield Document(document.id, " ".join(document.text.split()[:WORDS]))
+
+
+def fill(
+    directory: Path, known: Sequence[Document], embedder: str | None, progress: Progress | None
+) -> dict[str, float]:
+    """Remember all the texts in a new store, and return the JSON form of how many and how long it took."""
+    with open_engine(directory, embedder=embedder) as engine:
+        begun = time.perf_counter()
+        for begin in range(0, len(known), BATCH):
+            part = known[begin : begin + BATCH]
+            engine.remember_many([{"content": document.text, "tier": "medium"} for document in part])
+            if progress is not None:
+                progress("remembering", begin + len(part), len(known))
+        return {"stored": len(known), "fill_s": round(time.perf_counter() - begun, 3)}
 
 
 def _measured(directory: Path, embedder: str | None, texts: list[str], questions: list[str]) -> dict[str, Any]:
@@ -105,7 +113,7 @@ def _measured(directory: Path, embedder: str | None, texts: list[str], questions
     return figures
 
 
-def _bare_writes(path: Path, count: int) -> list[float]:
+def bare_commits(path: Path, count: int) -> list[float]:
     """Return the milliseconds of `count` commits of one row each, as durable as those of a store."""
     times = []
     try:

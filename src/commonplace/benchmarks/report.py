@@ -20,8 +20,8 @@ class Sheet:
 
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
     """Return the tables of what the `run` of one of the benchmarks returned, the main one first."""
-    if result["benchmark"] == "memories":
-        return _memories(result)
+    if result["benchmark"] in ("memories", "mcp"):
+        return _memories(result) if result["benchmark"] == "memories" else _mcp(result)
     tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
     return [*tables[result["benchmark"]](result), *_build(result)]
 
@@ -43,6 +43,28 @@ def _memories(result: Mapping[str, Any]) -> list[Sheet]:
                 ("at most", f"{memory['peak_bytes'] / _MEGABYTE:.1f}"),
             ),
         ),
+    ]
+
+
+def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
+    times = {**result["tools"], "a ping": result["floor"]["ping"], "a bare commit": result["floor"]["commit"]}
+    sizes = {stage: sizes for stage, sizes in result["memory"].items() if sizes}
+    names = dict.fromkeys(name for each in sizes.values() for name in each)
+    return [
+        Sheet(
+            f"Tools, {result['memories']['stored']:,} memories stored before",
+            ("call", "p50 ms", "p95 ms"),
+            tuple(
+                (name, _cell("p50_ms", row["p50_ms"]), _cell("p95_ms", row["p95_ms"])) for name, row in times.items()
+            ),
+        ),
+        _pairs("From the start of the process", result["start"]),
+        Sheet(
+            "Memory of the process",
+            ("when", *map(_heading, names)),
+            tuple((_heading(stage), *(_cell(name, each[name]) for name in names)) for stage, each in sizes.items()),
+        ),
+        _pairs("What a model reads in every session", result["told"]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The commands `benchmark retrieval`, `conversations`, `latency` and `memories`: thin, they measure nothing."""
+"""The commands `benchmark retrieval`, `conversations`, `latency`, `memories` and `mcp`: thin, they measure nothing."""
 
 from __future__ import annotations
 
@@ -118,6 +118,28 @@ def memories(invocation: Invocation, /, **options: Any) -> None:
     from commonplace.benchmarks.memories import MemoryOptions, run
 
     _measure(invocation, lambda progress: run(MemoryOptions(**options), progress), None)
+
+
+@benchmark.command(cls=Command)
+@click.option(
+    "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are stored before."
+)
+@click.option("--searches", type=int, default=1_000, show_default=True, metavar="N", help="How often is searched.")
+@click.option(
+    "--calls", type=int, default=200, show_default=True, metavar="N", help="How often each other tool is called."
+)
+@_embedder_option
+@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@pass_invocation
+def mcp(invocation: Invocation, /, **options: Any) -> None:
+    """Measure what a server for one agent costs.
+
+    Prints its start, each tool, its memory, and how much a model reads of it, beside what no server could do without.
+    """
+    from commonplace.benchmarks.mcp import ServerOptions, run
+
+    _measure(invocation, lambda progress: run(ServerOptions(**options), progress), None)
 
 
 def _measure(invocation: Invocation, run: Callable[[Progress | None], dict[str, Any]], plot: Path | None) -> None:

@@ -1,0 +1,188 @@
+"""Measure what a server for one agent costs: its start, each tool, its memory, and the words that its tools take.
+
+Everything is measured from outside, over the pipes of the real process, as a client feels it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from commonplace.benchmarks.asking import latency
+from commonplace.benchmarks.corpus import make_queries, sample
+from commonplace.benchmarks.machine import describe, memory_of
+from commonplace.benchmarks.mcp_client import Server
+from commonplace.benchmarks.measures import median
+from commonplace.benchmarks.memories import bare_commits, fill, texts
+from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.errors import UsageError
+from commonplace.types import Progress
+
+STARTS = 5
+FORGETTINGS = 10
+"""Fewer than calls of the other tools: each looks for what it forgot through every file of the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """What to measure.
+
+    Attributes:
+        memories: how many the store holds when the server starts.
+        searches: how many questions are asked before its memory is looked at again.
+        calls: how often each other tool is called.
+    """
+
+    memories: int = 10_000
+    searches: int = 1_000
+    calls: int = 200
+    embedder: str | None = None
+    keep: Path | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("memories", self.memories), ("searches", self.searches), ("calls", self.calls)):
+            if value < 1:
+                raise UsageError(f"{name} is {value}", remedy="give at least 1")
+
+
+def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, Any]:
+    """Fill a store, start servers over it, and return the JSON form of what was measured.
+
+    The least that any server could take here is measured in the same run: the start of a bare interpreter, a ping over
+    the same pipes, and one small row committed by SQLite alone.
+
+    Raises:
+        UsageError: a number or the directory to keep is wrong.
+        CommonplaceError: a server failed.
+    """
+    made = texts(options.memories + 2 * options.calls, options.seed)
+    known = list(islice(made, options.memories))
+    fresh = [document.text for document in made]
+    questions = make_queries(sample(known, 500, options.seed), options.searches, options.seed + 1)
+    with workspace(options.keep) as directory:
+        filled = fill(directory, known, options.embedder, progress)
+        with open_engine(directory) as engine:
+            # The index is complete before a server is started, and nobody else holds it open later.
+            engine.search(questions[0])
+            embedder = engine.index_status().embedder
+        start = _starts(directory, questions[0], progress)
+        with Server(directory) as server:
+            greeting, tools = server.greet(), server.ask("tools/list")["tools"]
+            figures = _serve(server, questions, fresh, options.calls, progress)
+        with open_engine(directory) as engine:
+            told = _told(greeting, tools, engine.count_tokens)
+        commits = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
+    return {
+        "benchmark": "mcp",
+        "machine": describe(),
+        "embedder": embedder,
+        "memories": filled,
+        "start": start,
+        "told": told,
+        "tools": figures["tools"],
+        "floor": {"ping": figures["ping"], "commit": latency(commits)},
+        "memory": figures["memory"],
+    }
+
+
+def _told(
+    greeting: Mapping[str, Any], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]
+) -> dict[str, int]:
+    """Return how long what a model reads in every session is.
+
+    The engine's vocabulary has no words for JSON and counts each mark: a model's own makes about half as many tokens.
+    """
+    whole = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
+    kept = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
+    given = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return {
+        "tools": len(tools),
+        "list_characters": len(whole),
+        "list_tokens": count(whole),
+        "given_to_models_characters": len(given),
+        "given_to_models_tokens": count(given),
+        "instructions_tokens": count(greeting.get("instructions", "")),
+    }
+
+
+def _starts(store: Path, question: str, progress: Progress | None) -> dict[str, float]:
+    """Return medians of several starts, in milliseconds from the start of the process; bare starts lie between them."""
+    names = ("bare_python_ms", "initialized_ms", "listed_ms", "first_search_ms")
+    rows = []
+    for number in range(STARTS):
+        if progress is not None:
+            progress("starting", number, STARTS)
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "print()"], capture_output=True, check=True)
+        row = [time.perf_counter() - begun]
+        with Server(store) as server:
+            for step in (
+                server.greet,
+                lambda: server.ask("tools/list"),
+                lambda: server.call("memory_search", {"query": question}),
+            ):
+                step()
+                row.append(time.perf_counter() - server.started)
+        rows.append(row)
+    return {name: round(median(column) * 1000, 1) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _serve(
+    server: Server, questions: Sequence[str], fresh: Sequence[str], calls: int, progress: Progress | None
+) -> dict[str, Any]:
+    """Return the time of each tool and of a ping, and the memory of the process at each stage."""
+    memory = {"idle": memory_of(server.pid)}
+    server.call("memory_search", {"query": questions[0]})
+    memory["after_a_search"] = memory_of(server.pid)
+    stored: list[str] = []
+    times: dict[str, list[float]] = {}
+    for tool, arguments in _conversation(questions, fresh, calls, stored):
+        if tool != "memory_search" and "after_searches" not in memory:
+            memory["after_searches"] = memory_of(server.pid)
+        of_tool = times.setdefault(tool, [])
+        if progress is not None:
+            progress(f"calling {tool}", len(of_tool), 0)
+        begun = time.perf_counter()
+        result = server.call(tool, arguments)
+        of_tool.append((time.perf_counter() - begun) * 1000)
+        if tool == "memory_store":
+            stored.append(result["id"])
+    memory["after_all_tools"] = memory_of(server.pid)
+    pings = []
+    for _ in range(calls):
+        begun = time.perf_counter()
+        server.ask("ping")
+        pings.append((time.perf_counter() - begun) * 1000)
+    tools = {tool: {"calls": len(each), **latency(each)} for tool, each in times.items()}
+    return {"tools": tools, "memory": memory, "ping": latency(pings)}
+
+
+def _conversation(
+    questions: Sequence[str], fresh: Sequence[str], calls: int, stored: Sequence[str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield tools with arguments; whoever calls them fills `stored` with the ids of what was stored."""
+    for question in questions:
+        yield "memory_search", {"query": question}
+    for text in fresh:
+        yield "memory_store", {"content": text, "tier": "medium"}
+    first, rest = stored[:calls], stored[calls:]
+    by_turn: Mapping[str, Callable[[int], Mapping[str, Any]]] = {
+        "memory_get": lambda turn: {"path": f"memory:{first[turn]}"},
+        "memory_link": lambda turn: {"source": first[turn], "target": rest[turn]},
+        "memory_graph": lambda turn: {"id": first[turn]},
+        "memory_context": lambda turn: {"task": questions[turn % len(questions)]},
+        "memory_why": lambda turn: {"query": fresh[turn][:200], "id": first[turn]},
+    }
+    for tool, arguments in by_turn.items():
+        for turn in range(calls):
+            yield tool, arguments(turn)
+    for id_ in rest[:FORGETTINGS]:
+        yield "memory_forget", {"ids": [id_], "confirm": True}
