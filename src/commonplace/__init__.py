@@ -64,12 +64,19 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     return open_engine(path, namespace, embedder, settings=settings, progress=progress, clock=clock or time.time)
 
 
-def restore(source: str | Path, path: str | Path | None = None, *, replace: bool = False) -> RestoreReport:
+def restore(
+    source: str | Path,
+    path: str | Path | None = None,
+    *,
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> RestoreReport:
     """Make a store of a backup that `Engine.backup` wrote; everything in it is checked before anything is touched.
 
     Args:
         path: the store's directory; None is the one that `open` would take.
         replace: put it in the place of a store that is there, which is kept beside it under a name with the time.
+        progress: called with what is being done, how many bytes of it are done, and of how many.
 
     Raises:
         NotFoundError: there is no such backup.
@@ -77,4 +84,4 @@ def restore(source: str | Path, path: str | Path | None = None, *, replace: bool
     """
     from commonplace.exchange.restoring import restore as make_store
 
-    return make_store(source, path, replace=replace)
+    return make_store(source, path, replace=replace, progress=progress)

@@ -171,6 +171,15 @@ def test_a_path_that_cannot_be_looked_at_is_told_by_python_and_the_command_line(
         book.import_(name)
 
 
+def test_what_is_named_to_be_imported_and_cannot_be_read_is_named_as_it_was_given(bare: Program) -> None:
+    bare.run("init")
+    for arguments, message in (
+        (("/dev/zero",), "/dev/zero is not a regular file"),
+        ((".", "--format", "mem0"), ". is not a regular file"),
+    ):
+        assert bare.error("import", *arguments, code=2)["message"] == message
+
+
 def test_one_problem_is_told_in_the_singular(bare: Program, mem0: str) -> None:
     Path(mem0).write_text(json.dumps([*MEM0["results"], {"id": "m3"}]))
     assert bare.error("import", mem0, code=2)["message"].startswith("1 item cannot be kept, nothing was imported: ")

@@ -158,6 +158,23 @@ def test_links_and_hidden_files_are_not_followed(tmp_path: Path) -> None:
     assert [problem.path for problem in read.problems] == ["folder", "link.md"]
 
 
+def test_a_folder_that_may_not_be_looked_into_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To pass over it would lose what is in it, and say nothing."""
+    (tmp_path / "closed").mkdir()
+    scandir = os.scandir
+
+    def look(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", look)
+    read = notes_in(tmp_path, good="Good")
+    assert [(problem.path, problem.reason) for problem in read.problems] == [
+        ("closed", "cannot be read: Permission denied; make it readable")
+    ]
+
+
 def test_unreadable_notes_are_problems(tmp_path: Path) -> None:
     """A pipe would hold up the import for ever; another encoding has a remedy."""
     os.mkfifo(tmp_path / "pipe.md")

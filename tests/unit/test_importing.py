@@ -406,7 +406,8 @@ def test_a_format_is_told_by_its_files(tmp_path: Path, week: Path) -> None:
     for path, format_, error, message in (
         (tmp_path / "gone", "auto", NotFoundError, "there is nothing at"),
         (week, "notion", UsageError, "format is 'notion'; give one of auto, commonplace, basic-memory"),
-        (tmp_path / "notes", "commonplace", UsageError, "is no file"),
+        (tmp_path / "notes", "commonplace", UsageError, "notes is no export of Commonplace; name a file that"),
+        (tmp_path / "m.json", "commonplace", UsageError, "m.json is no export of Commonplace"),
         (tmp_path / "notes", "auto", UsageError, "is in no known format"),
     ):
         with pytest.raises(error, match=message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,9 @@ def backup(invocation: Invocation, /, file: Path) -> None:
     Others go on meanwhile. The copy is read back before it gets its name.
     """
     from commonplace.cli.exchange_rendering import print_backup
+    from commonplace.cli.screen import progress_bars
 
-    with invocation.open(invocation.settings()) as engine:
+    with progress_bars(invocation) as progress, invocation.open(invocation.settings(), progress=progress) as engine:
         report = engine.backup(file)
     _tell(invocation, report, partial(print_backup, report))
 
@@ -57,8 +59,11 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     """
     import commonplace
     from commonplace.cli.exchange_rendering import print_restore
+    from commonplace.cli.screen import progress_bars
 
-    report = commonplace.restore(file, Path(invocation.settings().store.path), replace=replace)
+    place = Path(invocation.settings().store.path)
+    with progress_bars(invocation) as progress:
+        report = commonplace.restore(file, place, replace=replace, progress=progress)
     _tell(invocation, report, partial(print_restore, report, file))
 
 
@@ -72,10 +77,14 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
     A FILE of - is standard output.
     """
     from commonplace.cli.exchange_rendering import print_export
+    from commonplace.cli.screen import progress_bars
 
-    with invocation.open(invocation.settings()) as engine:
-        report = engine.export(sys.stdout if str(file) == "-" else file, kinds=kinds or None)
-    if str(file) != "-":
+    is_stream = str(file) == "-"
+    # On a terminal, bars would be drawn among the lines.
+    bars = nullcontext() if is_stream else progress_bars(invocation)
+    with bars as progress, invocation.open(invocation.settings(), progress=progress) as engine:
+        report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
+    if not is_stream:
         _tell(invocation, report, partial(print_export, report))
 
 

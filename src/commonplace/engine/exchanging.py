@@ -36,7 +36,14 @@ class Exchanging(Workings):
         from commonplace.exchange.backing_up import back_up
 
         self._before()
-        return back_up(self._store, self.directory, Path(target), namespace=self.namespace, now=self._now())
+        return back_up(
+            self._store,
+            self.directory,
+            Path(target),
+            namespace=self.namespace,
+            now=self._now(),
+            progress=self._progress,
+        )
 
     def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
         """Write what this namespace holds as JSON lines, from one state of the store, while others write.
@@ -57,7 +64,13 @@ class Exchanging(Workings):
         chosen = [one_of("kinds", kind, KINDS) for kind in labels("kinds", kinds or ())]
         self._before()
         place = Path(target) if isinstance(target, str) else target
-        return export(self._store, self.namespace, place, kinds=chosen)  # type: ignore[arg-type] # they are kinds
+        return export(
+            self._store,
+            self.namespace,
+            place,
+            kinds=chosen,  # type: ignore[arg-type] # they are kinds
+            progress=self._progress,
+        )
 
     def import_(
         self,

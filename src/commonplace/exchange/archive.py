@@ -32,6 +32,8 @@ LONG_TERM: Final = "MEMORY"
 """So begin the names of the Markdown that lies beside them."""
 SUFFIX: Final = ".md"
 
+_OTHER: Final = "name a file that `commonplace backup` wrote"
+
 _MOST_MANIFEST_BYTES = 64 * 2**20
 _PIECE_BYTES = 2**20
 _NOT_READABLE = (
@@ -86,12 +88,18 @@ class Manifest:
         return sum(member.size for member in self.members)
 
 
-def write_archive(file: IO[bytes], sources: Sequence[tuple[str, Path]], manifest: Callable[..., Manifest]) -> Manifest:
+def write_archive(
+    file: IO[bytes],
+    sources: Sequence[tuple[str, Path]],
+    manifest: Callable[..., Manifest],
+    count: Callable[[int], object] = lambda _: None,
+) -> Manifest:
     """Pack files, then the manifest over what was packed; a file that is gone meanwhile is left out.
 
     Args:
         sources: (path in the archive, file).
         manifest: makes the manifest of the members.
+        count: called with how many bytes more were packed.
     """
     members = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -101,7 +109,7 @@ def write_archive(file: IO[bytes], sources: Sequence[tuple[str, Path]], manifest
             except FileNotFoundError:
                 continue
             with opened:
-                members.append(_pack(archive, path, opened))
+                members.append(_pack(archive, path, opened, count))
         made = manifest(tuple(members))
         document = {"format": FORMAT, "version": VERSION, **asdict(made)}
         archive.writestr(_info(MANIFEST), json.dumps(document, indent=1), zipfile.ZIP_DEFLATED)
@@ -109,7 +117,7 @@ def write_archive(file: IO[bytes], sources: Sequence[tuple[str, Path]], manifest
 
 
 def read_manifest(archive: zipfile.ZipFile) -> Manifest:
-    """Return the manifest of an archive whose list of members agrees with it.
+    """Return the manifest of an archive, opened by `opened`, whose list of members agrees with it.
 
     Raises:
         StoreVersionError: a newer Commonplace wrote the archive.
@@ -117,20 +125,20 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
     """
     names = archive.namelist()
     if names.count(MANIFEST) != 1:
-        raise StoreDamagedError(f"the archive has no {MANIFEST}, it is no backup of Commonplace", remedy=_OTHER)
+        raise _BrokenError(f"it has no {MANIFEST}, and is no backup of Commonplace", _OTHER)
     info = archive.getinfo(MANIFEST)
     if info.file_size > _MOST_MANIFEST_BYTES:
-        raise _broken(f"its manifest has {info.file_size:,} bytes, the limit is {_MOST_MANIFEST_BYTES:,}")
+        raise _BrokenError(f"its manifest has {info.file_size:,} bytes, the limit is {_MOST_MANIFEST_BYTES:,}")
     manifest = _manifest(b"".join(_unpacked(archive, info, info.file_size)))
     listed = [member.path for member in manifest.members]
     if sorted(names) != sorted([*listed, MANIFEST]):
-        raise _broken("its members are not the ones that its manifest lists")
+        raise _BrokenError("its members are not the ones that its manifest lists")
     if len(set(listed)) != len(listed) or DATABASE not in listed:
-        raise _broken(f"its manifest lists a member twice, or no {DATABASE}")
+        raise _BrokenError(f"its manifest lists a member twice, or no {DATABASE}")
     for member in manifest.members:
         _refuse_foreign_path(member.path)
         if archive.getinfo(member.path).file_size != member.size:
-            raise _broken(f"{member.path!r:.200} has not the size that the manifest gives")
+            raise _BrokenError(f"{member.path!r:.200} has not the size that the manifest gives")
     return manifest
 
 
@@ -145,7 +153,7 @@ def unpack(archive: zipfile.ZipFile, member: Member, write: Callable[[bytes], ob
         digest.update(piece)
         write(piece)
     if digest.hexdigest() != member.sha256:
-        raise _broken(f"the checksum of {member.path!r:.200} is not the one of the manifest")
+        raise _BrokenError(f"the checksum of {member.path!r:.200} is not the one of the manifest")
 
 
 @contextmanager
@@ -154,34 +162,42 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
     Raises:
         NotFoundError: there is no such file.
-        StoreDamagedError: it is none that can be read.
+        StoreDamagedError: it is none that can be read. What is found later in this block says so of this file too.
         StoreError: the file cannot be read.
     """
     try:
-        with _readable():
+        with _readable(path):
             archive = zipfile.ZipFile(path)
-    except FileNotFoundError as error:
-        raise NotFoundError(f"there is no backup {path}", remedy="check the path") from error
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}", remedy="name a backup that you may read") from error
-    with archive:
-        yield archive
+        with archive:
+            yield archive
+    except _BrokenError as error:
+        raise StoreDamagedError(f"the backup {path} cannot be restored: {error}", remedy=error.remedy) from error
+
+
+class _BrokenError(Exception):
+    """What is wrong with an archive; `opened` knows which it is."""
+
+    def __init__(self, what: str, remedy: str = "take another backup; nothing was changed") -> None:
+        super().__init__(what)
+        self.remedy = remedy
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
-    """Turn whatever `zipfile` raises over an archive into the store's error."""
+def _readable(path: object) -> Iterator[None]:
+    """Turn whatever `zipfile` raises over an archive into errors of ours."""
     try:
         yield
     except _NOT_READABLE as error:
-        raise _broken(str(error) or type(error).__name__) from error
+        raise _BrokenError(str(error) or type(error).__name__) from error
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no backup {path}", remedy="check the path") from error
     except OSError as error:
-        if error.errno is not None:
-            raise
-        raise _broken(str(error)) from error
+        if error.errno is None:
+            raise _BrokenError(str(error)) from error
+        raise StoreError(f"cannot read {path}: {error.strerror}", remedy="name a backup that you may read") from error
 
 
-def _pack(archive: zipfile.ZipFile, path: str, file: IO[bytes]) -> Member:
+def _pack(archive: zipfile.ZipFile, path: str, file: IO[bytes], count: Callable[[int], object]) -> Member:
     digest, size = hashlib.sha256(), 0
     mtime_ns = os.fstat(file.fileno()).st_mtime_ns
     with archive.open(_info(path), "w", force_zip64=True) as packed:
@@ -189,6 +205,7 @@ def _pack(archive: zipfile.ZipFile, path: str, file: IO[bytes]) -> Member:
             digest.update(piece)
             size += len(piece)
             packed.write(piece)
+            count(len(piece))
     return Member(path, size, digest.hexdigest(), mtime_ns)
 
 
@@ -203,34 +220,34 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> Ite
     """Yield the bytes of a plain file of the given size, and never more than these."""
     mode = info.external_attr >> 16
     if info.is_dir() or (stat.S_IFMT(mode) not in (0, stat.S_IFREG)) or info.flag_bits & 1:
-        raise _broken(f"{info.filename!r:.200} is not a plain file")
+        raise _BrokenError(f"{info.filename!r:.200} is not a plain file")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise _broken(f"{info.filename!r:.200} is packed in a way that backups are not")
+        raise _BrokenError(f"{info.filename!r:.200} is packed in a way that backups are not")
     left = size
-    with _readable():
+    with _readable(archive.filename):
         file = archive.open(info)
     with file:
         while left >= 0:
-            with _readable():
+            with _readable(archive.filename):
                 piece = file.read(_PIECE_BYTES)
             if not piece:
                 break
             left -= len(piece)
             yield piece
     if left:
-        raise _broken(f"{info.filename!r:.200} has not the size that the manifest gives")
+        raise _BrokenError(f"{info.filename!r:.200} has not the size that the manifest gives")
 
 
 def _manifest(data: bytes) -> Manifest:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _broken("its manifest is no JSON") from error
+        raise _BrokenError("its manifest is no JSON") from error
     if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
-        raise StoreDamagedError("the archive is no backup of Commonplace", remedy=_OTHER)
+        raise _BrokenError("it is no backup of Commonplace", _OTHER)
     version = document.pop("version", None)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise _broken(f"the version of its format is {version!r:.80}")
+        raise _BrokenError(f"the version of its format is {version!r:.80}")
     if version > VERSION:
         raise StoreVersionError(
             f"the backup has version {version} of the format, this Commonplace knows versions up to {VERSION}",
@@ -238,27 +255,27 @@ def _manifest(data: bytes) -> Manifest:
         )
     members = document.pop("members", None)
     if not isinstance(members, list):
-        raise _broken("its manifest lists no members")
+        raise _BrokenError("its manifest lists no members")
     manifest: Manifest = _built(Manifest, {**document, "members": tuple(_built(Member, each) for each in members)})
     try:
         is_time = datetime.fromisoformat(manifest.created_at).tzinfo is not None
     except ValueError:
         is_time = False
     if not is_time:
-        raise _broken(f"created_at is {manifest.created_at!r:.80} in its manifest, no time")
+        raise _BrokenError(f"created_at is {manifest.created_at!r:.80} in its manifest, no time")
     return manifest
 
 
 def _built(cls: Any, values: Any) -> Any:
     """Return a dataclass of JSON values, each of the plain type that its field has."""
     if not isinstance(values, dict) or {field.name for field in fields(cls)} != values.keys():
-        raise _broken("its manifest has other entries than version 1 of the format")
+        raise _BrokenError("its manifest has other entries than version 1 of the format")
     for field in fields(cls):
         value, kind = values[field.name], {"str": str, "int": int}.get(str(field.type), tuple)
         if type(value) is not kind or (isinstance(value, int) and not -(2**63) <= value < 2**63):
-            raise _broken(f"{field.name} is {value!r:.80} in its manifest")
+            raise _BrokenError(f"{field.name} is {value!r:.80} in its manifest")
     if cls is Member and values["size"] < 0:
-        raise _broken(f"size is {values['size']} in its manifest")
+        raise _BrokenError(f"size is {values['size']} in its manifest")
     return cls(**values)
 
 
@@ -270,13 +287,4 @@ def _refuse_foreign_path(path: str) -> None:
     is_plain = path == "/".join(parts) and ".." not in parts and "\0" not in path
     is_ours = path.startswith(LONG_TERM) if len(parts) == 1 else bool(parts) and parts[0] in FOLDERS
     if not (is_plain and is_ours and path.endswith(SUFFIX)):
-        raise _broken(f"{path!r:.200} is no name of a store's file")
-
-
-_OTHER: Final = "name a file that `commonplace backup` wrote"
-
-
-def _broken(what: str) -> StoreDamagedError:
-    return StoreDamagedError(
-        f"the backup cannot be restored: {what}", remedy="take another backup; nothing was changed"
-    )
+        raise _BrokenError(f"{path!r:.200} is no name of a store's file")

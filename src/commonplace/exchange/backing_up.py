@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,10 +27,13 @@ from commonplace.exchange.archive import (
     unpack,
     write_archive,
 )
+from commonplace.exchange.counting import counter
+from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import NOTE, backup_note
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
+    from commonplace.types import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,9 @@ class BackupReport:
     notices: tuple[str, ...] = ()
 
 
-def back_up(store: Store, directory: Path, target: Path, *, namespace: str, now: float) -> BackupReport:
+def back_up(
+    store: Store, directory: Path, target: Path, *, namespace: str, now: float, progress: Progress | None = None
+) -> BackupReport:
     """Write a backup of the store in a directory to a new file; see `Engine.backup`.
 
     The database is copied first: Markdown that changes meanwhile is then newer than it, and is taken in after a restore
@@ -65,24 +70,30 @@ def back_up(store: Store, directory: Path, target: Path, *, namespace: str, now:
     Args:
         namespace: where the note about the backup is kept.
         now: seconds since the epoch.
+        progress: told of bytes.
     """
     begun = time.perf_counter()
     target = target.expanduser().absolute()
     _refuse_existing(target)
     database, archive = (target.with_name(f"{target.name}.{uuid4().hex}{end}") for end in (".db", ".new"))
     created_at = datetime.fromtimestamp(now, UTC)
+    writing = f"cannot write {target}"
     try:
-        store.backup(database)
-        sources, links = _sources(directory)
-        describe = partial(_manifest, *_examined(database), created_at.isoformat())
-        with _file_errors(target), archive.open("xb") as file:
-            manifest = write_archive(file, [(DATABASE, database), *sources], describe)
+        with file_errors(writing), archive.open("xb") as file:
+            with database_errors(writing, database, str(directory / DATABASE)):
+                counter(progress, "Copying the database", 0)
+                store.backup(database)
+                found = _examined(database)
+            sources, links = _sources(directory)
+            sources.insert(0, (DATABASE, database))
+            count = counter(progress, "Backing up", _bytes_of(sources))
+            manifest = write_archive(file, sources, partial(_manifest, *found, created_at.isoformat()), count)
             file.flush()
             os.fsync(file.fileno())
-        _verify(archive, manifest)
+        _verify(archive, manifest, counter(progress, "Reading the backup", manifest.total_bytes))
         with _noted(store, namespace, target, created_at):
             _refuse_existing(target)
-            with _file_errors(target):
+            with file_errors(writing):
                 archive.rename(target)
                 sync(target.parent)
     finally:
@@ -162,12 +173,21 @@ def _member_path(path: Path) -> str:
     return name
 
 
-def _verify(archive: Path, written: Manifest) -> None:
+def _bytes_of(sources: Iterable[tuple[str, Path]]) -> int:
+    """Return how many bytes there are to read, as far as can be told: files come and go."""
+    total = 0
+    for _, path in sources:
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
+
+
+def _verify(archive: Path, written: Manifest, count: Callable[[int], None]) -> None:
     """Read an archive back and compare it with what was packed."""
     with opened(archive) as packed:
         manifest = read_manifest(packed)
         for member in manifest.members:
-            unpack(packed, member, len)
+            unpack(packed, member, lambda piece: count(len(piece)))
     if manifest != written:
         raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
 
@@ -191,15 +211,7 @@ def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator
 def _refuse_existing(target: Path) -> None:
     if os.path.lexists(target):
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
-    if not target.parent.is_dir():
+    with file_errors(f"cannot write {target}"):
+        is_place = target.parent.is_dir()
+    if not is_place:
         raise StoreError(f"{target.parent} is no directory", remedy="make it, or name another place")
-
-
-@contextmanager
-def _file_errors(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {target}: {error.strerror}", remedy="name another place, or make room"
-        ) from error

@@ -14,12 +14,14 @@ from uuid import uuid4
 
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.backing_up import sync
+from commonplace.exchange.counting import counter
+from commonplace.exchange.file_errors import file_errors
 from commonplace.exchange.lines import FORMAT, VERSION, encoded
 from commonplace.types import KINDS, Filter, Selection
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
-    from commonplace.types import Chunk, Kind, Owner
+    from commonplace.types import Chunk, Kind, Owner, Progress
 
 _AT_ONCE = 500
 _MOST_PAGES = 20
@@ -49,18 +51,29 @@ class ExportReport:
     seconds: float
 
 
-def export(store: Store, namespace: str, target: Path | TextIO, *, kinds: Sequence[Kind] = ()) -> ExportReport:
-    """Write a namespace to a new file, or to a stream of text; see `Engine.export`."""
+def export(
+    store: Store,
+    namespace: str,
+    target: Path | TextIO,
+    *,
+    kinds: Sequence[Kind] = (),
+    progress: Progress | None = None,
+) -> ExportReport:
+    """Write a namespace to a new file, or to a stream of text; see `Engine.export`.
+
+    Args:
+        progress: told of memories and other owners.
+    """
     begun = time.perf_counter()
     if not isinstance(target, Path):
         written = _Lines(lambda line: target.write(line.decode("ascii")))
-        _write(store, namespace, kinds, written)
+        _write(store, namespace, kinds, written, progress)
         target.flush()
         return written.report(None, time.perf_counter() - begun)
     path = target.expanduser().absolute()
     with _new_file(path) as write:
         written = _Lines(write)
-        _write(store, namespace, kinds, written)
+        _write(store, namespace, kinds, written, progress)
     return written.report(path, time.perf_counter() - begun)
 
 
@@ -97,7 +110,7 @@ class _Lines:
         self.size += len(line)
 
 
-def _write(store: Store, namespace: str, kinds: Sequence[Kind], lines: _Lines) -> None:
+def _write(store: Store, namespace: str, kinds: Sequence[Kind], lines: _Lines, progress: Progress | None) -> None:
     from importlib.metadata import version
 
     has_memories = not kinds or "memory" in kinds
@@ -115,20 +128,23 @@ def _write(store: Store, namespace: str, kinds: Sequence[Kind], lines: _Lines) -
                 "counts": {"memories": memories, "links": len(links), "owners": len(owners)},
             }
         )
-        _write_memories(store, namespace, memories, lines)
+        count = counter(progress, "Exporting", memories + len(owners))
+        _write_memories(store, namespace, memories, lines, count)
         for link in links:
             lines.add({"type": "link", "link": link}, "links")
         for owner, chunks in _with_passages(store, namespace, owners):
             lines.add({"type": "owner", "owner": owner, "passages": chunks}, "owners")
+            count(1)
     lines.end()
 
 
-def _write_memories(store: Store, namespace: str, count: int, lines: _Lines) -> None:
+def _write_memories(store: Store, namespace: str, memories: int, lines: _Lines, count: Callable[[int], None]) -> None:
     """Write the versions of each memory, oldest first, memories by id."""
-    page = max(_AT_ONCE, -(-count // _MOST_PAGES))
-    for offset in range(0, count, page):
+    page = max(_AT_ONCE, -(-memories // _MOST_PAGES))
+    for offset in range(0, memories, page):
         for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
             lines.counts["memories"] += 1
+            count(1)
             for version in store.versions(namespace, latest.owner.id):
                 entries = {
                     "type": "memory",
@@ -178,14 +194,13 @@ def _new_file(path: Path) -> Iterator[Callable[[bytes], object]]:
         raise StoreError(f"{path} exists already", remedy="name a file that does not exist yet")
     new = path.with_name(f"{path.name}.{uuid4().hex}.new")
     try:
-        with new.open("xb") as file:
-            yield file.write
-            file.flush()
-            os.fsync(file.fileno())
-        new.rename(path)
-        sync(path.parent)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}", remedy="name another place, or make room") from error
+        with file_errors(f"cannot write {path}"):
+            with new.open("xb") as file:
+                yield file.write
+                file.flush()
+                os.fsync(file.fileno())
+            new.rename(path)
+            sync(path.parent)
     finally:
         with suppress(OSError):
             new.unlink(missing_ok=True)

@@ -21,6 +21,8 @@ from uuid import uuid4
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange.archive import DATABASE, Manifest, Member, opened, read_manifest, unpack
 from commonplace.exchange.backing_up import sync
+from commonplace.exchange.counting import counter
+from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import backup_note, noted_in, put_notes, replaced_note
 from commonplace.exchange.swapping import put_in_place
 from commonplace.locks import FileLock
@@ -30,6 +32,8 @@ from commonplace.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
+
+    from commonplace.types import Progress
 
 _IGNORE: Final = ".gitignore"
 _CARRIED: Final = (_IGNORE, STORE_FILE)
@@ -62,7 +66,12 @@ class RestoreReport:
 
 
 def restore(
-    source: str | Path, path: str | Path | None = None, *, replace: bool = False, clock: Callable[[], float] = time.time
+    source: str | Path,
+    path: str | Path | None = None,
+    *,
+    replace: bool = False,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> RestoreReport:
     """Make a store of a backup; everything in it is checked before anything at its place is touched.
 
@@ -74,6 +83,7 @@ def restore(
         source: a file that `Engine.backup` wrote.
         path: the store's directory; None is the one that `commonplace.open` would take.
         replace: put it in the place of a store that is there, which is kept beside it under a name with the time.
+        progress: told of bytes.
         clock: returns seconds since the epoch.
 
     Raises:
@@ -85,23 +95,22 @@ def restore(
     """
     begun = time.perf_counter()
     backup, directory = Path(source).expanduser().absolute(), _place(path)
-    is_store = _refuse_occupied(directory, is_replacing=replace)
-    with opened(backup) as archive, _file_errors(directory):
-        manifest = read_manifest(archive)
-        with _beside(directory) as new:
-            _refuse_too_large(manifest, new)
-            _prepare(new, directory)
-            for member in manifest.members:
-                _unpack_into(new, archive, member)
-            _examine(new, manifest)
-            put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
-            now = datetime.fromtimestamp(clock(), UTC)
-            aside = _name_aside(directory, now)
-            kept = None
-            if is_store:
-                kept = _replaced(new, directory, aside, now)
-            else:
-                _placed(new, directory, aside)
+    writing = f"cannot restore to {directory}"
+    with file_errors(writing, remedy="make its parent writable, or name another place"):
+        is_store = _refuse_occupied(directory, is_replacing=replace)
+        with opened(backup) as archive:
+            manifest = read_manifest(archive)
+            with _beside(directory) as new, database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"):
+                _unpack_all(new, directory, archive, manifest, progress)
+                _examine(new, manifest)
+                put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
+                now = datetime.fromtimestamp(clock(), UTC)
+                aside = _name_aside(directory, now)
+                kept = None
+                if is_store:
+                    kept = _replaced(new, directory, aside, now)
+                else:
+                    _placed(new, directory, aside)
     return RestoreReport(
         directory=directory,
         store=manifest.store,
@@ -177,11 +186,25 @@ def _prepare(new: Path, directory: Path) -> None:
         (new / _IGNORE).write_text("*\n", encoding="utf-8")
 
 
-def _unpack_into(new: Path, archive: ZipFile, member: Member) -> None:
+def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest, progress: Progress | None) -> None:
+    """Put into a new directory what the old one keeps, and the files of a backup."""
+    _refuse_too_large(manifest, new)
+    _prepare(new, directory)
+    count = counter(progress, "Restoring", manifest.total_bytes)
+    for member in manifest.members:
+        _unpack_into(new, archive, member, count)
+
+
+def _unpack_into(new: Path, archive: ZipFile, member: Member, count: Callable[[int], None]) -> None:
     target = new / member.path
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("xb") as file:
-        unpack(archive, member, file.write)
+
+        def write(piece: bytes) -> None:
+            file.write(piece)
+            count(len(piece))
+
+        unpack(archive, member, write)
     os.utime(target, ns=(member.mtime_ns, member.mtime_ns))
 
 
@@ -263,13 +286,3 @@ def _close_off(database: Path) -> None:
             return
         else:
             return
-
-
-@contextmanager
-def _file_errors(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"cannot restore to {directory}: {error.strerror}", remedy="make its parent writable, or name another place"
-        ) from error

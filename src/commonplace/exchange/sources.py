@@ -35,23 +35,22 @@ def source_of(path: Path, format_: str, *, now: float, max_bytes: int) -> Source
     one_of("format", format_, FORMATS)
     if not _is_there(path):
         raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
-    if format_ == OWN or (format_ == AUTO and _is_own(path)):
-        if not path.is_file():
-            raise UsageError(f"{path} is no file", remedy="name a file that `commonplace export` wrote")
-        return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
-    name = detect(path) if format_ == AUTO else format_
-    foreign = READERS[name](path)
+    with _told(path):
+        is_own = path.is_file() and is_export(path)
+        if is_own and format_ in (AUTO, OWN):
+            return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
+        if format_ == OWN:
+            raise UsageError(
+                f"{path} is no export of Commonplace", remedy="name a file that `commonplace export` wrote"
+            )
+        name = detect(path) if format_ == AUTO else format_
+        foreign = READERS[name](path)
     return Source(name, partial(items_of, foreign, name, now=now, max_bytes=max_bytes))
 
 
 def _is_there(path: Path) -> bool:
     with _told(path):
         return path.exists()
-
-
-def _is_own(path: Path) -> bool:
-    with _told(path):
-        return path.is_file() and is_export(path)
 
 
 @contextmanager

@@ -20,30 +20,32 @@ MOST_FILES: Final = 100_000
 _TOO_DEEP: Final = f"nested too deeply, more than {DEEPEST} levels"
 
 
-def read_text(path: Path, *, follow: bool = True) -> str:
+def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
     r"""Return the text of a UTF-8 file with "\n" for every line end, without a byte order mark.
 
     Args:
         follow: whether the path may be a link; what a folder merely holds may not.
+        name: what messages call it, where that is not the whole path.
 
     Raises:
         NotFoundError: there is no such file.
         UsageError: it is no regular file, too large, not readable or not UTF-8.
     """
+    named = name or path
     try:
         data = _read_bytes(path, 0 if follow else os.O_NOFOLLOW)
     except FileNotFoundError:
-        raise NotFoundError(f"there is no file {path}", remedy="check the path") from None
+        raise NotFoundError(f"there is no file {named}", remedy="check the path") from None
     except OSError as error:
-        raise UsageError(f"{path.name} cannot be read: {error.strerror}", remedy="check its permissions") from error
+        raise UsageError(f"{named} cannot be read: {error.strerror}", remedy="check its permissions") from error
     if data is None:
-        raise UsageError(f"{path.name} is not a regular file", remedy="name the file itself")
+        raise UsageError(f"{named} is not a regular file", remedy="name the file itself")
     if len(data) > LARGEST:
-        raise UsageError(f"{path.name} has more than {LARGEST} bytes, the limit", remedy="split the export")
+        raise UsageError(f"{named} has more than {LARGEST} bytes, the limit", remedy="split the export")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path.name} is not UTF-8 at byte {error.start}", remedy="save it as UTF-8") from error
+        raise UsageError(f"{named} is not UTF-8 at byte {error.start}", remedy="save it as UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -111,7 +113,13 @@ def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = ""
     Links are named among the problems and not followed: a folder that somebody sent must not make us read others.
     """
     count = 0
-    for place, folders, names in os.walk(folder / below, followlinks=False):
+
+    def unreadable(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            where = Path(error.filename).relative_to(folder).as_posix()
+            problems.append(FileProblem(where, f"cannot be read: {error.strerror}; make it readable"))
+
+    for place, folders, names in os.walk(folder / below, onerror=unreadable, followlinks=False):
         here = Path(place)
         problems += [_link(here / name, folder) for name in sorted(folders) if (here / name).is_symlink()]
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not (here / name).is_symlink())
@@ -147,7 +155,7 @@ def _link(path: Path, folder: Path) -> FileProblem:
 def note_text(folder: Path, name: str, problems: list[FileProblem]) -> str | None:
     """Return the text of one of many files, or None with its problem noted."""
     try:
-        return read_text(folder / name, follow=False)
+        return read_text(folder / name, follow=False, name=name)
     except (NotFoundError, UsageError) as error:
         problems.append(FileProblem(name, str(error)))
         return None
