@@ -126,11 +126,22 @@ def take(book: Engine, step: Step) -> None:
 
 
 class Moments:
-    """Counts what comes right before and right after calls that reach the disk, and ends the process at one of them."""
+    """Counts what comes right before and right after calls that reach the disk, and ends the process at one of them.
+
+    As a context it ends it where the work is done, at the latest: no two runs have quite as many moments.
+    """
 
     def __init__(self, last: int | None) -> None:
         self.seen = 0
         self._last = last
+
+    def __enter__(self) -> None:
+        sys.setprofile(self)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        sys.setprofile(None)
+        if self._last is not None and kind is None:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def __call__(self, _frame: FrameType, event: str, function: Any) -> None:
         if event not in ("c_call", "c_return") or function.__name__ not in _REACHING:
@@ -147,11 +158,8 @@ def live(store: Path, last: int | None, number: int | None) -> tuple[int, list[i
     with commonplace.open(store) as book:
         for at, step in enumerate(steps()):
             moments = Moments(number if at == last else None)
-            sys.setprofile(moments)
-            take(book, step)
-            sys.setprofile(None)
-            if at == last:
-                os.kill(os.getpid(), signal.SIGKILL)
+            with moments:
+                take(book, step)
             os.write(1, b"%d\n" % at)
             counts.append(moments.seen)
             longest = max(longest, log.stat().st_size)

@@ -1,7 +1,7 @@
 """Backups, restores and imports in processes of their own, some of them killed; started as a script, never collected.
 
 exchangers.py count NAME ARGUMENTS      do it, and print how many moments there were
-exchangers.py NUMBER NAME ARGUMENTS     be killed (SIGKILL) just before or after a call that reaches the disk
+exchangers.py NUMBER NAME ARGUMENTS     be killed (SIGKILL) before or after a call that reaches the disk, or at the end
 exchangers.py write STORE               remember one after the other until standard input ends, and tell of each
 exchangers.py hold STORE                have the store open until standard input ends
 
@@ -28,9 +28,8 @@ def exchange(moments: Moments, name: str, first: str, second: str) -> None:
         if name != "restore":
             book = stack.enter_context(commonplace.open(first))
             act = partial(book.backup if name == "backup" else book.import_, second)
-        sys.setprofile(moments)
-        act()
-        sys.setprofile(None)
+        with moments:
+            act()
 
 
 def is_over() -> bool:

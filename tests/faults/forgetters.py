@@ -3,7 +3,7 @@
 forgetters.py read STORE               read one state of the store until a line comes on standard input
 forgetters.py search STORE             search once, and again for every line that comes
 forgetters.py count STORE WHAT         forget WHAT, then print how many moments there were
-forgetters.py die STORE WHAT MOMENT    forget WHAT, and be killed (SIGKILL) at the MOMENTth of them
+forgetters.py die STORE WHAT MOMENT    forget WHAT, and be killed (SIGKILL) at the MOMENTth of them, or at the end
 
 WHAT is `tag:TAG` or `namespace:NAME`. A moment comes right before or after a call that reaches the disk.
 """
@@ -28,10 +28,8 @@ def forget(book: Engine, what: str) -> None:
 
 def watched(store: str, what: str, last: int | None = None) -> int:
     moments = Moments(last)
-    with commonplace.open(store) as book:
-        sys.setprofile(moments)
+    with commonplace.open(store) as book, moments:
         forget(book, what)
-        sys.setprofile(None)
     return moments.seen
 
 
