@@ -130,12 +130,12 @@ class TestFit:
     ) -> None:
         """A day in an asked month fits wholly, a year around it hardly."""
         march = AskedTime("in March", at("2026-03-01"), at("2026-04-01"))
-        assert fit([(1, since, until)], march).tolist() == pytest.approx([expected], rel=1e-5)
+        assert fit(np.array([(1, since, until)]), march).tolist() == pytest.approx([expected], rel=1e-5)
 
     def test_open_ends_of_both_sides_fit(self) -> None:
         """What is so since 2015 is so since 2020."""
         since_2020 = AskedTime("since 2020", at("2020-01-01"), inf)
-        dates = [(1, at("2015-01-01"), inf), (2, at("2035-01-01"), at("2035-01-02"))]
+        dates = np.array([(1, at("2015-01-01"), inf), (2, at("2035-01-01"), at("2035-01-02"))])
         assert fit(dates, since_2020).tolist() == [1.0, 1.0]
 
     def test_owners_are_ordered_by_fit_then_by_age(self) -> None:

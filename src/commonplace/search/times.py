@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,7 +128,8 @@ class DatedOwners:
 
     def best(self) -> list[int]:
         """Return the owners, the best fitting first, of these the newest."""
-        return [int(number) for number in self.owners[np.lexsort((-self.ages, -self.fits))]]
+        numbers: list[int] = self.owners[np.lexsort((-self.ages, -self.fits))].tolist()
+        return numbers
 
     def fits_of(self, owners: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return how well each owner fits, float32, the shape of `owners`, 0 for one that is not here."""
@@ -144,14 +146,13 @@ class DatedOwners:
 
 def dated_owners(store: Store, request: Request, asked: AskedTimes, in_scope: NDArray[np.int64] | None) -> DatedOwners:
     """Return the memories of a time; `in_scope` are ascending numbers of the owners that may be found, None all."""
-    found: list[tuple[int, float, float]] = []
-    fits: list[NDArray[np.float32]] = []
-    for time in asked.times:
-        dates = store.dated(request.namespace, time.since, time.until, as_of=request.wanted.as_of)
-        fits.append(fit(dates, time))
-        found += dates
-    numbers = np.array([number for number, _, _ in found], dtype=np.int64)
-    begins = np.array([since for _, since, _ in found], dtype=np.float64)
+    dates = [
+        _table(store.dated(request.namespace, time.since, time.until, as_of=request.wanted.as_of))
+        for time in asked.times
+    ]
+    fits = [fit(each, time) for each, time in zip(dates, asked.times, strict=True)]
+    numbers, begins, _ = np.concatenate(dates).T
+    numbers = numbers.astype(np.int64)
     keep = np.ones(len(numbers), dtype=np.bool_) if in_scope is None else within(numbers, in_scope)
     numbers, begins, each = numbers[keep], begins[keep], np.concatenate(fits)[keep]
     owners = distinct(numbers)
@@ -173,20 +174,24 @@ def passages_worth_recalling(store: Store, namespace: str, dated: DatedOwners) -
     return np.array(numbers, dtype=np.int64)
 
 
-def fit(dates: Sequence[tuple[int, float, float]], asked: AskedTime) -> NDArray[np.float32]:
+def fit(dates: NDArray[np.float64], asked: AskedTime) -> NDArray[np.float32]:
     """Return the share of each stretch of time that lies in the asked one, which it overlaps; float32, shape (n,).
 
     It is the chance that a moment picked from the memory's time is one that is asked for: 1 for a day in an asked
     month, 1/31 for a month around an asked day, 1 for a moment. What has an open end is taken to last `OPEN_S`.
 
     Args:
-        dates: (owner number, since, until).
+        dates: owner number, since, until; float64, shape (n, 3).
     """
-    bounds = np.array([(since, until) for _, since, until in dates], dtype=np.float64).reshape(-1, 2)
-    since, until = bounds[:, 0], bounds[:, 1]
+    _, since, until = dates.T
     shared = np.minimum(np.minimum(until, asked.until) - np.maximum(since, asked.since), OPEN_S)
     length = until - since
     length[np.isinf(length)] = OPEN_S
     share = np.divide(shared, length, out=np.ones(len(length)), where=length > 0)
     result: NDArray[np.float32] = np.minimum(share, 1.0).astype(np.float32)
     return result
+
+
+def _table(dates: Sequence[tuple[int, float, float]]) -> NDArray[np.float64]:
+    """Return tuples of three as float64, shape (n, 3); a year's question may be about every memory there is."""
+    return np.fromiter(chain.from_iterable(dates), np.float64, 3 * len(dates)).reshape(-1, 3)
