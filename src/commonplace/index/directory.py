@@ -19,8 +19,6 @@ from commonplace.index.dense import ChunkedDenseIndex
 from commonplace.index.files import OpenFiles, unreadable
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
 from commonplace.index.manifest import CURRENT, Manifest, encode, generation_path, read_manifest, replace_file
-from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
-from commonplace.index.update import Update, remove_older
 from commonplace.locks import FileLock, renew_in_children
 from commonplace.types import Embedding, IndexEntry
 
@@ -176,6 +174,9 @@ class Index:
             IndexFaultError: the current generation cannot be built upon; rebuild.
             StoreError: the disk is full or the directory cannot be written.
         """
+        # Most processes only read.
+        from commonplace.index.update import Update
+
         try:
             base = self._empty if rebuild else self._read_manifest()
             return Update(self._directory, base, progress, checkpoint).run(entries, deleted, upto, token)
@@ -187,6 +188,8 @@ class Index:
 
         The caller has claimed the index.
         """
+        from commonplace.index.update import remove_older
+
         return remove_older(self._directory)
 
     def _open(self) -> Generation:
@@ -242,4 +245,6 @@ class Index:
 
 
 def _nothing(fault: str) -> Generation:
+    from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
+
     return Generation(0, ExactLexicalIndex(), ExactDenseIndex(), fault)

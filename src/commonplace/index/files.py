@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -92,6 +91,9 @@ def remove_unless_open(directory: Path) -> bool:
     Returns:
         Whether it is gone.
     """
+    # It loads the libraries of two ways to compress.
+    import shutil
+
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from commonplace.errors import IndexFaultError
-from commonplace.index.directory import Generation, Index
-from commonplace.store.contract import Store
-from commonplace.types import Progress
+
+if TYPE_CHECKING:
+    from commonplace.index.directory import Generation, Index
+    from commonplace.store.contract import Store
+    from commonplace.types import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from commonplace.index.contract import LexicalStatistics
 from commonplace.search.candidates import TokenRows, token_rows
 from commonplace.search.tail import learn
 from commonplace.search.tail_terms import TailTerms
-from commonplace.store.contract import Store
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
 
 MOST_HELD = 20_000
 """So many analysed passages are kept, some 20 MB; then it begins anew."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.arrays import union, within
 from commonplace.search.candidates import TokenRows, concatenate, token_rows
 from commonplace.search.tail_terms import TailTerms
-from commonplace.store.contract import Store
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
 
 _READ_AT_ONCE = 500
 

@@ -6,10 +6,8 @@ The layers, each winning over those before it: defaults, the user's file, the pr
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,18 +123,22 @@ def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
 
 def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) -> list[_Given]:
     try:
-        with path.open("rb") as file:
-            document = tomllib.load(file)
+        data = path.read_bytes()
     except FileNotFoundError:
         return []
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not valid TOML: {error}", remedy="correct that line") from error
-    except RecursionError as error:
-        raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests") from error
     except IsADirectoryError as error:
         raise SettingsError(f"{path} is a directory", remedy="put a settings file in its place") from error
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy="correct its permissions") from error
+    # Where there is no such file, and mostly there is none, no parser need be loaded.
+    import tomllib
+
+    try:
+        document = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}", remedy="correct that line") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests") from error
     return _from_document(document, path, by_name, trusted=trusted)
 
 
@@ -208,6 +210,8 @@ def _from_flags(flags: Mapping[str, object], by_name: Mapping[str, Key]) -> list
 
 
 def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
+    import difflib
+
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
     return SettingsError(f"{name} in {place} is no setting", remedy=remedy)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 STORE_NAME = ".commonplace"
@@ -31,13 +33,28 @@ def project_of(store: Path) -> Path | None:
 
 def user_settings_file() -> Path:
     """Return the path of the user's own settings file."""
-    import platformdirs
-
-    return Path(platformdirs.user_config_dir("commonplace", appauthor=False)) / "settings.toml"
+    return _user_directory("XDG_CONFIG_HOME", ".config", "user_config_dir") / "settings.toml"
 
 
 def user_store() -> Path:
     """Return the path of the store that is used outside any project."""
+    return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_dir") / "store"
+
+
+def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
+    """Return our directory of one kind.
+
+    On Linux the XDG base directory specification tells it; platformdirs would tell the same, and load a megabyte of
+    modules into every process. What is not plain is left to it.
+
+    Args:
+        elsewhere: the function of platformdirs.
+    """
+    named, home = os.environ.get(variable, ""), os.environ.get("HOME", "")
+    if sys.platform == "linux" and named.startswith("/"):
+        return Path(named, "commonplace")
+    if sys.platform == "linux" and not named and home.startswith("/"):
+        return Path(home, below_home, "commonplace")
     import platformdirs
 
-    return Path(platformdirs.user_data_dir("commonplace", appauthor=False)) / "store"
+    return Path(getattr(platformdirs, elsewhere)("commonplace", appauthor=False))

@@ -9,7 +9,6 @@ from pathlib import Path
 from commonplace.errors import StoreMissingError
 from commonplace.store import queries, rows
 from commonplace.store.batches import check_times, refuse_reembedding, settle
-from commonplace.store.checking import problems
 from commonplace.store.connections import Connections
 from commonplace.store.database_files import copy, make, stands_at, upgrade
 from commonplace.store.filtering import matching_owners
@@ -261,6 +260,8 @@ class SqliteStore(SqliteMemories):
 
     def check(self) -> list[str]:
         """Return what is wrong with the stored data, one sentence each; empty when all is well."""
+        from commonplace.store.checking import problems
+
         with self._connections.reading() as db:
             return problems(db)
 
