@@ -180,6 +180,22 @@ def test_what_is_named_to_be_imported_and_cannot_be_read_is_named_as_it_was_give
         assert bare.error("import", *arguments, code=2)["message"] == message
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("e.jsonl", '{"format":"commonplace-export","version":1}\n{"type":"memory"'),
+        ("new.jsonl", '{"format":"commonplace-export","version":9}\n'),
+        ("m.json", '[{"id": "a", "memory": ""}, {"id": "b", "memory": "Tea"}]'),
+        ("x.json", "{}"),
+    ],
+)
+def test_no_store_is_made_for_what_it_would_refuse(bare: Program, tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    place = tmp_path / "place"
+    bare.run("import", str(tmp_path / name), "--store", str(place), code=1 if name == "new.jsonl" else 2)
+    assert not place.exists()
+
+
 def test_one_problem_is_told_in_the_singular(bare: Program, mem0: str) -> None:
     Path(mem0).write_text(json.dumps([*MEM0["results"], {"id": "m3"}]))
     assert bare.error("import", mem0, code=2)["message"].startswith("1 item cannot be kept, nothing was imported: ")

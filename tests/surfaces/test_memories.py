@@ -13,6 +13,8 @@ import commonplace
 from commonplace.cli.main import cli
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.surfaces.conftest import Program
 
 NOTES = [
@@ -138,3 +140,9 @@ def test_one_wrong_id_among_many_changes_nothing(bare: Program) -> None:
     bare.run("remember", NOTES[0], "--id", "one")
     bare.error("archive", "one", "nobody", code=1)
     assert bare.json("get", "one")["status"] == "active"
+
+
+def test_no_store_is_made_for_a_text_that_it_would_refuse(bare: Program, tmp_path: Path) -> None:
+    for arguments in (("",), ("x", "--at", "some day"), ("x", "--trust", "7"), ("x", "--tag", "t" * 300)):
+        bare.run("remember", *arguments, "--store", str(tmp_path / "place"), code=2)
+    assert not (tmp_path / "place").exists()

@@ -108,14 +108,17 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **options: Any)
     """
     from commonplace.cli.exchange_rendering import print_import
     from commonplace.cli.screen import progress_bars
+    from commonplace.engine.exchanging import refuse_unfit_import
     from commonplace.errors import NotFoundError
 
     try:
-        path.expanduser().stat()  # before a store is made for it
+        path.expanduser().stat()
     except OSError as error:
         remedy = "name a file or folder to import"
         raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
     loaded, is_real = invocation.settings(), not options["dry_run"]
+    if is_real and not invocation.has_store(loaded):
+        refuse_unfit_import(path, loaded, format_=format_, skip_problems=options["skip_problems"])
     with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
         report = engine.import_(path, format=format_, **options)
     _tell(invocation, report, partial(print_import, report, path))

@@ -49,11 +49,11 @@ class Invocation:
         import commonplace
         from commonplace import logs
         from commonplace.cli.noticing import Notices
-        from commonplace.engine.layout import DATABASE, LOGS
+        from commonplace.engine.layout import LOGS
         from commonplace.errors import StoreMissingError
 
         directory = Path(settings.store.path)
-        if not create and not (directory / DATABASE).is_file():
+        if not create and not self.has_store(settings):
             raise StoreMissingError(
                 f"there is no store at {directory}",
                 remedy="create one with `commonplace init` and fill it with `commonplace index build`",
@@ -63,6 +63,12 @@ class Invocation:
         self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
         self.log_handlers.append(logs.attached(Notices(self)))
         return engine
+
+    def has_store(self, settings: Settings) -> bool:
+        """Return whether there is a store where the settings name one."""
+        from commonplace.engine.layout import DATABASE
+
+        return (Path(settings.store.path) / DATABASE).is_file()
 
     def close(self) -> None:
         """Take the log handlers off again."""

@@ -85,12 +85,16 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     """
     from commonplace.cli.memory_rendering import print_outcome
     from commonplace.cli.screen import console, notify, print_json
+    from commonplace.memories.intake import checked
 
     said = _said(text, file)
     if said is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    with invocation.open(invocation.settings(), create=True) as engine:
+    loaded = invocation.settings()
+    # Before a store is made for it.
+    checked({"content": said, **given}, max_bytes=loaded.memory.max_bytes, force=force)
+    with invocation.open(loaded, create=True) as engine:
         memory = engine.remember(said, force=force, **given)
     notify(memory.notices, invocation)
     if invocation.as_json:

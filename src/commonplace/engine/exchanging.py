@@ -14,6 +14,23 @@ if TYPE_CHECKING:
     from commonplace.exchange.backing_up import BackupReport
     from commonplace.exchange.exporting import ExportReport
     from commonplace.exchange.importing import ImportReport
+    from commonplace.exchange.items import Source
+    from commonplace.settings import Settings
+
+
+def refuse_unfit_import(
+    path: str | Path, settings: Settings, *, format_: str = "auto", skip_problems: bool = False
+) -> None:
+    """Refuse what `Engine.import_` would refuse with nothing stored, so that no store need be made for it.
+
+    Raises:
+        NotFoundError: there is no such file.
+        StoreVersionError: a newer Commonplace wrote the export.
+        UsageError: the file is damaged, cut off or of an unknown format, or something in it cannot be kept.
+    """
+    from commonplace.exchange.importing import Rules, refuse_unfit
+
+    refuse_unfit(_source(path, format_, settings, 0.0), Rules(skip_problems=skip_problems))
 
 
 class Exchanging(Workings):
@@ -103,13 +120,12 @@ class Exchanging(Workings):
                 with other content. The message says which, and where. Nothing was written.
         """
         from commonplace.exchange.importing import ON_CONFLICT, Rules, import_items
-        from commonplace.exchange.sources import source_of
         from commonplace.exchange.writing import Into
 
         policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
         rules = Rules(policy, skip_problems=skip_problems, is_dry_run=dry_run)  # type: ignore[arg-type] # one of them
         now = self._now()
-        source = source_of(Path(path).expanduser(), format, now=now, max_bytes=self.settings.memory.max_bytes)
+        source = _source(path, format, self.settings, now)
         self._before()
         into = Into(self._store, self.namespace, self._destination, now)
         report = import_items(source, into, rules, progress=self._progress)
@@ -118,3 +134,9 @@ class Exchanging(Workings):
             self._upkeep.project()
             self._after()
         return report
+
+
+def _source(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
+    from commonplace.exchange.sources import source_of
+
+    return source_of(Path(path).expanduser(), format_, now=now, max_bytes=settings.memory.max_bytes)

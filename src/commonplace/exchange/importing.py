@@ -15,6 +15,7 @@ from commonplace.errors import UsageError
 from commonplace.exchange.comparing import Known, Outcome
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Remark, Source
 from commonplace.exchange.writing import Into, Writer
+from commonplace.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from commonplace.types import Progress
@@ -82,9 +83,7 @@ def import_items(source: Source, into: Into, rules: Rules, *, progress: Progress
             Nothing was written.
     """
     begun = time.perf_counter()
-    survey = _Survey(into)
-    survey.look_at(source.items())
-    _refuse(survey, rules)
+    survey = _surveyed(source, Known(into.store, into.namespace), rules)
     if not rules.is_dry_run:
         writer = Writer(into, is_replacing=rules.on_conflict == "replace")
         for number, item in enumerate(source.items()):
@@ -98,6 +97,15 @@ def import_items(source: Source, into: Into, rules: Rules, *, progress: Progress
     return _report(source.format, survey, rules, time.perf_counter() - begun)
 
 
+def refuse_unfit(source: Source, rules: Rules) -> None:
+    """Refuse what no store takes in, before one is made for it.
+
+    Raises:
+        UsageError: something cannot be kept, and the rules do not say to go on.
+    """
+    _surveyed(source, Known(MemoryStore(), ""), rules)
+
+
 @dataclass(slots=True)
 class _Survey:
     """Looks at every item, against the others and against the store, and writes nothing.
@@ -107,7 +115,7 @@ class _Survey:
         outcomes: by sort of item and outcome.
     """
 
-    into: Into
+    known: Known
     items: int = 0
     problems: list[Problem] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
@@ -119,7 +127,6 @@ class _Survey:
 
     def look_at(self, items: Iterator[Item | Problem | Remark]) -> None:
         """Look at all items; links come last, when it is known which memories there are."""
-        known = Known(self.into.store, self.into.namespace)
         links: list[tuple[int, LinkItem]] = []
         for number, item in enumerate(items):
             self.items += 1
@@ -130,14 +137,14 @@ class _Survey:
             elif isinstance(item, LinkItem):
                 links.append((number, item))
             else:
-                self._take(number, item, known)
+                self._take(number, item)
         for number, link in links:
-            self._take(number, link, known)
+            self._take(number, link)
 
-    def _take(self, number: int, item: Item, known: Known) -> None:
+    def _take(self, number: int, item: Item) -> None:
         try:
-            self._refuse_alone(item, known)
-            outcome = known.outcome(item)
+            self._refuse_alone(item)
+            outcome = self.known.outcome(item)
         except UsageError as error:
             self.left_out.add(number)
             self.problems.append(Problem(item.place, name_of(item), str(error)))
@@ -148,14 +155,21 @@ class _Survey:
             self.conflicts.append(name_of(item))
         self.secrets.update(set(_secrets(item)))
 
-    def _refuse_alone(self, item: Item, known: Known) -> None:
+    def _refuse_alone(self, item: Item) -> None:
         """Refuse an item that comes twice, or that lacks what it needs of the others."""
         if not self._names.isdisjoint(_keys(item)):
             raise UsageError("it comes twice", remedy="give each once, the versions of a memory one after the other")
         if isinstance(item, LinkItem):
             for end in (item.link.source, item.link.target):
-                if ("memory", end) not in self._names and not known.has_memory(end):
+                if ("memory", end) not in self._names and not self.known.has_memory(end):
                     raise UsageError(f"there is no memory {end!r:.80}", remedy="import it too")
+
+
+def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
+    survey = _Survey(known)
+    survey.look_at(source.items())
+    _refuse(survey, rules)
+    return survey
 
 
 def name_of(item: Item) -> str:
