@@ -142,6 +142,14 @@ def test_one_wrong_id_among_many_changes_nothing(bare: Program) -> None:
     assert bare.json("get", "one")["status"] == "active"
 
 
+def test_a_time_in_words_is_one_wherever_a_time_is_asked_for(bare: Program) -> None:
+    bare.run("remember", NOTES[0], "--id", "invoices")
+    for words in ("an hour ago", "half an hour ago", "last Tuesday"):
+        error = bare.error("get", "invoices", "--as-of", words, code=1)
+        assert error["message"].startswith(f"there is no memory 'invoices' that was known at {words}")
+        assert bare.json("recall", "invoices", "--as-of", words)["hits"] == []
+
+
 def test_no_store_is_made_for_a_text_that_it_would_refuse(bare: Program, tmp_path: Path) -> None:
     for arguments in (("",), ("x", "--at", "some day"), ("x", "--trust", "7"), ("x", "--tag", "t" * 300)):
         bare.run("remember", *arguments, "--store", str(tmp_path / "place"), code=2)

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.timeline import Mention, Prefer, mentions
+from commonplace.timeline import Mention, Prefer, mentions, moment_ago
 
 NOW = datetime(2025, 5, 14, 15, 30, 42, tzinfo=UTC)
 
@@ -152,6 +152,9 @@ TOLD_FROM_NOW = [
     ("half a year ago", "half a year ago", "2024-11-01 2024-12-01"),
     ("2 hours ago", "2 hours ago", "2025-05-14T13:00 2025-05-14T14:00"),
     ("10 minutes ago", "10 minutes ago", "2025-05-14T15:20 2025-05-14T15:21"),
+    ("forty-five minutes ago", "forty-five minutes ago", "2025-05-14T14:45 2025-05-14T14:46"),
+    ("an hour and a half ago", "an hour and a half ago", "2025-05-14T14:00 2025-05-14T14:01"),
+    ("two and a half years ago", "two and a half years ago", "2022-11-01 2022-12-01"),
     ("in two weeks", "in two weeks", "2025-05-25 2025-06-01"),
     ("in 3 days' time", "in 3 days' time", "2025-05-17 2025-05-18"),
     ("two weeks from now", "two weeks from now", "2025-05-25 2025-06-01"),
@@ -221,6 +224,39 @@ def test_hours_ago_are_elapsed_hours_across_a_change_of_clocks() -> None:
     """At 04:30 summer time on the night of the change, two hours ago was 01:30 winter time."""
     (mention,) = mentions("2 hours ago", now=datetime(2025, 3, 30, 4, 30, tzinfo=ZoneInfo("Europe/Berlin")))
     assert (mention.since, mention.until) == span("2025-03-30T00:00 2025-03-30T01:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("an hour ago", 3600),
+        ("Two hours ago.", 7200),
+        ("half an hour ago", 1800),
+        ("10 minutes ago", 600),
+        ("thirty seconds ago", 30),
+        ("forty-five minutes ago", 2700),
+        ("ninety five minutes ago", 5700),
+        ("an hour and a half ago", 5400),
+        ("two and a half hours ago", 9000),
+        ("2 hours and 10 minutes ago", 7800),
+        ("a day and an hour ago", 90_000),
+        ("5-10 minutes ago", 300),
+    ],
+)
+def test_hours_and_minutes_ago_are_a_moment(text: str, seconds: int) -> None:
+    """Of a range the latest moment, as of a day its end."""
+    assert moment_ago(text, now=NOW) == NOW.timestamp() - seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["three days ago", "an hour", "about an hour ago", "an hour ago today", "ago", "", "999999999 hours ago"]
+)
+def test_what_says_anything_else_is_no_moment(text: str) -> None:
+    assert moment_ago(text, now=NOW) is None
+
+
+def test_a_moment_before_the_calendar_is_none() -> None:
+    assert moment_ago("9999 years and an hour ago", now=NOW) is None
 
 
 def test_a_month_before_its_last_day_is_the_month_before() -> None:

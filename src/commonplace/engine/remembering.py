@@ -9,7 +9,7 @@ from commonplace.engine.workings import Workings
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.memories.intake import labels, moment, one_of, refuse_unfit_id
 from commonplace.memories.memory import Memory, seen
-from commonplace.memories.times import Moment, seconds
+from commonplace.memories.times import Moment, moment_in_words
 from commonplace.types import STATUSES, TIERS, Selection
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Remembering(Workings):
         """Return a memory by its id, live or archived.
 
         Args:
-            as_of: the version that was known at that time.
+            as_of: the version that was known at that time, which may be said in words as for `search`.
             touch: count this as a use.
 
         Raises:
@@ -133,7 +133,9 @@ class Remembering(Workings):
         stored = self._ultra.find(id) if self._has_ultra else None
         if stored is None:
             stored = (
-                self._store.memory(self.namespace, id) if as_of is None else self._known(id, seconds("as_of", as_of))
+                self._store.memory(self.namespace, id)
+                if as_of is None
+                else self._known(id, moment_in_words("as_of", as_of, self._now()))
             )
         if stored is None:
             when = "" if as_of is None else f" that was known at {as_of}"

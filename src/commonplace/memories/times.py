@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 
 from commonplace.errors import UsageError
 
 Moment = datetime | str | float | int
 """A time: a datetime or an ISO 8601 text (UTC where it names no zone), or seconds since the epoch."""
+
+_WORD = re.compile(r"\w")
 
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
@@ -37,19 +40,24 @@ def seconds(name: str, moment: Moment) -> float:
 
 
 def moment_in_words(name: str, moment: Moment, now: float) -> float:
-    """Return a time that may also be said in words: "last Tuesday" is the end of it, or now where that comes first.
+    """Return a time that may also be said in words.
+
+    "last Tuesday" is the end of it, or now where that comes first; "two hours ago" is that very moment.
 
     Raises:
         UsageError: no time can be read from it, or more than one.
     """
     if isinstance(moment, str):
-        from commonplace.timeline import mentions
+        from commonplace.timeline import mentions, moment_ago, without
 
         try:
             return seconds(name, moment)
         except UsageError:
+            known = moment_ago(moment, now=moment_of(now))
+            if known is not None:
+                return known
             found = mentions(moment, now=moment_of(now))
-            if len(found) != 1:
+            if len(found) != 1 or _WORD.search(without(moment, found)):
                 raise
             return min(now, found[0].until - 0.001)
     return seconds(name, moment)

@@ -22,7 +22,7 @@ from commonplace.errors import UsageError
 from commonplace.timeline.periods import Period, Prefer, Scene, epoch
 from commonplace.timeline.stream import Words
 
-__all__ = ["Mention", "Prefer", "mentions", "without"]
+__all__ = ["Mention", "Prefer", "mentions", "moment_ago", "without"]
 
 
 WORD = re.compile(r"[a-z]+")
@@ -66,6 +66,24 @@ def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Ment
     if not _may_hold_date(text):
         return ()
     return tuple(_found(text, Scene(now.replace(tzinfo=None), now.tzinfo, prefer)))
+
+
+def moment_ago(text: str, *, now: datetime) -> float | None:
+    """Return the moment that a text names by the hours, minutes or seconds that it is ago, seconds since the epoch.
+
+    None where it says anything else: `three days ago` is a day, which `mentions` tells.
+
+    Args:
+        now: aware; what it is counted from.
+    """
+    from commonplace.timeline.relative import read_moment_ago
+
+    assert now.tzinfo is not None
+    try:
+        found = read_moment_ago(Words(text), Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
+    except OverflowError:
+        return None
+    return epoch(found, now.tzinfo, 0.0) if found is not None else None
 
 
 def without(text: str, found: Sequence[Mention]) -> str:

@@ -57,6 +57,10 @@ class Amount(NamedTuple):
     unit: str
 
 
+HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute"), "decade": Amount(5, 5, "year")}
+"""Half of a unit, where people say so and there is a smaller one."""
+
+
 def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date that is told from now."""
     lower = words[at].lower
@@ -218,9 +222,12 @@ def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, i
 
 
 def _half(words: Words, at: int) -> tuple[Amount, int] | None:
-    halves = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute"), "decade": Amount(5, 5, "year")}
-    found = halves.get(words[at + 2].lower) if words[at + 1].lower in ("a", "an") else None
+    found = HALVES.get(words[at + 2].lower) if words[at + 1].lower in ("a", "an") else None
     return (found, at + 3) if found is not None else None
+
+
+def _and_a_half(words: Words, at: int) -> bool:
+    return (words[at].lower, words[at + 1].lower, words[at + 2].lower) == ("and", "a", "half")
 
 
 def _count(words: Words, at: int) -> tuple[int, int, int] | None:
@@ -228,22 +235,33 @@ def _count(words: Words, at: int) -> tuple[int, int, int] | None:
     first = _value(words, at)
     if first is None:
         return None
-    if words[at + 1].lower in ("-", "to", "or"):
-        last = _value(words, at + 2, joined=True)
-        if last is not None and last > first:
-            return first, last, at + 3
-    return first, first, at + 1
+    number, end = first
+    if words[end].lower in ("-", "to", "or"):
+        last = _value(words, end + 1, joined=True)
+        if last is not None and last[0] > number:
+            return number, *last
+    return number, number, end
 
 
-def _value(words: Words, at: int, *, joined: bool = False) -> int | None:
+def _value(words: Words, at: int, *, joined: bool = False) -> tuple[int, int] | None:
+    """Read `45`, `five`, `forty-five`; give it and the word behind."""
     word = words[at]
     if word.is_number:
-        return int(word.text) if joined or is_loose(words, at) else None
-    return NUMBERS.get(word.lower)
+        return (int(word.text), at + 1) if joined or is_loose(words, at) else None
+    number = NUMBERS.get(word.lower)
+    if number is None:
+        return None
+    ones_at = at + 2 if words[at + 1].lower == "-" else at + 1
+    ones = NUMBERS.get(words[ones_at].lower, 0)
+    return (number + ones, ones_at + 1) if number in range(20, 100, 10) and 0 < ones < 10 else (number, at + 1)
 
 
 def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
-    """Read amounts of time that add up: `2 years and 3 months`."""
+    """Read amounts of time that add up: `2 years and 3 months`, `an hour and a half`, `two and a half hours`."""
+    count = _count(words, at)
+    if count is not None and _and_a_half(words, count[2]):
+        name, _ = UNITS.get(words[count[2] + 3].lower, ("", 1))
+        return ([Amount(count[0], count[1], name), HALVES[name]], count[2] + 4) if name in HALVES else None
     amounts: list[Amount] = []
     end = at
     while True:
@@ -253,7 +271,21 @@ def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
             break
         amounts.append(found[0])
         end = found[1]
+    if amounts and amounts[-1].unit in HALVES and _and_a_half(words, end):
+        amounts.append(HALVES[amounts[-1].unit])
+        end += 3
     return (amounts, end) if amounts else None
+
+
+def read_moment_ago(words: Words, scene: Scene) -> datetime | None:
+    """Read a text that is nothing but how many hours, minutes or seconds ago; the latest moment that it may mean."""
+    found = read_amounts(words, 0)
+    if found is None:
+        return None
+    amounts, end = found
+    is_all = words[end].lower == "ago" and not words.text[words[end].end :].strip(" \t\n.")
+    is_exact = any(amount.unit in SECONDS for amount in amounts)
+    return _point(scene, amounts, -1, most=False) if is_all and is_exact else None
 
 
 def read_ago(words: Words, at: int, scene: Scene) -> Read | None:

@@ -30,7 +30,7 @@ NUMBERS = {
         "eighteen nineteen twenty".split(),
         1,
     )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "ninety": 90}
+} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 ORDINALS = {name: number for number, name in enumerate("first second third fourth fifth".split(), 1)}
 VAGUE = {"few": (2, 5), "several": (3, 7)}
 """How few and how many are meant."""
