@@ -236,6 +236,17 @@ def test_a_hit_can_be_explained(book: Engine) -> None:
         book.why(result, "nothing")
 
 
+def test_a_receipt_tells_words_as_they_were_asked_and_not_as_the_index_has_them(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store") as book:
+        book.remember("The databases of the café in 東京 are used by login services")
+        result = book.search(
+            "Which Databases does loginService use at the Café in 東京駅, or two-stage?", min_score=0.0
+        )
+        receipt = book.why(result, result.hits[0].id)
+    assert receipt.matched_terms == ("Databases", "login", "Service", "use", "Café", "東京")
+    assert receipt.missing_terms == ("loginService", "京駅", "two-stage", "two", "stage")
+
+
 def test_a_receipt_names_what_was_rejected_and_why(tmp_path: Path) -> None:
     """The second best is often what one was looking for."""
     manual = "\n\n".join(f"# Part {n}\n\n" + f"The valve of pump {n} opens to the left. " * 12 for n in range(2))

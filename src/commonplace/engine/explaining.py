@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError
 from commonplace.search.result import reference
 from commonplace.search.trace import Candidate, Receipt, Rejected, SignalShare
-from commonplace.text.analysis import fields_of
+from commonplace.text.analysis import analyse, fields_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from commonplace.search.result import SearchResult
     from commonplace.store.contract import Store
+
+
+_WORDS: Final = re.compile(r"[\w.\-]+")
+_PARTS: Final = re.compile(r"[^\W_]+")
+_HUMPS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
@@ -21,7 +30,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
-    matched = _matched(store, result, number)
+    matched, written = _matched(store, result, number), _written(result.query)
     return Receipt(
         hit_id=hit_id,
         reference=reference(hit),
@@ -33,10 +42,31 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
             SignalShare(name, value, candidate.standardised.get(name, 0.0), float(result.trace.weights.get(name, 0.0)))
             for name, value in candidate.signals.items()
         ),
-        matched_terms=tuple(term for term in result.trace.terms if term in matched),
-        missing_terms=tuple(term for term in result.trace.terms if term not in matched),
+        matched_terms=_distinct(written.get(term, term) for term in result.trace.terms if term in matched),
+        missing_terms=_distinct(written.get(term, term) for term in result.trace.terms if term not in matched),
         rejected=_rejected(store, result),
     )
+
+
+def _written(query: str) -> dict[str, str]:
+    """Return the words of a query by the terms that they give: a part of an identifier for its own, else the whole."""
+    words = _WORDS.findall(query)
+    parts = _PARTS.findall(query)
+    humps = _HUMPS.findall(query)
+    found: dict[str, str] = {}
+    for word in chain(words, parts, humps):
+        terms = analyse(word)
+        if len(terms) == 1:
+            found.setdefault(terms[0], word.strip(".-_"))
+    for word in words:
+        for term in analyse(word)[:1]:
+            if term not in word:  # a pair of characters of a script without spaces stands as it is
+                found.setdefault(term, word.strip(".-_"))
+    return found
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))
 
 
 def _matched(store: Store, result: SearchResult, number: int) -> set[str]:

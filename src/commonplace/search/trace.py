@@ -72,7 +72,8 @@ class Receipt:
 
     Attributes:
         rank: from 1.
-        matched_terms: the terms of the query that the passage holds.
+        matched_terms: the words of the query that the passage holds, as they stand in the query; of an identifier its
+            parts too.
         missing_terms: those that it does not.
         rejected: what else was considered, best first.
     """
