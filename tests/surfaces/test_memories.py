@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -154,3 +155,32 @@ def test_no_store_is_made_for_a_text_that_it_would_refuse(bare: Program, tmp_pat
     for arguments in (("",), ("x", "--at", "some day"), ("x", "--trust", "7"), ("x", "--tag", "t" * 300)):
         bare.run("remember", *arguments, "--store", str(tmp_path / "place"), code=2)
     assert not (tmp_path / "place").exists()
+
+
+def test_times_without_a_zone_are_those_of_this_machine_as_they_are_printed(
+    bare: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare.run("init")
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        kept = bare.json("remember", NOTES[0], "--at", "2026-03-01 12:00", "--id", "invoices")
+        assert kept["at"] == "2026-03-01T17:00:00+00:00"
+        assert "2026-03-01 12:00" in bare.run("get", "invoices").stdout
+        assert len(bare.json("list", "--since", "2026-03-01 11:59", "--until", "2026-03-01 12:01")) == 1
+        assert bare.json("remember", NOTES[1], "--at", "2026-03-01T12:00:00Z")["at"] == "2026-03-01T12:00:00+00:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_the_newline_that_ends_a_pipe_is_no_part_of_what_is_said(bare: Program) -> None:
+    bare.run("init")
+    done = CliRunner().invoke(cli, ["remember", "--json"], input="From a pipe\n")
+    assert json.loads(done.stdout)["content"] == "From a pipe"
+
+
+def test_a_store_that_is_made_by_the_way_is_told(bare: Program) -> None:
+    told = bare.run("remember", NOTES[0]).stderr
+    assert told.startswith("note: there was no store here; one was made in ")
+    assert bare.run("remember", NOTES[1]).stderr == ""

@@ -10,7 +10,7 @@ import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.searching import record
-from commonplace.cli.values import filled, score
+from commonplace.cli.values import filled, score, time
 from commonplace.types import KINDS, TIERS
 
 
@@ -18,7 +18,9 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that choose among memories."""
     for option in reversed(
         (
-            click.option("--as-of", metavar="TIME", help="What was known then: ISO 8601, or 'last Tuesday'."),
+            click.option(
+                "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or 'last Tuesday'."
+            ),
             click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag."),
             click.option("--tier", "tiers", multiple=True, type=click.Choice(TIERS[1:]), help="Only this tier."),
             click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this."),

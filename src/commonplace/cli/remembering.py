@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import filled
+from commonplace.cli.values import filled, time
 from commonplace.types import ORIGINS, STATUSES, TIERS
 
 STORED_TIERS = TIERS[1:]
@@ -45,7 +45,8 @@ def _said(words: tuple[str, ...], file: Path | None) -> str | None:
     except OSError as error:
         raise NotFoundError(f"{file} cannot be read: {error.strerror}", remedy="name a file with text") from error
     try:
-        return data.decode()
+        # The newline that ends a file or a pipe is no part of what is said.
+        return data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         where = "standard input" if file is None else str(file)
         raise UsageError(f"{where} is no UTF-8: {error.reason} at byte {error.start}", remedy="convert it") from error
@@ -60,7 +61,7 @@ def what_it_is_about(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="A tag; any number."),
             click.option("--entity", "entities", multiple=True, metavar="NAME", callback=filled, help="Its subject."),
             click.option("--source", metavar="TEXT", help="Who or what it came from."),
-            click.option("--at", metavar="TIME", help="When it happened, as ISO 8601."),
+            click.option("--at", metavar="TIME", callback=time, help="When it happened, as ISO 8601."),
             click.option("--category", metavar="WORD", help="decision, preference, fact, context, …"),
             click.option("--metadata", metavar="JSON", callback=_json_object, help="A JSON object to keep with it."),
         )
@@ -94,9 +95,11 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     loaded = invocation.settings()
     # Before a store is made for it.
     checked({"content": said, **given}, max_bytes=loaded.memory.max_bytes, force=force)
+    store = Path(loaded.store.path)
+    made = () if store.exists() else (f"there was no store here; one was made in {store}",)
     with invocation.open(loaded, create=True) as engine:
         memory = engine.remember(said, force=force, **given)
-    notify(memory.notices, invocation)
+    notify((*made, *memory.notices), invocation)
     if invocation.as_json:
         print_json(memory.to_dict())
     else:
@@ -131,7 +134,9 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
 
 @click.command(cls=Command)
 @click.argument("id")
-@click.option("--as-of", metavar="TIME", help="The version known then: ISO 8601, or words such as 'last Tuesday'.")
+@click.option(
+    "--as-of", metavar="TIME", callback=time, help="The version known then: ISO 8601, or words such as 'last Tuesday'."
+)
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
 @click.option("--touch", is_flag=True, help="Count this as a use.")
 @pass_invocation
@@ -157,8 +162,8 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 @click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this source.")
 @click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this talk.")
 @click.option("--category", "categories", multiple=True, metavar="WORD", callback=filled, help="Only of this.")
-@click.option("--since", metavar="TIME", help="Only from then on, ISO 8601.")
-@click.option("--until", metavar="TIME", help="Only before then, ISO 8601.")
+@click.option("--since", metavar="TIME", callback=time, help="Only from then on, ISO 8601.")
+@click.option("--until", metavar="TIME", callback=time, help="Only before then, ISO 8601.")
 @click.option("--limit", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
 @click.option("--offset", type=int, default=0, metavar="N", help="Pass over the first so many.")
 @pass_invocation

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import filled, globs, score
+from commonplace.cli.values import filled, globs, score, time
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option(
     "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
 )
-@click.option("--as-of", metavar="TIME", help="What was known then: ISO 8601, or words such as 'last Tuesday'.")
+@click.option(
+    "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or words such as 'last Tuesday'."
+)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
 @click.option(
     "--min-score",

@@ -50,4 +50,6 @@ def _sentence(report: SyncReport) -> str:
         parts.append(f"memories taken in: {', '.join(taken)}")
     if report.conflicts:
         parts.append(f"{counted(len(report.conflicts), 'conflict')} kept beside the pages")
-    return f"{'; '.join(parts)}." if parts else "Markdown and memories agree."
+    if not parts:
+        return "Nothing was changed; the notes say why." if report.notices else "Markdown and memories agree."
+    return f"{'; '.join(parts)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import click
@@ -25,6 +26,15 @@ def globs(context: click.Context, parameter: click.Parameter, value: tuple[str, 
     if value and all(glob.startswith("!") for glob in value):
         raise click.BadParameter(f"{_quoted(value)} only takes away; also give what to take from", param=parameter)
     return value
+
+
+def time(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return a time that names no zone as one of this machine's zone, in which times are printed; words stay words."""
+    try:
+        moment = None if value is None else datetime.fromisoformat(value.strip())
+        return value if moment is None or moment.tzinfo else moment.astimezone().isoformat()
+    except (ValueError, OverflowError):
+        return value
 
 
 def score(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:

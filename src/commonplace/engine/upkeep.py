@@ -210,7 +210,7 @@ class Upkeep:
         generation = self._index.reader()
         fault = self._fault(generation)
         if fault:
-            return [f"the index {fault}"]
+            return [] if self._is_first(generation) else [f"the index {fault}"]
         problems = [f"the index {problem}" for problem in self._index.verify()] if generation.change else []
         with self._store.snapshot():
             stored = self._store.counts()["passages"]

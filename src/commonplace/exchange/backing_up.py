@@ -75,6 +75,11 @@ def back_up(
     begun = time.perf_counter()
     target = target.expanduser().absolute()
     _refuse_existing(target)
+    if target.parent.resolve().is_relative_to(directory.resolve()):
+        raise StoreError(
+            f"{target} lies in the store, which is searched for what is forgotten",
+            remedy="name a place outside of the store",
+        )
     database, archive = (target.with_name(f"{target.name}.{uuid4().hex}{end}") for end in (".db", ".new"))
     created_at = datetime.fromtimestamp(now, UTC)
     writing = f"cannot write {target}"
