@@ -33,7 +33,7 @@ class MemoryOptions:
 
     Attributes:
         memories: how many the store holds when the measured process starts.
-        calls: how often that process stores, and as often recalls, in turn.
+        calls: how often that process recalls, and then stores and recalls in turn.
     """
 
     memories: int = 10_000
@@ -49,9 +49,11 @@ class MemoryOptions:
 
 
 def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Fill a store, let a fresh process store and recall in turn, and return the JSON form of what was measured.
+    """Fill a store, let a fresh process recall, then store and recall in turn, and return the JSON form of it.
 
-    The least that a durable write can take here is measured in the same run: one small row, committed by SQLite alone.
+    That process says what memory it has when it has opened the store, recalled once, recalled `calls` times, and stored
+    and recalled `calls` times. The least that a durable write can take here is measured in the same run: one small row,
+    committed by SQLite alone.
 
     Raises:
         UsageError: a number or the directory to keep is wrong.
@@ -60,7 +62,7 @@ def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, A
     made = texts(options.memories + options.calls, options.seed)
     known = list(islice(made, options.memories))
     fresh = [document.text for document in made]
-    questions = make_queries(sample(known, 500, options.seed), options.calls, options.seed + 1)
+    questions = make_queries(sample(known, 500, options.seed), 2 * options.calls + 1, options.seed + 1)
     with workspace(options.keep) as directory:
         filled = fill(directory, known, options.embedder, progress)
         with open_engine(directory) as engine:
@@ -72,10 +74,10 @@ def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, A
         "benchmark": "memories",
         "machine": describe(),
         "embedder": embedder,
-        "memories": filled,
+        "memories": {**filled, "calls": options.calls},
         "store": {**store, "bare_commit": latency(bare)},
         "recall": latency(figures.pop("recall_ms")),
-        "process": figures,
+        "memory": figures.pop("memory"),
     }
 
 
@@ -103,14 +105,25 @@ def fill(
 
 
 def _measured(directory: Path, embedder: str | None, texts: list[str], questions: list[str]) -> dict[str, Any]:
+    """Return what the process says; only the recalls between which it stored are timed."""
+    first, alone, between = questions[0], questions[1 : len(texts) + 1], questions[len(texts) + 1 :]
+    requests = [
+        ("memory", "open"),
+        ("recall", first),
+        ("memory", "first_recall"),
+        *(("recall", question) for question in alone),
+        ("memory", "recalls"),
+        *(each for both in zip(texts, between, strict=True) for each in zip(("store", "recall"), both, strict=True)),
+        ("memory", "stores_and_recalls"),
+    ]
     command = [sys.executable, "-m", "commonplace.benchmarks.memory_probe", str(directory), embedder or ""]
-    task = json.dumps({"texts": texts, "questions": questions})
+    task = "\n".join(map(json.dumps, requests))
     done = subprocess.run(command, input=task, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         raise CommonplaceError(f"the measured process ended with {done.returncode}: {last[0]}")
     figures: dict[str, Any] = json.loads(done.stdout)
-    return figures
+    return {**figures, "recall_ms": figures["recall_ms"][-len(texts) :]}
 
 
 def bare_commits(path: Path, count: int) -> list[float]:

@@ -1,12 +1,14 @@
-"""Run as a process of its own: store and recall in turn, and say how long each call and how much memory it took.
+"""Run as a process of its own: do what it is told, and say how long each call took and how much memory it has.
 
-Arguments: store directory, embedder. Reads a JSON object {texts, questions}, writes one {store_ms, recall_ms,
-resident_bytes, peak_bytes}. It imports only what a user's process would.
+Arguments: store directory, embedder. Reads JSON lines as a server would, one request after the other: ["store", text],
+["recall", question] or ["memory", name of the stage]. Writes one object {store_ms, recall_ms, memory} in the end, the
+last of them by stage. It imports only what a user's process would.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
@@ -16,20 +18,23 @@ import commonplace
 def main(arguments: list[str]) -> None:
     """Store and recall, and report."""
     directory, embedder = arguments
-    task = json.load(sys.stdin)
-    store_ms, recall_ms = [], []
+    times: dict[str, list[float]] = {"store_ms": [], "recall_ms": []}
+    memory: dict[str, dict[str, int]] = {}
     with commonplace.open(directory, embedder=embedder or None) as book:
-        for text, question in zip(task["texts"], task["questions"], strict=True):
-            begun = time.perf_counter()
-            book.remember(text)
-            stored = time.perf_counter()
-            book.recall(question)
-            recall_ms.append((time.perf_counter() - stored) * 1000)
-            store_ms.append((stored - begun) * 1000)
-        from commonplace.benchmarks.machine import peak_memory_bytes, resident_memory_bytes
+        from commonplace.benchmarks.machine import memory_of
 
-        memory = {"resident_bytes": resident_memory_bytes(), "peak_bytes": peak_memory_bytes()}
-    sys.stdout.write(json.dumps({"store_ms": store_ms, "recall_ms": recall_ms, **memory}) + "\n")
+        for line in sys.stdin:
+            request, text = json.loads(line)
+            if request == "memory":
+                memory[text] = memory_of(os.getpid())
+                continue
+            begun = time.perf_counter()
+            if request == "store":
+                book.remember(text)
+            else:
+                book.recall(text)
+            times[f"{request}_ms"].append((time.perf_counter() - begun) * 1000)
+    sys.stdout.write(json.dumps({**times, "memory": memory}) + "\n")
 
 
 if __name__ == "__main__":

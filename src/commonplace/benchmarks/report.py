@@ -28,28 +28,18 @@ def sheets(result: Mapping[str, Any]) -> list[Sheet]:
 
 def _memories(result: Mapping[str, Any]) -> list[Sheet]:
     times = {"store": result["store"], "recall": result["recall"], "a bare commit": result["store"]["bare_commit"]}
-    memory = result["process"]
     return [
         Sheet(
             f"Memories, {result['memories']['stored']} stored before",
             ("call", "p50 ms", "p95 ms"),
             tuple((name, f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}") for name, row in times.items()),
         ),
-        Sheet(
-            "The process that did both",
-            ("memory", "MB"),
-            (
-                ("resident", f"{memory['resident_bytes'] / _MEGABYTE:.1f}"),
-                ("at most", f"{memory['peak_bytes'] / _MEGABYTE:.1f}"),
-            ),
-        ),
+        _memory(result["memory"]),
     ]
 
 
 def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
     times = {**result["tools"], "a ping": result["floor"]["ping"], "a bare commit": result["floor"]["commit"]}
-    sizes = {stage: sizes for stage, sizes in result["memory"].items() if sizes}
-    names = dict.fromkeys(name for each in sizes.values() for name in each)
     return [
         Sheet(
             f"Tools, {result['memories']['stored']:,} memories stored before",
@@ -59,13 +49,19 @@ def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
             ),
         ),
         _pairs("From the start of the process", result["start"]),
-        Sheet(
-            "Memory of the process",
-            ("when", *map(_heading, names)),
-            tuple((_heading(stage), *(_cell(name, each[name]) for name in names)) for stage, each in sizes.items()),
-        ),
+        _memory(result["memory"]),
         _pairs("What a model reads in every session", result["told"]),
     ]
+
+
+def _memory(stages: Mapping[str, Mapping[str, int]]) -> Sheet:
+    sizes = {stage: sizes for stage, sizes in stages.items() if sizes}
+    names = dict.fromkeys(name for each in sizes.values() for name in each)
+    return Sheet(
+        "Memory of the process",
+        ("when", *map(_heading, names)),
+        tuple((_heading(stage), *(_cell(name, each[name]) for name in names)) for stage, each in sizes.items()),
+    )
 
 
 def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
