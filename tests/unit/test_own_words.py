@@ -101,6 +101,14 @@ def test_a_name_that_an_earlier_receipt_gives_as_an_id_is_no_trace(book: Engine)
     assert (receipt.found, receipt.verified) == ((), True)
 
 
+def test_a_name_that_the_place_of_a_backup_has_is_no_trace(book: Engine, tmp_path: Path) -> None:
+    (tmp_path / "Quillfeather").mkdir()
+    book.backup(tmp_path / "Quillfeather" / "b.zip")
+    memory = book.remember("The merger closes on the ninth", tags=["Quillfeather"])
+    receipt = book.forget(memory.id)
+    assert (receipt.found, receipt.verified) == ((), True)
+
+
 def test_a_name_that_is_that_of_a_page_is_no_trace(book: Engine) -> None:
     """Notes of other systems are called by their files, which may be called as ours are."""
     book.sync()

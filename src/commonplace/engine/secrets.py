@@ -19,9 +19,8 @@ from commonplace.engine.upkeep import Finding
 from commonplace.errors import CommonplaceError
 from commonplace.forgetting.finishing import LOCK, settle
 from commonplace.forgetting.pending import FORGETTING, Pending, pending_of
-from commonplace.forgetting.receipt import STORE_SPACE, ForgetReceipt
+from commonplace.forgetting.receipt import BACKUP, STORE_SPACE, ForgetReceipt
 from commonplace.forgetting.remaining import still_stored
-from commonplace.forgetting.running import BACKUP
 from commonplace.forgetting.scanning import files_below, scan
 from commonplace.forgetting.steps import DATABASE, GENERATIONS, INDEX, Waiting, take
 from commonplace.locks import FileLock

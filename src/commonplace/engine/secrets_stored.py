@@ -14,8 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.engine.secrets_cleaning import NOTHING, Cleaner, Known
-from commonplace.forgetting.receipt import RECEIPT
-from commonplace.forgetting.running import BACKUP
+from commonplace.forgetting.receipt import BACKUP, RECEIPT
 from commonplace.ingest.passages import PassageMaker, PreparedOwner, passage_text
 from commonplace.memories.making import writes_of
 from commonplace.models.contract import TokenizedText

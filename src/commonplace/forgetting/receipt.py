@@ -15,6 +15,8 @@ from commonplace.store.memory_contract import Note
 
 RECEIPT = "receipt"
 """The kind of the notes that receipts are kept in."""
+BACKUP = "backup"
+"""The kind of the notes about copies elsewhere: `path` and `at`, and `replaced` where it is no backup."""
 ELSEWHERE = "copies that others made: other machines, snapshots of the disk, what a client or a model was told"
 """Stands in every receipt: what lies outside whatever was forgotten."""
 LEFT = "something is left: look at `found`, remove or edit those files, and forget what you still find again"

@@ -22,15 +22,12 @@ from commonplace.forgetting.pending import Pending
 from commonplace.forgetting.place import Place
 from commonplace.forgetting.plan import Plan, make_plan
 from commonplace.forgetting.proving import clear_logs, prove
-from commonplace.forgetting.receipt import ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
+from commonplace.forgetting.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
 from commonplace.forgetting.steps import DATABASE, STEPS, take, vault_notes
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
     from commonplace.types import StoredMemory
-
-BACKUP = "backup"
-"""The kind of the notes about copies elsewhere: `path` and `at`, and `replaced` where it is no backup."""
 
 _LOCK_WAIT_S = 60.0
 
