@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.engine.secrets import was_cut_short
 from commonplace.errors import StoreError
+from commonplace.exchange.noting import backup_note
 from commonplace.forgetting.pending import FORGETTING
 from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE
 from commonplace.logs import RetrievalLog
@@ -98,8 +100,11 @@ class TestWhatIsLeft:
     def test_backups_that_are_known_are_no_finding(self, book: Engine, tmp_path: Path) -> None:
         """The remedy says that they still hold it."""
         spoil(book, "kettle 1", record={"content": TOKEN})
-        book.backup(book.directory / "backup.zip")
-        book.backup(tmp_path / "other.zip")
+        book.backup(tmp_path / "backup.zip")
+        inside = book.directory / "backup.bak"  # none is made there any more
+        inside.write_text(TOKEN)
+        with book._store.change_memories("default") as change:
+            change.put_note(backup_note(inside, datetime.fromtimestamp(0, UTC)))
         assert len(problems(book)) == 1
 
     def test_a_run_that_was_ended_is_done_again_by_a_plain_doctor(
