@@ -24,6 +24,7 @@ from commonplace.index.manifest import (
     replace_file,
     sync,
 )
+from commonplace.text.analysis import many_words
 from commonplace.types import IndexEntry
 
 _PROGRESS_STEP = 500
@@ -56,7 +57,8 @@ class Update:
             return 0, 0
         self._remove_leftovers()
         try:
-            changed = self._build(chain(() if first is None else (first,), coming), gone)
+            with many_words():
+                changed = self._build(chain(() if first is None else (first,), coming), gone)
             self._publish()
         finally:
             self._remove_leftovers()

@@ -1,7 +1,8 @@
 """Embed a text as the mean of its tokens' vectors, and tell how alike two tokens are; knows no store and no search.
 
 The vectors come from a table that ships with the package (docs/model.md); no model runs. A process that answers
-queries reads the few rows it needs from the file; one that embeds many texts holds the table until `release`.
+queries reads the few rows it needs from the file; one that embeds many texts holds the table, and more of the words
+that it met, until `release`.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class StaticEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         ids = [text.token_ids for text in texts]
         if len(texts) >= TEXTS_WORTH_THE_TABLE:
+            self._tokenizer.expect_many()
             table, places = self._whole_table(), ids
         else:
             known = distinct(np.concatenate(ids)) if ids else np.empty(0, np.uint16)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain, pairwise
 from threading import Lock
 from types import MappingProxyType
@@ -27,7 +28,7 @@ LONGEST_TERM = 64
 """Longer words are cut to this many characters, in texts and queries alike."""
 _LONGEST_COMPOUND = 256
 _MOST_HUMPS = 8
-_CACHED_WORDS = 65_536
+_CACHED_WORDS, _CACHED_IN_BULK = 4_096, 65_536
 
 # Scripts written without spaces between words: Thai, Lao, Burmese, Khmer, Hangul, Kana, Bopomofo, Han.
 _UNSPACED = (
@@ -61,6 +62,7 @@ class _Words(dict[str, tuple[str, ...]]):
 
     def __init__(self, stop_words: frozenset[str]) -> None:
         super().__init__()
+        self.most = _CACHED_WORDS
         self._stop_words = stop_words
         self._lock = Lock()
         self._stemmer: Stemmer.Stemmer | None = None
@@ -74,7 +76,7 @@ class _Words(dict[str, tuple[str, ...]]):
                 for word in _WORDS.findall(written):
                     terms += _bigrams(word) if _UNSPACED_RUN.match(word) else self._terms(word)
         if len(written) <= LONGEST_TERM:
-            if len(self) >= _CACHED_WORDS:
+            if len(self) >= self.most:
                 self.clear()
             self[written] = tuple(terms)
         return tuple(terms)
@@ -170,10 +172,21 @@ def without_unspaced(text: str) -> tuple[str, int]:
     return " ".join([*rest, text[end:]]), runs
 
 
+@contextmanager
+def many_words() -> Iterator[None]:
+    """Keep the terms of far more words inside the block, as analysing a large corpus wants, and of none after it."""
+    _words.most = _CACHED_IN_BULK
+    try:
+        yield
+    finally:
+        clear_cache()
+
+
 def clear_cache() -> None:
     """Give back the memory of the words seen so far: some 15 MB when a large corpus was analysed."""
-    _words.clear()
-    _all_words.clear()
+    for words in (_words, _all_words):
+        words.most = _CACHED_WORDS
+        words.clear()
 
 
 def _indexed(text: str) -> list[str]:

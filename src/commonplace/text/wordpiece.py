@@ -18,7 +18,7 @@ UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
 """A longer word is one unknown token, as in the original."""
 
-CACHED_RUNS = 1 << 15
+CACHED_RUNS, CACHED_IN_BULK = 1 << 12, 1 << 15
 CACHED_RUN_LENGTH = 40
 
 _DROPPED = frozenset({"Cc", "Cf", "Co"})
@@ -56,8 +56,13 @@ class WordPiece:
         """Return the ids of the text, uint16, little-endian; any string is accepted."""
         return b"".join(map(self._runs.__getitem__, text.split()))
 
+    def expect_many(self) -> None:
+        """Cache more from now on, until `forget`: many texts are to come."""
+        self._runs.most = CACHED_IN_BULK
+
     def forget(self) -> None:
         """Empty the cache."""
+        self._runs.most = CACHED_RUNS
         self._runs.clear()
 
     def encode_run(self, run: str) -> bytes:
@@ -89,12 +94,13 @@ class _Runs(dict[str, bytes]):
 
     def __init__(self, tokenizer: WordPiece) -> None:
         super().__init__()
+        self.most = CACHED_RUNS
         self._encode = tokenizer.encode_run
 
     def __missing__(self, run: str) -> bytes:
         ids = self._encode(run)
         if len(run) <= CACHED_RUN_LENGTH:
-            if len(self) >= CACHED_RUNS:
+            if len(self) >= self.most:
                 self.clear()
             self[run] = ids
         return ids
