@@ -6,7 +6,7 @@ It knows analysed passages and BM25, neither the store nor what else a passage i
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -24,15 +24,18 @@ _MOST = (1 << _COUNT_BITS) - 1
 
 
 class TailTerms:
-    """Grows with what it is given: about 1 kB a passage of 200 words. Not safe for threads.
+    """Grows with what it is given: 16 bytes for each different word of a passage. Not safe for threads.
 
-    A posting is one integer: the passage's place, the field, the count, from high bits to low.
+    A posting is two integers: the hash of the term, and the passage's place, the field and the count, from high bits to
+    low. They stand as they came: to look through 50,000 of them takes 20 µs, and a list for each term takes five times
+    the memory.
     """
 
     def __init__(self) -> None:
         self._numbers = array("q")
         self._lengths = [array("I") for _ in _NAMES]
-        self._postings: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
+        self._terms = array("q")
+        self._postings = array("Q")
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -57,7 +60,8 @@ class TailTerms:
                 self._lengths[field].append(len(terms))
                 for term, count in Counter(terms).items():
                     posting = (place << _FIELD_BITS | field) << _COUNT_BITS | min(count, _MOST)
-                    self._postings[term].append(posting)
+                    self._terms.append(hash(term))
+                    self._postings.append(posting)
 
     def score(
         self, numbers: NDArray[np.int64], terms: Sequence[str], index: LexicalStatistics
@@ -94,7 +98,8 @@ class TailTerms:
         self, term: str, places: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]:
         """Return rows among `places`, fields and counts of a term's postings."""
-        packed = np.frombuffer(self._postings.get(term, array("Q")), dtype=np.uint64).astype(np.int64)
+        found = np.flatnonzero(np.frombuffer(self._terms, dtype=np.int64) == hash(term))
+        packed = np.frombuffer(self._postings, dtype=np.int64)[found]
         place = packed >> (_FIELD_BITS + _COUNT_BITS)
         packed = packed[within(place, places)]
         rows = np.searchsorted(places, packed >> (_FIELD_BITS + _COUNT_BITS))
