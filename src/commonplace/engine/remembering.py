@@ -113,6 +113,7 @@ class Remembering(Workings):
         kept = self._keeper.remember(given, force=force)
         if len(given) > PROJECTED_AT_ONCE:
             self._upkeep.project()
+            self._tokens.release()
         self._after()
         return kept
 
