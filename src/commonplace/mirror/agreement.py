@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.formats.journal_entry import Entry, topic_of
 from commonplace.formats.journal_merging import Verdict, digest, merge
@@ -30,8 +30,33 @@ from commonplace.mirror.projection import (
 if TYPE_CHECKING:
     from commonplace.types import StoredMemory
 
-_FORM: Final = 1
+_FORM: Final = 2
 """Version of the stored form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a block came to stand on its page, and what of it people have had before their eyes. Seconds since the epoch.
+
+    Attributes:
+        since: when it, or the id under a person's note, was written there; 0 where a person put it there.
+        changed: when words of the store's own were last written there; 0 where a person has saved the page with them.
+        is_seen: a person has saved the page with it, or was told that it was put back.
+        is_note: it is a person's note that was given its id there.
+    """
+
+    since: float = 0.0
+    changed: float = 0.0
+    is_seen: bool = True
+    is_note: bool = False
+
+    def as_seen(self) -> Standing:
+        """Return it as it is once a person has saved the page with all that the store wrote there."""
+        return replace(self, changed=0.0, is_seen=True)
+
+
+UNSEEN: Final = Standing(is_seen=False)
+"""Of a block that nobody has seen on any page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +70,7 @@ class Agreement:
         heading: a digest of its heading.
         is_headed: the heading is a part of what the memory says.
         minute, category: what the store had for day, minutes and section.
-        since: when it was written to this page, seconds since the epoch; 0 where people know that it is there.
+        standing: how it came there.
     """
 
     page: str
@@ -58,7 +83,7 @@ class Agreement:
     is_headed: bool
     minute: int
     category: str
-    since: float = 0.0
+    standing: Standing = Standing()
 
 
 def encode(agreed: Agreement) -> str:
@@ -66,22 +91,24 @@ def encode(agreed: Agreement) -> str:
     store = "" if agreed.store == agreed.file else agreed.store
     day = agreed.day.isoformat() if agreed.day else ""
     said = (day, agreed.minutes, agreed.section, agreed.heading, int(agreed.is_headed))
-    had = (agreed.minute, agreed.category, agreed.since)
-    return json.dumps([_FORM, agreed.file, store, *said, *had], separators=(",", ":"))
+    standing = agreed.standing
+    came = (standing.since, standing.changed, int(standing.is_seen), int(standing.is_note))
+    return json.dumps([_FORM, agreed.file, store, *said, agreed.minute, agreed.category, *came], separators=(",", ":"))
 
 
 def decode(page: str, written: str) -> Agreement | None:
     """Return the agreement that `encode` wrote, None where it did not: then nothing is known to be agreed on."""
     try:
         form, file, store, day, minutes, section, heading, is_headed, *had = json.loads(written)
-        minute, category, since = had
+        minute, category, since, changed, is_seen, is_note = had
         if form != _FORM:
             return None
         said_day = date.fromisoformat(day) if day else None
     except (ValueError, TypeError):
         return None
     said = (said_day, minutes, section, heading, bool(is_headed))
-    return Agreement(page, file, store or file, *said, minute, category, since)
+    standing = Standing(since, changed, bool(is_seen), bool(is_note))
+    return Agreement(page, file, store or file, *said, minute, category, standing)
 
 
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
@@ -142,13 +169,13 @@ def agree(
     store_links: Sequence[str],
     *,
     said: str | None = None,
-    since: float,
+    standing: Standing,
 ) -> Agreement:
     """Return the agreement that a block, as it stands on a page now, and the store, as it is now, say the same.
 
     Args:
         said: what the block was read as; None where it was written from what the store has.
-        since: when it was written there.
+        standing: how it came there.
     """
     day, minutes = said_when(entry, page)
     agreed = Agreement(
@@ -162,7 +189,7 @@ def agree(
         is_headed=(content_of(entry, None, stored) if said is None else said) != entry.text,
         minute=minute_of(time_of(stored)),
         category=stored.record.category,
-        since=since,
+        standing=standing,
     )
     return replace(agreed, file=digest(meant_by_file(entry, page, agreed, stored)))
 
@@ -177,6 +204,20 @@ def judge(agreed: Agreement | None, file: Entry | None, store: Entry | None) -> 
     if agreed is None:
         return merge("", file, store)
     return merge(agreed.file, file, store, store_base=agreed.store)
+
+
+def differences(file: Entry, store: Entry) -> dict[str, Any]:
+    """Return what an edit changed, by the names of the store."""
+    changes: dict[str, Any] = {}
+    if text_digest(file.text) != text_digest(store.text):
+        changes["content"] = file.text
+    if set(file.tags) != set(store.tags):
+        changes["tags"] = list(file.tags)
+    if file.at_minutes is not None and file.at_minutes != store.at_minutes:
+        changes["at"] = file.at_minutes * 60.0
+    if file.section != store.section:
+        changes["category"] = file.section
+    return changes
 
 
 def _minute(entry: Entry, page: str, agreed: Agreement | None, stored: StoredMemory) -> int:

@@ -11,7 +11,7 @@ from commonplace.formats.journal import LONG_TERM_PAGE
 from commonplace.formats.journal_editing import with_changes
 from commonplace.formats.journal_entry import Entry
 from commonplace.formats.journal_merging import digest
-from commonplace.mirror.agreement import Agreement, agree, meant_by_store
+from commonplace.mirror.agreement import UNSEEN, Agreement, Standing, agree, meant_by_store
 from commonplace.mirror.folder import MAX_PAGE_BYTES, PageFile
 from commonplace.mirror.projection import entry_of, kind_of, time_of, title_of
 from commonplace.mirror.room import with_room
@@ -95,7 +95,7 @@ class Placing:
         """Write one page, or note that it could not be."""
         name, old = seen.file.name, seen.file
         text = self._changed(old, changes)
-        if text == old.text and not seen.is_lost:
+        if text == old.text and (text.strip() or not seen.is_lost):
             return
         shown = self._at.folder.shown(name)
         try:
@@ -148,18 +148,29 @@ class Placing:
             return
         if target and id_ in self._rewritten:
             entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
-            since = 0.0 if id_ in self._taking.overlooked else at.ground.now()
-            if agreed and (agreed.page == target or not agreed.since):
-                since = min(since, agreed.since)
-            self.agreed[id_] = agree(entry, target, stored, at.links(id_), since=since)
+            standing = self._standing(id_, target, agreed)
+            self.agreed[id_] = agree(entry, target, stored, at.links(id_), standing=standing)
             self._tally.moved += bool(agreed and agreed.page and agreed.page != target)
         elif target:
             self.agreed[id_] = agreed
         else:
             if agreed is None and found is not None:
-                agreed = agree(found.entry, found.page, stored, at.links(id_), since=0.0)
+                agreed = agree(found.entry, found.page, stored, at.links(id_), standing=Standing())
             meaning = digest(meant_by_store(stored, at.links(id_)))
-            self.agreed[id_] = replace(agreed, page="", store=meaning) if agreed else None
+            self.agreed[id_] = replace(agreed, page="", store=meaning, standing=UNSEEN) if agreed else None
+
+    def _standing(self, id_: str, target: str, agreed: Agreement | None) -> Standing:
+        """Return how a block stands on a page, now that it was written there from what the store says."""
+        at, now = self._at, self._at.ground.now()
+        before = agreed.standing if agreed and agreed.page in (target, "") else UNSEEN
+        if id_ in self._taking.overlooked or agreed is None or agreed.page != target:
+            return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._taking.overlooked)
+        found = at.blocks.get(id_)
+        is_saved = found is not None and found.page == target and target in at.changed_pages()
+        stored = at.memory(id_)
+        is_as_agreed = stored is not None and agreed.store == digest(meant_by_store(stored, at.links(id_)))
+        changed = before.changed if is_as_agreed else now
+        return replace(before, changed=changed, is_seen=before.is_seen or is_saved)
 
     def _agreed_now(self, id_: str) -> Agreement | None:
         return self._taking.agreed.get(id_) or self._at.agreed.get(id_)

@@ -49,11 +49,14 @@ def run(ground: Ground, folder: Folder, tally: Tally, *, thorough: bool, wall_ns
     ids = _concerned(at)
     at.load(ids)
     taking.take_edits(ids, with_room(at) if LONG_TERM_PAGE in at.seen else ())
-    if tally.changes:
+    if tally.changes or taking.overlooked:
         # What was taken in is agreed on, whatever becomes of the pages.
         dropped: dict[str, Agreement | None] = dict.fromkeys(taking.dropped)
         # What else was new on a page is none any more: so it could not be told again who has overlooked what.
-        overlooked = {id_: replace(at.agreed[id_], page="", since=0.0) for id_ in taking.overlooked}
+        overlooked = {
+            id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
+            for id_ in taking.overlooked
+        }
         _record(at, {**taking.agreed, **dropped, **overlooked}, due=taking.overlooked)
     placing = Placing(at, tally, taking)
     placing.place(ids)

@@ -60,7 +60,7 @@ class Seen:
 
     Attributes:
         is_news: somebody else has changed it since it was last read or written.
-        is_lost: it is gone, or empty, although it had blocks: an accident, until somebody removes the blocks.
+        is_lost: it is gone, or empty, although it had blocks, or it had several and has none: that is an accident.
     """
 
     file: PageFile
@@ -234,7 +234,10 @@ class Situation:
             return
         is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
         is_lost = known is not None and (file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n")))
-        self.seen[name] = Seen(file, _parsed(file), is_news, is_lost)
+        page = _parsed(file)
+        had = sum(agreed.page == name for agreed in self.agreed.values())
+        is_lost = is_lost or (is_news and not page.blocks and had > 1)
+        self.seen[name] = Seen(file, page, is_news, is_lost)
         self._sums[name] = file.sum
 
     def _find(self) -> None:

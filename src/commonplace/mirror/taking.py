@@ -16,8 +16,17 @@ from commonplace.formats.journal_entry import Entry
 from commonplace.formats.journal_merging import Verdict, conflict_copy, digest
 from commonplace.formats.long_term import category_of
 from commonplace.memories.intake import checked, refuse_unfit_id
-from commonplace.mirror.agreement import Agreement, agree, content_of, judge, meant_by_file, meant_by_store, text_digest
-from commonplace.mirror.overlooked import overlooked
+from commonplace.mirror.agreement import (
+    Agreement,
+    Standing,
+    agree,
+    content_of,
+    differences,
+    judge,
+    meant_by_file,
+    meant_by_store,
+)
+from commonplace.mirror.overlooked import known_again, outdated, overlooked, read_before, without_secrets
 from commonplace.mirror.projection import entry_of, kind_of, local, resolved, said_when
 from commonplace.mirror.report import Tally
 from commonplace.mirror.situation import Found, Situation, kind_changed
@@ -52,8 +61,9 @@ class Taking:
         self.overlooked: set[str] = set()
         self.forgotten: set[str] = set()
         self.written: set[str] = set()
-        self._edited: set[str] = set()
-        """Pages on which somebody wrote or changed something."""
+        self._again: dict[str, Found] = {}
+        self._before: dict[str, float] = {}
+        """By page, the time before which it must have been read by whoever saved it."""
 
     def take_notes(self) -> bool:
         """Make memories of the notes; return False where a page changed meanwhile, and the run has to begin anew.
@@ -63,9 +73,14 @@ class Taking:
         """
         items: dict[str, dict[str, Any]] = {}
         fresh: dict[str, dict[int, str]] = defaultdict(dict)
+        self._again = known_again(self._at)
+        self._before = read_before(self._at, self._again)
+        for id_, note in self._again.items():
+            fresh[note.page][note.index] = id_
+            self._at.blocks[id_] = replace(note, entry=replace(note.entry, id=id_))
         for found, keeps_id in [
             *((found, True) for found in self._unknown()),
-            *((note, False) for note in self._at.notes),
+            *((note, False) for note in self._at.notes if note.index not in fresh[note.page]),
         ]:
             item = self._item(found)
             if item is None:
@@ -86,7 +101,7 @@ class Taking:
             except OSError as error:
                 self._leave(name, f"its new notes could not get their ids ({error.strerror})")
                 for id_ in ids.values():
-                    del items[id_]
+                    items.pop(id_, None)
         if items:
             self._keep(items)
         return True
@@ -102,7 +117,7 @@ class Taking:
         for id_ in known:
             if id_ in self._at.blocks:
                 self._take_block(id_, self._at.blocks[id_], self._at.agreed.get(id_))
-        self.overlooked = overlooked(self._at, self._edited)
+        self.overlooked = overlooked(self._at, self._again, self._before)
         for id_ in known:
             agreed = self._at.agreed.get(id_)
             if id_ not in self._at.blocks and agreed is not None and agreed.page in self._at.seen:
@@ -157,14 +172,13 @@ class Taking:
         # Forced: what a person wrote down is a memory, also where it repeats another one.
         for memory in self._at.ground.keeper().remember(list(items.values()), force=True):
             self._tally.added += 1
-            page = self._at.blocks[memory.id].page
-            self._edited.add(page)
-            self._tell(memory.notices, page)
+            self._tell(memory.notices, self._at.blocks[memory.id].page)
         self._reload(items)
         for id_ in items:
             found = self._at.blocks[id_]
             self._link(id_, self._leads_to(found.entry) - {id_}, set())
-            self._accept(id_, found, None, content_of(found.entry))
+            note = Standing(since=self._at.ground.now(), is_note=True)
+            self._accept(id_, found, None, content_of(found.entry), note)
 
     def _take_block(self, id_: str, found: Found, agreed: Agreement | None) -> None:
         stored = self._at.memory(id_)
@@ -173,11 +187,11 @@ class Taking:
         file = meant_by_file(found.entry, found.page, agreed, stored, self._at.own_sections())
         store = meant_by_store(stored, self._at.links(id_))
         verdict = judge(agreed, file, store if is_live else None)
-        if verdict == "conflict" and is_live and digest(_without_secrets(file)) == digest(store):
+        if verdict == "conflict" and is_live and digest(without_secrets(file)) == digest(store):
             verdict = "same"  # a run that was killed has taken it in
+        if is_live and agreed is not None and verdict in ("take file", "conflict"):
+            verdict = self._unless_outdated(found, agreed, verdict)
         self.verdicts[id_] = verdict
-        if verdict in ("take file", "conflict"):
-            self._edited.add(found.page)
         if not file.text.strip() and verdict == "take file":
             self._archive(id_)
             return
@@ -196,6 +210,18 @@ class Taking:
         if verdict == "take file" or is_moved or (verdict == "same" and is_live):
             self._accept(id_, found, agreed, file.text)
 
+    def _unless_outdated(self, found: Found, agreed: Agreement, verdict: Verdict) -> Verdict:
+        """Return what becomes of an edit if its words are those of an editor that has not seen the store's."""
+        what = outdated(self._at, found, agreed, self._before.get(found.page, float("inf")))
+        if what == "words":
+            shown = self._at.folder.shown(found.page)
+            self._tally.notice(
+                f"{shown} was saved with older words of memory {found.entry.id!r:.80}, which was changed in the store "
+                f"meanwhile; the store's were written there again: `commonplace update` brings the older ones back"
+            )
+            return "take store"
+        return "conflict" if what else verdict
+
     def _take_removal(self, id_: str, agreed: Agreement, with_room: Collection[str]) -> None:
         """Archive a memory whose block is gone, unless the store had it go, or the whole page was lost."""
         seen, stored = self._at.seen[agreed.page], self._at.memory(id_)
@@ -203,9 +229,11 @@ class Taking:
         if seen.is_lost or not seen.is_news or stored.expired_at is not None:
             return
         if id_ in self.overlooked:
+            is_sure = agreed.page in self._before
+            advice = "open the page anew before you remove it" if is_sure else "remove it once more to archive it"
             self._tally.notice(
                 f"{self._at.folder.shown(agreed.page)} was saved without a memory that had come to it meanwhile; that "
-                f"was put back: remove it once more to archive it"
+                f"was put back: {advice}"
             )
             return
         belongs = self._at.likely_page(stored, agreed) == agreed.page
@@ -214,10 +242,14 @@ class Taking:
         if belongs and has_room and verdict == "take file":
             self.verdicts[id_] = verdict
             self._archive(id_)
+            self._tally.notice(
+                f"memory {id_!r:.80} was archived, since its entry was removed from "
+                f"{self._at.folder.shown(agreed.page)}"
+            )
 
     def _edit(self, id_: str, found: Found, file: Entry, store: Entry, *, is_live: bool) -> bool:
         """Write what a block says of a memory; return False where that was not to be."""
-        keeper, changes = self._at.ground.keeper(), _differences(file, store)
+        keeper, changes = self._at.ground.keeper(), differences(file, store)
         stored = self._at.memory(id_)
         version = stored.record.version if stored else 0
         try:
@@ -281,12 +313,22 @@ class Taking:
             self._reload([id_])
         return bool(new or gone)
 
-    def _accept(self, id_: str, found: Found, before: Agreement | None, said: str) -> None:
+    def _accept(
+        self,
+        id_: str,
+        found: Found,
+        before: Agreement | None,
+        said: str,
+        standing: Standing | None = None,
+    ) -> None:
         """Take it that a block, as it stands there and was read, and the store say the same now."""
         stored = self._at.memory(id_)
         if stored is not None:
-            since = before.since if before and before.page == found.page else 0.0
-            self.agreed[id_] = agree(found.entry, found.page, stored, self._at.links(id_), said=said, since=since)
+            if before and before.page == found.page:
+                is_saved = found.page in self._at.changed_pages()
+                standing = before.standing.as_seen() if is_saved else before.standing
+            links = self._at.links(id_)
+            self.agreed[id_] = agree(found.entry, found.page, stored, links, said=said, standing=standing or Standing())
 
     def _keep_copy(self, found: Found, *, store_has: bool) -> None:
         stored = self._at.memory(found.entry.id)
@@ -331,26 +373,6 @@ class Taking:
     def _tell(self, notices: tuple[str, ...], page: str) -> None:
         for notice in notices:
             self._tally.notice(f"{self._at.folder.shown(page)}: {notice}; the page was left as it is")
-
-
-def _differences(file: Entry, store: Entry) -> dict[str, Any]:
-    """Return what an edit changed, by the names of the store."""
-    changes: dict[str, Any] = {}
-    if text_digest(file.text) != text_digest(store.text):
-        changes["content"] = file.text
-    if set(file.tags) != set(store.tags):
-        changes["tags"] = list(file.tags)
-    if file.at_minutes is not None and file.at_minutes != store.at_minutes:
-        changes["at"] = file.at_minutes * 60.0
-    if file.section != store.section:
-        changes["category"] = file.section
-    return changes
-
-
-def _without_secrets(entry: Entry) -> Entry:
-    from commonplace.redaction import redact
-
-    return replace(entry, text=redact(entry.text).text, tags=tuple(redact(tag).text for tag in entry.tags))
 
 
 def _time_of_note(day: date | None, minutes: int | None, now: float) -> float:
