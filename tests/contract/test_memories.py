@@ -361,6 +361,8 @@ class TestKeptBeside:
             change.set_block(MirroredBlock("b.md", "q", "e"))
         assert store.pages("n") == [MirroredPage("a.md", 1, 2, "ab" * 32), MirroredPage("b.md", 2**62, -1, "")]
         assert store.blocks("n") == [MirroredBlock("a.md", "p", "d"), MirroredBlock("b.md", "q", "e")]
+        assert store.blocks("n", ["b.md", "none", "b.md"]) == [MirroredBlock("b.md", "q", "e")]
+        assert store.blocks("n", []) == store.blocks("other", ["b.md"]) == []
         with store.change_memories("n") as change:
             change.drop_page("b.md")
             change.drop_block("a.md")

@@ -101,3 +101,14 @@ def test_a_hook_that_fails_never_stops_the_client(program: Program, event: objec
 def test_a_budget_out_of_range_is_refused(program: Program, value: object) -> None:
     with commonplace.open(program.project / ".commonplace") as book, pytest.raises(UsageError, match="max_tokens is"):
         book.context("sessions", value)  # type: ignore[arg-type]
+
+
+def test_without_a_task_kinds_tags_and_trust_still_choose(bare: Program) -> None:
+    bare.run("init")
+    bare.run("remember", "The staging cluster is rebuilt on Sunday.", "--tag", "ops")
+    bare.run("remember", SHORT_ANSWERS, "--tier", "long", "--origin", "web")
+    assert [hit["tags"] for hit in bare.json("context", "--tag", "ops")["hits"]] == [["ops"]]
+    assert bare.json("context", "--kind", "artifact")["hits"] == []
+    assert [hit["origin"] for hit in bare.json("context", "--min-trust", "0.5")["hits"]] == ["agent"]
+    for option, value in (("--limit", "0"), ("--limit", "1001"), ("--min-trust", "nan"), ("--min-trust", "2")):
+        assert bare.error("context", option, value, code=2)["remedy"]

@@ -112,9 +112,11 @@ def test_a_long_text_is_read_in_parts_and_none_is_lost(agent: Agent) -> None:
 
 def test_one_endless_line_is_cut_to_the_budget(agent: Agent) -> None:
     id_ = agent.call("memory_store", content="tide " * 20_000, tier="medium", tags=["long"])["id"]
-    text = agent.call("memory_get", path=f"memory:{id_}")["text"]
-    assert text.endswith("…")
-    assert len(text) > 1_000
+    told = agent.call("memory_get", path=f"memory:{id_}")
+    assert told["cut"] is True
+    assert told["text"].endswith("…")
+    assert len(told["text"]) > 1_000
+    assert "Line 1 is longer than an answer may be" in agent.text("memory_get", path=f"memory:{id_}")
 
 
 def test_many_long_results_are_cut_from_the_least(agent: Agent) -> None:
@@ -140,6 +142,32 @@ def test_what_is_recalled_leaves_as_labelled_data_that_it_cannot_end(agent: Agen
     ):
         assert text.count("</recalled>") == 1
         assert unfence(text).recalled == (bad,)
+
+
+def test_the_lines_of_a_hit_hold_what_was_found(agent: Agent) -> None:
+    paragraphs = [f"Paragraph {number} is about " + "this and that " * 30 for number in range(40)]
+    text = "\n\n".join([*paragraphs, "The zebra crossed the square at noon."])
+    id_ = agent.call("memory_store", content=text, tier="medium")["id"]
+    [hit] = agent.call("memory_search", query="zebra crossed the square", minScore=0)["results"]
+    assert (hit["id"], hit["path"]) == (id_, f"memory:{id_}")
+    lines = hit["endLine"] - hit["startLine"] + 1
+    read = agent.call("memory_get", path=hit["path"], **{"from": hit["startLine"], "lines": lines})
+    assert read["text"].endswith("The zebra crossed the square at noon.")
+    assert agent.call("memory_why", query="zebra crossed the square", id=hit["path"])["rank"] == 1
+
+
+def test_a_correction_changes_what_it_names_and_nothing_else(agent: Agent) -> None:
+    kept = agent.book.remember(
+        "The office is in Madrid.", tier="long", tags=["office"], category="fact", origin="user", source="Ada"
+    )
+    told = agent.call("memory_store", content="The office is in Lisbon.", id=kept.id)
+    assert (told["id"], told["outcome"]) == (kept.id, "updated")
+    now = agent.book.get(kept.id)
+    assert now.content == "The office is in Lisbon."
+    for name in ("tier", "tags", "category", "origin", "trust", "source", "at"):
+        assert getattr(now, name) == getattr(kept, name), name
+    assert "no memory 'nobody'" in agent.refusal("memory_store", content="x y z", id="nobody")
+    assert "cannot be changed" in agent.refusal("memory_store", content="x y z", id=kept.id, origin="user")
 
 
 def test_a_correction_is_the_next_version(agent: Agent) -> None:

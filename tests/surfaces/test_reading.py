@@ -8,6 +8,7 @@ import pytest
 
 import commonplace
 from commonplace.errors import NotFoundError, StoreError, UsageError
+from commonplace.types import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,3 +124,47 @@ def test_lines_beyond_the_end_are_told(book: Engine) -> None:
     kept = book.remember("One line.", tier="medium")
     with pytest.raises(NotFoundError, match="ends with line 1, line 2 was asked for"):
         book.read(f"memory:{kept.id}", 2)
+
+
+def test_the_middle_of_a_key_is_replaced_as_the_whole_is(book: Engine, tmp_path: Path) -> None:
+    """Nothing in a line of it tells what it is."""
+    book.remember(LONG, tier="long")
+    book.sync()
+    page = tmp_path / ".commonplace" / "MEMORY.md"
+    key = [f"-----BEGIN {'RSA PRIVATE'} KEY-----", *["MIIEpAIBAAKCAQEA" * 4] * 6, f"-----END {'RSA PRIVATE'} KEY-----"]
+    page.write_text("\n".join([page.read_text("utf-8"), *key, "after"]), "utf-8")
+    whole = book.read("MEMORY.md")
+    for first in range(1, whole.total_lines + 1):
+        assert "MIIEpAIB" not in book.read("MEMORY.md", first, 3).text
+    assert book.read("MEMORY.md", whole.total_lines, 1).text == "after"
+
+
+def test_lines_are_counted_as_the_index_counts_them(book: Engine, tmp_path: Path) -> None:
+    (tmp_path / "odd.md").write_text("one\ftwo\u2028three\nfour\r\nfive\x85six\n", "utf-8")
+    book.index(tmp_path / "odd.md")
+    kept = book.remember("one\ftwo\u2028three\r\nfour", tier="medium")
+    assert book.read("odd.md", 2, 1).text == "four"
+    assert book.read(f"memory:{kept.id}", 2, 1).text == "four"
+
+
+def test_an_artifact_with_the_name_of_a_page_is_read_by_a_name_of_its_own(book: Engine, tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("# The project's own\n\nWords of the project.\n", "utf-8")
+    book.index(tmp_path / "MEMORY.md")
+    book.remember(LONG, tier="long")
+    book.sync()
+    assert "Words of the project." in book.read("./MEMORY.md").text
+    assert LONG in book.read("MEMORY.md").text
+
+
+def test_a_document_is_read_by_its_id(book: Engine) -> None:
+    book.index_documents([Document("city", "Seoul is the capital of Korea.", kind="knowledge")])
+    assert book.read("memory:city").text == "Seoul is the capital of Korea."
+
+
+def test_a_folder_that_cannot_be_looked_at_is_no_error(book: Engine, tmp_path: Path) -> None:
+    kept = book.remember(LONG, tier="medium")
+    (tmp_path / ".commonplace" / "memory").write_text("a file", "utf-8")
+    assert book.pages() == []
+    assert book.places([kept.id]) == {}
+    assert book.search("short answers", min_score=0).hits
+    assert book.read(f"memory:{kept.id}").text == LONG

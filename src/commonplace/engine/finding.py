@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from commonplace.types import Hit, Kind, Method, StoredMemory, Tier
 
 FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
+MOST_PASSAGES = 1_000
 PASSAGES_TOGETHER = 3
 """Of one artifact or memory, at most so many passages are in a context."""
 
@@ -171,7 +172,7 @@ class Finding(Workings):
             task: in words; "" is none yet, as at the start of a session.
             max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is 8,000.
             limit: how many passages at most, 1–1000.
-            kinds, tags, min_score, min_trust: as for `search`.
+            kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score.
 
         Raises:
             UsageError: a value is out of its range.
@@ -184,7 +185,9 @@ class Finding(Workings):
                 f"max_tokens is {budget!r}", remedy=f"give a whole number from {FEWEST_TOKENS} to {MOST_TOKENS:,}"
             )
         if not task.strip():
-            return self._opening(budget, limit, min_trust)
+            return self._opening(
+                budget, limit, chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
+            )
         result = self.search(
             task, limit, kinds, tags=tags, min_score=min_score, min_trust=min_trust, per_owner=PASSAGES_TOGETHER
         )
@@ -205,27 +208,32 @@ class Finding(Workings):
             return explain(self._ultra.store, in_process, hit_id)
         return explain(self._store, result, hit_id)
 
-    def _opening(self, max_tokens: int, limit: int, min_trust: float) -> Context:
+    def _opening(
+        self, max_tokens: int, limit: int, kinds: tuple[str, ...], tags: tuple[str, ...], min_trust: float
+    ) -> Context:
         """Return the context of a session that has no task yet."""
         from commonplace.search.context import Context, assemble
         from commonplace.search.hits import memory_hit, without_secrets
         from commonplace.search.result import reference
 
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_PASSAGES:
+            raise UsageError(f"limit is {limit!r:.80}", remedy=f"give a whole number from 1 to {MOST_PASSAGES:,}")
         self._before()
         now = self._now()
+        tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
         kept = [
             memory_hit(stored, min(1.0, self._fading.raw(stored.record, now)))
-            for tiers in (("long",), ("short", "medium"))
-            for stored in self._first(tiers, limit)
+            for each in (tiers if not kinds or "memory" in kinds else ())
+            for stored in self._first(each, tags, limit)
             if stored.record.trust >= min_trust
         ]
         text, hits = assemble(without_secrets(kept[:limit]), max_tokens=max_tokens, count=self._tokens.count_tokens)
         return Context("", text, tuple(reference(hit) for hit in hits), hits, self._tokens.count_tokens(text))
 
-    def _first(self, tiers: tuple[Tier, ...], limit: int) -> list[StoredMemory]:
+    def _first(self, tiers: tuple[Tier, ...], tags: tuple[str, ...], limit: int) -> list[StoredMemory]:
         """Return live memories: long ones the most present first, others the newest first."""
         is_long = tiers == ("long",)
-        wanted = Selection(tiers=tiers, statuses=("active", "promoted"), limit=None if is_long else limit)
+        wanted = Selection(tiers=tiers, tags=tags, statuses=("active", "promoted"), limit=None if is_long else limit)
         found = self._store.memories(self.namespace, wanted)
         if is_long:
             now = self._now()

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from commonplace.engine.workings import Workings
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.ingest.reading import normalise
 from commonplace.mirror.reading import PageReader
 from commonplace.redaction import redact
+from commonplace.types import Filter
 
 if TYPE_CHECKING:
-    from commonplace.mirror.reading import PagePlace
+    from commonplace.ingest.reading import normalise
+from commonplace.mirror.reading import PagePlace
 
 MEMORY_PREFIX = "memory:"
-"""`memory:ID` names a memory that stands on no page."""
+"""`memory:ID` names a memory, or another owner without a file, that stands on no page."""
+
+ARTIFACT_PREFIX = "./"
+"""`./MEMORY.md` names an artifact whose path is a page's name, too."""
 
 LINES = 200
 MOST_LINES = 2_000
@@ -27,7 +33,7 @@ class Excerpt:
     """Lines of a text, secrets replaced by placeholders.
 
     Attributes:
-        first_line, last_line: from 1, both included; last_line is 0 where the text is empty.
+        first_line, last_line: from 1, both included; an empty text has one line.
         total_lines: of the whole text.
     """
 
@@ -56,7 +62,8 @@ class Reading(Workings):
         Nothing else can be read, and no file but a page is opened: an artifact's lines are those that were indexed.
 
         Args:
-            path: `MEMORY.md`, `memory/2026-11-21.md`, an artifact's path as a search names it, or `memory:ID`.
+            path: `MEMORY.md`, `memory/2026-11-21.md`, an artifact's path as a search names it, or `memory:ID`. Where a
+                page and an artifact have one name, that of the artifact has `./` before it.
             first: from 1.
             lines: at most so many, 1–2,000.
 
@@ -67,32 +74,49 @@ class Reading(Workings):
         for name, value, most in (("first", first, 10**9), ("lines", lines, MOST_LINES)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise UsageError(f"{name} is {value!r}", remedy=f"give a whole number from 1 to {most:,}")
+        if not isinstance(path, str):
+            raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._before()
         text = self._text(path)
         if text is None:
             raise NotFoundError(
                 f"there is no page, artifact or memory {path!r:.200}", remedy="name a path that a search returned"
             )
-        every = text.splitlines()
-        if first > max(1, len(every)):
-            raise NotFoundError(f"{path!r:.200} ends with line {len(every):,}, line {first:,} was asked for")
+        # As a whole: the middle of a key alone does not tell what it is. Placeholders keep the line breaks.
+        every = redact(normalise(text)).text.removesuffix("\n").split("\n")
+        if first > len(every):
+            raise NotFoundError(
+                f"{path!r:.200} ends with line {len(every):,}, line {first:,} was asked for",
+                remedy="begin at a line that it has",
+            )
         chosen = every[first - 1 : first - 1 + lines]
-        return Excerpt(path, redact("\n".join(chosen)).text, first, first - 1 + len(chosen), len(every))
+        return Excerpt(path, "\n".join(chosen), first, first - 1 + len(chosen), len(every))
 
     def _text(self, path: str) -> str | None:
         if path.startswith(MEMORY_PREFIX):
-            id_ = path.removeprefix(MEMORY_PREFIX)
-            stored = self._ultra.find(id_) if self._has_ultra else None
-            stored = stored or self._store.memory(self.namespace, id_)
-            return None if stored is None else stored.record.content
+            return self._said(path.removeprefix(MEMORY_PREFIX))
+        if path.startswith(ARTIFACT_PREFIX):
+            return self._indexed(path.removeprefix(ARTIFACT_PREFIX))
         page = self._page_reader.text(path)
         return page if page is not None else self._indexed(path)
+
+    def _said(self, id_: str) -> str | None:
+        """Return what a memory says, or a document that is no file."""
+        stored = self._ultra.find(id_) if self._has_ultra else None
+        stored = stored or self._store.memory(self.namespace, id_)
+        if stored is not None:
+            return stored.record.content
+        others = self._store.matching_owners(self.namespace, Filter(kinds=("knowledge", "artifact")))
+        numbers = [number for number, owner in self._store.owners(self.namespace, others).items() if owner.id == id_]
+        return self._put_together(numbers) if numbers else None
 
     def _indexed(self, path: str) -> str | None:
         """Return an artifact as its passages have it; blank lines between them are blank here too."""
         numbers = [number for number, owner in self._store.artifacts(self.namespace) if owner.path == path]
-        if not numbers:
-            return None
+        return self._put_together(numbers) if numbers else None
+
+    def _put_together(self, numbers: Sequence[int]) -> str:
+        """Return the text of an owner's passages."""
         passages = self._store.passages(self.namespace, self._store.passages_of(self.namespace, numbers))
         lines: dict[int, str] = {}
         for passage in passages.values():

@@ -130,7 +130,10 @@ class Mirror:
     def _has_news(self) -> bool:
         """Return whether a page is not as the store knows it, by its stamp alone."""
         known = self._ground.store.pages(self._ground.namespace)
-        return {page.page: (page.size, page.mtime_ns) for page in known} != self._folder.stamps()
+        try:
+            return {page.page: (page.size, page.mtime_ns) for page in known} != self._folder.stamps()
+        except OSError:
+            return True  # what is wrong with the folder is told by a run
 
     def _pass_by(self, wait_s: float, *, is_last: bool = False) -> None:
         """Run if nobody else does; whatever goes wrong with Markdown is no reason for a call to fail."""

@@ -47,7 +47,7 @@ class PageReader:
         """Return the names of the pages relative to the store: the long-term page, then days, the newest first."""
         if self._folder.fault():
             return []
-        found = sorted(self._folder.stamps(), key=lambda name: (name == LONG_TERM_PAGE, name), reverse=True)
+        found = sorted(self._stamps(), key=lambda name: (name == LONG_TERM_PAGE, name), reverse=True)
         return [self._folder.shown(name) for name in found]
 
     def text(self, path: str) -> str | None:
@@ -68,13 +68,20 @@ class PageReader:
         wanted = set(ids)
         if not wanted or self._folder.fault():
             return {}
-        pages = {block.id: block.page for block in self._store.blocks(self._namespace) if block.id in wanted}
-        stamps = self._folder.stamps()
+        pages = {block.id: block.page for block in self._store.blocks(self._namespace, sorted(wanted))}
+        stamps = self._stamps()
         found: dict[str, PagePlace] = {}
         for page in set(pages.values()) & stamps.keys():
             standing = self._standing(page, stamps[page])
             found.update({id_: place for id_, place in standing.items() if id_ in wanted})
         return found
+
+    def _stamps(self) -> dict[str, Stamp]:
+        """Return what pages there are; what cannot be looked at is told by the mirror, and holds none here."""
+        try:
+            return self._folder.stamps()
+        except OSError:
+            return {}
 
     def _standing(self, page: str, stamp: Stamp) -> dict[str, PagePlace]:
         with self._lock:
@@ -86,7 +93,8 @@ class PageReader:
         shown = self._folder.shown(page)
         standing = {block.entry.id: PagePlace(shown, block.start_line, block.end_line) for block in blocks}
         with self._lock:
-            if len(self._places) >= _MOST_PAGES:
-                self._places.clear()
+            self._places.pop(page, None)
+            while len(self._places) >= _MOST_PAGES:
+                self._places.pop(next(iter(self._places)))  # the one that was read first
             self._places[page] = (file.stamp, standing)
         return standing

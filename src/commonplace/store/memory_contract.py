@@ -194,8 +194,8 @@ class MemoryStore(Protocol):
         """Return the ids of the memories whose Markdown is due, sorted."""
         ...
 
-    def blocks(self, namespace: str) -> list[MirroredBlock]:
-        """Return what is known of blocks in Markdown, by id."""
+    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[MirroredBlock]:
+        """Return what is known of the blocks of these memories in Markdown, or of all, by id."""
         ...
 
     def pages(self, namespace: str) -> list[MirroredPage]:

@@ -124,6 +124,8 @@ DUE = f"SELECT id FROM mirror_due WHERE namespace = {_SPACE}"
 
 BLOCKS = f"SELECT id, page, digest FROM mirror_blocks WHERE namespace = {_SPACE}"
 
+BLOCK = f"{BLOCKS} AND id = :id"
+
 PAGES = f"SELECT page, size, mtime_ns, sha256 FROM mirror_pages WHERE namespace = {_SPACE}"
 
 NOTES = f"""

@@ -106,10 +106,11 @@ class ReferenceMemories:
         with self._open():
             return sorted(self._state.space(namespace).due)
 
-    def blocks(self, namespace: str) -> list[MirroredBlock]:
-        """Return what is known of blocks in Markdown, by id."""
+    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[MirroredBlock]:
+        """Return what is known of the blocks of these memories in Markdown, or of all, by id."""
         with self._open():
-            return [block for _, block in sorted(self._state.space(namespace).blocks.items())]
+            blocks = self._state.space(namespace).blocks
+            return [block for id_, block in sorted(blocks.items()) if ids is None or id_ in ids]
 
     def pages(self, namespace: str) -> list[MirroredPage]:
         """Return what is known of pages, by name."""

@@ -102,9 +102,13 @@ class SqliteMemories:
         """Return the ids of the memories whose Markdown is due, sorted."""
         return sorted(unpack(id_) for (id_,) in self._read(memory_queries.DUE, namespace))
 
-    def blocks(self, namespace: str) -> list[MirroredBlock]:
-        """Return what is known of blocks in Markdown, by id."""
-        found = self._read(memory_queries.BLOCKS, namespace)
+    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[MirroredBlock]:
+        """Return what is known of the blocks of these memories in Markdown, or of all, by id."""
+        if ids is None:
+            found = self._read(memory_queries.BLOCKS, namespace)
+        else:
+            each = (self._read(memory_queries.BLOCK, namespace, id=pack_id(id_)) for id_ in dict.fromkeys(ids))
+            found = [row for rows in each for row in rows]
         blocks = [MirroredBlock(unpack(id_), unpack(page), unpack(digest)) for id_, page, digest in found]
         return sorted(blocks, key=lambda block: block.id)
 

@@ -74,7 +74,7 @@ GET: Final = _closed(
     },
     "path",
 )
-GET_RESULT: Final = _object({"path": _TEXT, "text": _TEXT, "nextFrom": _INTEGER}, "path", "text")
+GET_RESULT: Final = _object({"path": _TEXT, "text": _TEXT, "nextFrom": _INTEGER, "cut": _FLAG}, "path", "text")
 
 STORE: Final = _closed(
     {

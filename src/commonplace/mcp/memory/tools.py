@@ -14,7 +14,8 @@ from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.types import Hit
+    from commonplace.mirror.reading import PagePlace
+    from commonplace.types import Hit, Link
 
 Arguments = Mapping[str, Any]
 Opened = Callable[[Context], "Engine"]
@@ -23,7 +24,6 @@ Opened = Callable[[Context], "Engine"]
 SNIPPET_CHARACTERS: Final = 400
 _IDS_TOLD: Final = 20
 _REJECTED_TOLD: Final = 5
-_KINDS: Final = ("memory", "artifact", "knowledge")
 
 
 def tools_of(opened: Opened) -> tuple[Tool, ...]:
@@ -73,7 +73,7 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
     if "asOf" not in given:
         book.count_use(found.hits)
     places = book.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
-    results = [_result(hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
+    results = [_result(book, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
     labels = [_label(hit) for hit in found.hits]
 
     def fits(size: int) -> bool:
@@ -91,16 +91,14 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
     return ToolResult({"results": results[:size]}, "\n".join([text, *notes]))
 
 
-def _result(hit: Hit, query: str, place: Any) -> dict[str, Any]:
-    from commonplace.engine.reading import MEMORY_PREFIX
+def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
     from commonplace.text.snippets import snippet
 
+    path = _path(hit, place)
     if place is not None:
-        path, first, last = place.path, place.first_line, place.last_line
-    elif hit.path:
-        path, (first, last) = hit.path, hit.lines or (1, 1)
+        first, last = place.first_line, place.last_line
     else:
-        path, first, last = f"{MEMORY_PREFIX}{hit.owner_id}", 1, hit.text.count("\n") + 1
+        first, last = hit.lines or _lines(book, hit, path)
     return {
         "id": hit.owner_id,
         "path": path,
@@ -110,6 +108,29 @@ def _result(hit: Hit, query: str, place: Any) -> dict[str, Any]:
         "snippet": snippet(hit.text, query, limit=SNIPPET_CHARACTERS).text,
         "source": hit.kind,
     }
+
+
+def _path(hit: Hit, place: PagePlace | None) -> str:
+    """Return by what name `memory_get` reads a hit."""
+    from commonplace.engine.reading import ARTIFACT_PREFIX, MEMORY_PREFIX
+    from commonplace.formats.journal import is_page_name
+
+    if place is not None:
+        return place.path
+    if not hit.path:
+        return f"{MEMORY_PREFIX}{hit.owner_id}"
+    return f"{ARTIFACT_PREFIX}{hit.path}" if is_page_name(hit.path.rpartition("/")[2]) else hit.path
+
+
+def _lines(book: Engine, hit: Hit, path: str) -> tuple[int, int]:
+    """Return the lines of a passage in the whole text that it is of."""
+    from commonplace.engine.reading import MOST_LINES
+
+    size = hit.text.count("\n") + 1
+    whole = book.read(path, 1, MOST_LINES).text if size < MOST_LINES else hit.text
+    before = whole[: max(0, whole.find(hit.text))]
+    first = before.count("\n") + 1
+    return first, first + size - 1
 
 
 def _label(hit: Hit) -> str:
@@ -130,8 +151,13 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     size = largest(len(lines), fits) or 1
     text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, book.count_tokens)
     structured: dict[str, Any] = {"path": excerpt.path, "text": text}
+    is_cut = len(text) < len("\n".join(lines[:size]))
+    if is_cut:
+        structured["cut"] = True
     after = first + size
     told = fence([Recalled(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
+    if is_cut:
+        told += f"\nLine {first} is longer than an answer may be, and was cut."
     if after <= excerpt.total_lines:
         structured["nextFrom"] = after
         told += f"\nMore follows from line {after}."
@@ -145,8 +171,14 @@ def _context(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _store(book: Engine, given: Arguments) -> ToolResult:
-    names = ("content", "tier", "tags", "category", "origin", "source", "at", "id")
-    memory = book.remember(**{name: given[name] for name in names if name in given})
+    named = {name: value for name, value in given.items() if name != "id"}
+    if "id" not in given:
+        memory = book.remember(**named)
+    elif "origin" in given:
+        raise UsageError("the origin of a memory cannot be changed", remedy="leave it out, or store a new memory")
+    else:
+        # A correction: what is not named here stays as it is.
+        memory = book.update(given["id"], **named)
     structured = {
         "id": memory.id,
         "outcome": memory.outcome,
@@ -162,6 +194,8 @@ def _link(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _graph(book: Engine, given: Arguments) -> ToolResult:
+    from commonplace.text.snippets import snippet
+
     if ("id" in given) == ("query" in given):
         raise UsageError("memory_graph needs a memory to start at", remedy="give either id or query")
     query = given.get("query", "")
@@ -169,8 +203,6 @@ def _graph(book: Engine, given: Arguments) -> ToolResult:
     if start is None:
         return ToolResult({"memories": [], "links": []}, "Nothing relevant is known.")
     around = book.neighbourhood(start, depth=given.get("depth", 2), limit=given.get("limit", 10))
-    from commonplace.text.snippets import snippet
-
     memories = [
         {"id": each.id, "snippet": snippet(each.content, query, limit=SNIPPET_CHARACTERS // 2).text}
         for each in around.memories
@@ -198,7 +230,7 @@ def _best(book: Engine, query: str) -> str | None:
     return hits[0].owner_id if hits else None
 
 
-def _plain_link(link: Any) -> dict[str, Any]:
+def _plain_link(link: Link) -> dict[str, Any]:
     return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength}
 
 
@@ -208,6 +240,8 @@ def _forget(book: Engine, given: Arguments) -> ToolResult:
     receipt = book.forget(given.get("ids"), dry_run=not is_meant, **named)
     counts = {name: number for name, number in receipt.counts.items() if number}
     notices = [*(f"waiting: {each}" for each in receipt.waiting), *(f"outside: {each}" for each in receipt.outside)]
+    if len(receipt.ids) > _IDS_TOLD:
+        notices.insert(0, f"{len(receipt.ids)} ids in all, {_IDS_TOLD} are shown")
     notices += [*(f"still in {file}: {what}" for file, what in receipt.found), *receipt.notices]
     told_notices = [beginning(each, 100, book.count_tokens) for each in notices[:_IDS_TOLD]]
     structured = {
@@ -227,7 +261,9 @@ def _forget(book: Engine, given: Arguments) -> ToolResult:
 def _why(book: Engine, given: Arguments) -> ToolResult:
     found = book.search(given["query"], schemas.MOST_RESULTS, min_score=0.0)
     wanted = given["id"]
-    hit = next((each for each in found.hits if wanted in (each.id, each.owner_id, each.path)), None)
+    places = book.places(each.owner_id for each in found.hits if each.kind == "memory")
+    names = ((each, {each.id, each.owner_id, each.path, _path(each, places.get(each.owner_id))}) for each in found.hits)
+    hit = next((each for each, known in names if wanted in known), None)
     if hit is None:
         raise NotFoundError(
             f"{wanted!r:.80} is not among the {len(found.hits)} nearest to that query",
