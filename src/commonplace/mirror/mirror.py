@@ -79,9 +79,12 @@ class Mirror:
             self._pass_by(0.0)
 
     def settle(self) -> None:
-        """Write what is still to be written, waiting a little for another process; called at the end."""
+        """Write what is still to be written, waiting a little for another process; called at the end.
+
+        A page that was saved a moment ago may be half saved: what belongs on it stays due, for the next process.
+        """
         if self._pending:
-            self._pass_by(_CLOSE_WAIT_S, is_last=True)
+            self._pass_by(_CLOSE_WAIT_S)
 
     def sync(self) -> SyncReport:
         """Bring every page and the store together now, and say what was done.
@@ -135,7 +138,7 @@ class Mirror:
         except OSError:
             return True  # what is wrong with the folder is told by a run
 
-    def _pass_by(self, wait_s: float, *, is_last: bool = False) -> None:
+    def _pass_by(self, wait_s: float) -> None:
         """Run if nobody else does; whatever goes wrong with Markdown is no reason for a call to fail."""
         if self._ground.store.is_read_only:
             return
@@ -143,7 +146,7 @@ class Mirror:
         try:
             if self._lock.acquire(wait_s):
                 try:
-                    self._run(tally, thorough=False, is_patient=not is_last)
+                    self._run(tally, thorough=False, is_patient=True)
                 finally:
                     self._lock.release()
         except CommonplaceError as error:
