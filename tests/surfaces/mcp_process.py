@@ -22,10 +22,11 @@ OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"
 class Wire:
     """The process with its two pipes. One that does not answer is killed, so that the test fails instead of waiting."""
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, limit_s: float = LIMIT_S) -> None:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen([PROGRAM, "mcp"], cwd=project, stdin=pipe, stdout=pipe, stderr=pipe)
-        self._guard = threading.Timer(LIMIT_S, self.process.kill)
+        self._guard = threading.Timer(limit_s, self.process.kill)
+        self._guard.daemon = True
         self._guard.start()
 
     def send(self, *lines: bytes) -> None:

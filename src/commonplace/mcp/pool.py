@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Full, Queue
 from typing import TypeAlias, TypeVar
+
+_MOST_HEAPS = -8
+"""M_ARENA_MAX of mallopt(3) in the GNU C library."""
 
 _T = TypeVar("_T")
 _Job: TypeAlias = Callable[[], Callable[[], None]]
@@ -34,6 +38,8 @@ class Pool:
         except Full:
             return False
         if len(self._threads) < min(self._jobs.unfinished_tasks, self._workers):
+            if not self._threads:
+                _share_one_heap()
             thread = threading.Thread(target=self._run, name=f"mcp-{len(self._threads) + 1}", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -52,3 +58,15 @@ class Pool:
             # Done before it is delivered: a client that then asks at once must find this thread free.
             self._jobs.task_done()
             deliver()
+
+
+def _share_one_heap() -> None:
+    """Keep the C library from giving each thread a heap, which would grow to the largest request that it ever served.
+
+    As Python runs one thread at a time, they would rarely wait for one another anyway. Where there is no such library,
+    or it knows no such setting, nothing happens.
+    """
+    import ctypes
+
+    with suppress(AttributeError):
+        ctypes.CDLL(None).mallopt(_MOST_HEAPS, 1)
