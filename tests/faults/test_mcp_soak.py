@@ -22,7 +22,8 @@ KNOWN = 1_000
 LIMIT_S = 1_800
 TOLERANCE = 4_000_000
 """Less than half a kilobyte for each of the 9,000 requests between. Whatever could be kept of one, its answer, hits or
-trace, has more: a mean answer here has three kilobytes. Without a leak the first rounds differ by 1 MB, as the heap fragments."""
+trace, has more: a mean answer here has three kilobytes. Without a leak the first rounds differ by 1 MB, as the heap
+fragments."""
 
 BIRDS = "heron egret stork crane ibis rail coot grebe diver swan teal smew".split()
 PLACES = "ditch pond weir dyke marsh creek lagoon reed-bed slipway".split()
