@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import commonplace
 from commonplace.search.cache import AgingCache, Bounds
+from commonplace.search.pipeline import QUERY_CACHE, RANKING_CACHE
 
 
 def test_a_value_is_gone_after_its_time_and_the_least_used_one_beyond_the_number() -> None:
@@ -64,3 +68,19 @@ def test_clear_forgets() -> None:
     on.put("a", 1, 1)
     on.clear()
     assert (on.get("a"), len(on), on.size_bytes) == (None, 0, 0)
+
+
+def test_what_a_searcher_keeps_stays_within_its_bytes_and_goes_when_the_store_changes(tmp_path: Path) -> None:
+    """The two caches are what a server of a year would hold most of."""
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        for number in range(40):
+            book.remember(f"A thing of its own kind, told apart by number {number}", force=True)
+        kept, prepared = book._searcher._rankings, book._searcher._queries
+        for number in range(250):
+            book.search(f"which thing has number {number}")
+            assert 0 < kept.size_bytes <= RANKING_CACHE.most_bytes
+            assert 0 < prepared.size_bytes <= QUERY_CACHE.most_bytes
+        assert len(kept) < 250
+        book.remember("Something else altogether")
+        book.search("which thing is else")
+        assert len(kept) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from commonplace.models.modeldata import ModelData
 from commonplace.text.vocabulary import Vocabulary
-from commonplace.text.wordpiece import CACHED_RUNS, WordPiece
+from commonplace.text.wordpiece import CACHED_IN_BULK, CACHED_RUNS, WordPiece
 
 SENTENCES = {
     "We chose Postgres for billing.": [2057, 4900, 2695, 17603, 2015, 2005, 25640, 1012],
@@ -89,3 +89,16 @@ def test_a_forgetful_tokenizer_gives_the_same_ids(tokenizer: WordPiece) -> None:
     before = tokenizer.encode("forgetting curves")
     tokenizer.forget()
     assert tokenizer.encode("forgetting curves") == before
+
+
+def test_few_words_are_kept_except_while_many_are_to_come(tokenizer: WordPiece) -> None:
+    """A server would hold the ids of every word it ever met."""
+    text = " ".join(f"w{number}" for number in range(2 * CACHED_RUNS))
+    ids_of_text = tokenizer.encode(text)
+    assert 0 < len(tokenizer._runs) <= CACHED_RUNS
+    tokenizer.expect_many()
+    assert tokenizer.encode(text) == ids_of_text
+    assert 2 * CACHED_RUNS <= len(tokenizer._runs) <= CACHED_IN_BULK
+    tokenizer.forget()
+    assert tokenizer.encode(text) == ids_of_text
+    assert len(tokenizer._runs) <= CACHED_RUNS

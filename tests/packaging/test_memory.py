@@ -1,0 +1,56 @@
+"""What a process that serves memories has not loaded: each of these costs it memory and time for nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import commonplace
+
+NEEDLESS = {
+    "a command line's": "click rich yaml jsonschema pathspec",
+    "the net's": "asyncio socket ssl http urllib.request email xml concurrent.futures multiprocessing subprocess",
+    "NumPy's, which it loads when asked": "numpy.ma numpy.random numpy.fft numpy.polynomial numpy.testing",
+    "of settings files": "tomllib difflib",
+    "ours, of what is done seldom": (
+        "commonplace.cli commonplace.benchmarks commonplace.store.checking commonplace.index.update "
+        "commonplace.index.lexical_writer commonplace.index.dense_writer commonplace.index.reference"
+    ),
+}
+if sys.platform == "linux":
+    # Elsewhere platformdirs tells where the user's files lie, and loads the others.
+    NEEDLESS["of directories"] = "platformdirs tempfile random shutil bz2 lzma"
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The modules of a process that has opened a store with an index, remembered and recalled."""
+    place = tmp_path_factory.mktemp("place") / "store"
+    with commonplace.open(place) as book:
+        book.remember("We chose Postgres for billing.")
+        book.recall("billing")
+    code = (
+        "import sys, commonplace\n"
+        f"book = commonplace.open({str(place)!r})\n"
+        "book.remember('Ada leads the team since May.', tags=['team'])\n"
+        "assert book.recall('what does billing use').hits\n"
+        "print(*sys.modules, sep='\\n')\n"
+        "book.close()\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("whose", NEEDLESS)
+def test_a_process_that_remembers_and_recalls_has_not_loaded(loaded: set[str], whose: str) -> None:
+    """Resident memory is told by a benchmark; what it grows by, if nobody looks, is told here."""
+    assert loaded & set(NEEDLESS[whose].split()) == set()
+
+
+def test_the_list_names_modules_that_there_are() -> None:
+    """A misspelt name would never be found loaded."""
+    code = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
+    names = " ".join(NEEDLESS.values()).split()
+    subprocess.run([sys.executable, "-I", "-c", code, *names], check=True, capture_output=True)
