@@ -132,10 +132,12 @@ class Folder:
         """Write a page anew, whole or not at all; None where it is no longer what was read, and nothing was written.
 
         Raises:
-            OSError: it cannot be written; the page is as it was.
+            OSError: it cannot be written; the page is as it was. A store's directory that is gone is not made anew.
         """
         target = self.path(old.name)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.parent != self._directory:
+            (self._directory / MEMORY).mkdir(exist_ok=True)
+            self._pages.mkdir(exist_ok=True)
         data = text.encode("utf-8")
         draft = target.with_name(target.name + _DRAFT)
         try:

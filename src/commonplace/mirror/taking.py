@@ -80,7 +80,7 @@ class Taking:
             self._at.blocks[id_] = replace(note, entry=replace(note.entry, id=id_))
         for found, keeps_id in [
             *((found, True) for found in self._unknown()),
-            *((note, False) for note in self._at.notes if note.index not in fresh[note.page]),
+            *((note, False) for note in self._at.notes if note not in self._again.values()),
         ]:
             item = self._item(found)
             if item is None:
