@@ -11,23 +11,10 @@ from typing import Any, NoReturn
 import click
 
 import commonplace
-from commonplace.cli.benchmarking import benchmark
-from commonplace.cli.demonstrating import demo
-from commonplace.cli.exchanging import backup, export, import_, restore
+from commonplace.cli.commands import Commands
 from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
-from commonplace.cli.forgetting import forget, forget_namespace, gc
-from commonplace.cli.indexing import index
-from commonplace.cli.informing import context
 from commonplace.cli.invocation import Group, Invocation
-from commonplace.cli.keeping import doctor, init
 from commonplace.cli.output import OutputError, guard_output
-from commonplace.cli.recalling import recall, why
-from commonplace.cli.remembering import archive, get, link, list_, remember, restore_memory, touch, update
-from commonplace.cli.searching import search
-from commonplace.cli.serving import mcp
-from commonplace.cli.showing import settings
-from commonplace.cli.specialising import csp
-from commonplace.cli.syncing import sync
 
 
 class Program(Group):
@@ -79,48 +66,17 @@ def _quietly() -> Iterator[None]:
         raise click.Abort from error
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Program,
+    commands=Commands(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(commonplace.__version__, prog_name="commonplace")
 def cli() -> None:
     """A memory engine for AI agents: index a project, and find the passages that matter.
 
     Everything is kept in one local directory; nothing needs a server, a key or a download.
     """
-
-
-_COMMANDS = (
-    init,
-    index,
-    search,
-    context,
-    remember,
-    recall,
-    why,
-    get,
-    list_,
-    update,
-    touch,
-    link,
-    archive,
-    restore_memory,
-    forget,
-    forget_namespace,
-    gc,
-    sync,
-    csp,
-    mcp,
-    backup,
-    restore,
-    export,
-    import_,
-    doctor,
-    settings,
-    benchmark,
-    demo,
-)
-
-for _command in _COMMANDS:
-    cli.add_command(_command)
 
 
 def main() -> NoReturn:
