@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from commonplace.formats.journal import day_of, is_page_name, page_name, parse_page
-from commonplace.formats.journal_entry import Entry, render_bullet, render_entry, topic_of
+from commonplace.formats.journal_entry import Entry, PageKind, render_bullet, render_entry, topic_of
 
 ID = "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
 
@@ -214,11 +214,43 @@ def test_a_memory_whose_heading_was_deleted_is_still_there() -> None:
     ]
 
 
-def test_what_is_written_below_the_id_belongs_to_the_text() -> None:
-    """A person adds a line at the end of an entry, not before a comment that a viewer does not show."""
-    assert parse_page("## t\n\none\n\nTags: #x\n<!-- memory: a -->\n\nP.S. two\n").blocks[0].entry == Entry(
-        "a", None, "t", "one\n\nP.S. two", ("x",)
-    )
+@pytest.mark.parametrize("words", ["A plain line.", "- a\n- list", "# Title\n\nText", "Title\n=====\n\nText"])
+@pytest.mark.parametrize("kind", ["day", "long"])
+def test_what_is_written_below_the_id_is_a_note_of_its_own(words: str, kind: PageKind) -> None:
+    """A line at the end of a page is no part of the last memory, and does not go when that is forgotten."""
+    sign = "##" if kind == "day" else "## Lessons\n\n###"
+    text = f"{sign} t\n\none\n\n<!-- memory: a -->\nTags: #x\n\n{words}\n"
+    first, *others = [block.entry for block in parse_page(text, kind).blocks]
+    assert (first.id, first.topic, first.text, first.tags) == ("a", "t", "one", ("x",))
+    listed = words.replace("- ", "").split("\n") if kind == "long" and words.startswith("-") else [words]
+    assert [(entry.id, entry.topic, entry.text) for entry in others] == [("", "", each) for each in listed]
+
+
+def test_a_rule_below_the_id_is_no_note() -> None:
+    """It has no word that could be remembered."""
+    assert len(parse_page("## t\n\none\n<!-- memory: a -->\n\n---\n").blocks) == 1
+
+
+def test_a_heading_of_the_other_kind_of_page_begins_an_entry() -> None:
+    """People cut an entry out of one page and paste it into another as it is."""
+    text = "## Decisions\n\n## 09:30 t\n\none\n<!-- memory: a -->\n\n### 2026-11-21 u\n\ntwo\n"
+    page = parse_page(text, "long")
+    assert [section.name for section in page.sections] == ["Decisions"]
+    assert [(block.entry.id, block.entry.topic, block.entry.text, block.entry.section) for block in page.blocks] == [
+        ("a", "t", "one", "Decisions"),
+        ("", "u", "two", "Decisions"),
+    ]
+    blocks = parse_page("## 09:30 t\n\none\n\n### 2026-11-20 u\n\ntwo\n\n### no date\n").blocks
+    assert [(block.entry.topic, block.entry.text, block.entry.day) for block in blocks] == [
+        ("t", "one", None),
+        ("u", "two\n\n### no date", date(2026, 11, 20)),
+    ]
+
+
+def test_a_dated_heading_in_a_text_is_none_of_a_page() -> None:
+    """Else a memory would fall in two."""
+    written = render_entry(Entry("a", 0, "t", "### 2026-11-20 u"))
+    assert "\n\\### 2026-11-20 u\n" in written
 
 
 def test_a_list_behind_a_finished_entry_of_the_long_page_is_new_notes() -> None:

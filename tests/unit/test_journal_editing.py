@@ -56,6 +56,12 @@ def test_a_removed_entry_takes_only_its_own_lines() -> None:
     assert with_changes(PAGE, {"a": None, "unknown": None}, title="") == PAGE[:start] + PAGE[end:]
 
 
+def test_words_below_a_removed_entry_stay_as_a_note_of_their_own() -> None:
+    """They are no part of it, nor of what stands before it."""
+    text = "# T\n\nmine\n\n## 09:30 t\n\none\n<!-- memory: a -->\n\ntwo, and more. Three.\n"
+    assert with_changes(text, {"a": None}, title="") == "# T\n\nmine\n\n## two, and more\n\ntwo, and more. Three.\n"
+
+
 def test_an_entry_is_added_before_the_first_later_one() -> None:
     """A note without a time stays with what it was written below."""
     new = "## 10:15 t\n\nNew.\n\n<!-- memory: c -->\n\n"

@@ -122,7 +122,7 @@ def test_what_was_overlooked_is_put_back_though_the_page_changes_again(
         calls.append(draft)
         done = write(self, draft, *rest)  # type: ignore[arg-type]
         if len(calls) == 2:
-            book.write(TODAY, book.page() + "\nDear diary.\n")
+            book.write(TODAY, "Dear diary.\n\n" + book.page())
         return done
 
     monkeypatch.setattr(type(book.folder), "_write", save_meanwhile)

@@ -147,8 +147,8 @@ def test_what_came_to_a_page_is_put_back_where_another_entry_was_removed_beside_
 
 def test_what_a_person_has_saved_on_a_page_is_archived_as_soon_as_it_is_removed(book: Book) -> None:
     agent(book, "A")
-    save(book, f"{book.page()}\nDear diary.\n")
-    save(book, book.page().replace(raw(book, "A"), "Dear diary.\n"))
+    save(book, f"Dear diary.\n\n{book.page()}")
+    save(book, book.page().replace(raw(book, "A"), ""))
     assert live(book) == ["alpha", "beta"]
     assert book.is_settled()
 
@@ -180,7 +180,7 @@ def test_older_words_are_an_edit_of_whoever_has_saved_the_newer_ones(book: Book)
     opened = book.page()
     book.keeper.update("beta", {"content": "Beta note: deploys on Friday."})
     later(book)
-    save(book, f"{book.page()}\nDear diary.\n")
+    save(book, f"Dear diary.\n\n{book.page()}")
     save(book, opened)
     assert book.get("beta").record.content == "Beta note: deploys on Thursday."
     assert book.is_settled()
@@ -223,4 +223,43 @@ def test_all_entries_of_a_page_moved_to_another_leave_it_without_a_word(book: Bo
     assert live(book) == ["alpha", "beta"]
     assert "alpha" in book.page(YESTERDAY)
     assert "alpha" not in book.page()
+    assert book.is_settled()
+
+
+def test_a_line_below_an_entry_is_a_memory_of_its_own_and_stays_when_that_is_forgotten(book: Book) -> None:
+    save(book, f"{book.page()}\nCall the bank.\n")
+    assert "Call the bank." in book.contents()
+    assert book.get("beta").record.content == "Beta note: deploys on Thursday."
+    assert book.is_settled()
+    book.write(TODAY, f"{book.page()}\nNot taken in yet.\n")
+    assert book.mirror.forget("default", ["beta", "alpha"]) == 2
+    assert "Call the bank." in book.page()
+    assert "Not taken in yet." in book.page()
+
+
+def test_a_line_below_an_entry_stays_when_that_is_archived(book: Book) -> None:
+    save(book, f"# T\n\nMine.\n\n{raw(book, 'beta')}\nCall the bank.\n\n{raw(book, 'alpha')}")
+    book.keeper.archive(["beta"])
+    later(book)
+    assert book.contents() == ["Alpha decision: we use Postgres.", "Call the bank."]
+    assert "Mine.\n" in book.page()
+    assert "deploys" not in book.page()
+    assert book.is_settled()
+
+
+def test_an_entry_moved_with_its_own_heading_changes_its_tier_and_nothing_else(book: Book) -> None:
+    moved = raw(book, "beta")
+    book.write(TODAY, book.page().replace(moved, ""))
+    save(book, f"# Memory\n\n## Decisions\n\n{moved}", LONG)
+    stored = book.get("beta")
+    assert (stored.record.tier, stored.record.content) == ("long", "Beta note: deploys on Thursday.")
+    assert "### 2026-11-21 Beta note: deploys on Thursday\n" in book.page(LONG)
+    assert book.is_settled()
+    moved = raw(book, "beta", LONG)
+    book.write(LONG, book.page(LONG).replace(moved, ""))
+    save(book, f"{book.page()}\n{moved}")
+    stored = book.get("beta")
+    assert (stored.record.tier, stored.record.content) == ("short", "Beta note: deploys on Thursday.")
+    assert "## 12:00 Beta note: deploys on Thursday\n" in book.page()
+    assert live(book) == ["alpha", "beta"]
     assert book.is_settled()

@@ -8,14 +8,14 @@ the pen lets a memory vanish. Who changed what, and what to do about it, is not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 from typing import Final
 
-from commonplace.formats.journal_entry import LEVELS, Entry, PageKind, read_heading
-from commonplace.formats.journal_marks import fences, id_in, is_blank, read_body
+from commonplace.formats.journal_entry import LEVELS, Entry, PageKind, begins_entry, read_heading
+from commonplace.formats.journal_marks import fences, id_in, is_blank, is_footer, read_body
 from commonplace.formats.long_term import canonical
 
 LONG_TERM_PAGE: Final = "MEMORY.md"
@@ -24,6 +24,8 @@ BOM: Final = "\ufeff"
 _DAY_PAGE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HEADING: Final = re.compile(r"(#{1,3})(?:[ \t]|\Z)")
+_OTHER: Final[Mapping[PageKind, PageKind]] = {"day": "long", "long": "day"}
+_WORD: Final = re.compile(r"\w")
 _BULLET: Final = re.compile(r"(?!([-*])(?:[ \t]*\1){2,}[ \t]*\Z)[-*+][ \t]+(?=[^ \t])")
 """An item of a list, not a rule across the page such as `* * *`."""
 
@@ -36,6 +38,7 @@ class Block:
         start_line, end_line: from 1, both included.
         raw: these lines as they are; with a heading, the blank ones up to the next heading are among them.
         is_bullet: it is an item of a list in the long-term page, not an entry with a heading.
+        is_bare: it is neither.
     """
 
     entry: Entry
@@ -43,6 +46,7 @@ class Block:
     end_line: int
     raw: str
     is_bullet: bool = False
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,11 @@ def is_page_name(name: str) -> bool:
 def parse_page(text: str, kind: PageKind = "day") -> Page:
     """Return the blocks of a page, in their order; never raises.
 
-    * A `## ` heading begins a block of a day's page, a `### ` heading one of the long-term page; not in fenced code. A
-      block without an id is a new note; where it has nothing but a heading, that is its text.
-    * What stands behind an id comment up to the next heading is part of the text, unless another id comment follows:
-      then that is a block without a heading. A note that repeats an id of the page is a copy: its id is "".
+    * A `## ` heading begins a block of a day's page, a `### ` heading one of the long-term page; not in fenced code. So
+      does a heading of the other kind of page with its time or date. A block without an id is a new note; where it has
+      nothing but a heading, that is its text.
+    * What stands behind an id comment up to the next heading or id comment is a block without a heading, but for tags,
+      links and what has no word. A note that repeats an id of the page is a copy: its id is "".
     * In the long-term page each item of a list directly under a section's heading, or behind a finished entry, is a
       block, with what is indented under it.
     """
@@ -116,9 +121,16 @@ class _Reader:
     def __init__(self, lines: list[str], bare: list[str], kind: PageKind) -> None:
         self._lines, self._bare, self._kind = lines, bare, kind
         fenced = fences(bare)
-        self._level = [
+        levels = [
             len(heading[1]) if not inside and (heading := _HEADING.match(line)) else 0
             for line, inside in zip(bare, fenced, strict=True)
+        ]
+        other = LEVELS[_OTHER[kind]]
+        self._is_other = [
+            level == other and begins_entry(line, _OTHER[kind]) for level, line in zip(levels, bare, strict=True)
+        ]
+        self._level = [
+            LEVELS[kind] if is_other else level for level, is_other in zip(levels, self._is_other, strict=True)
         ]
         below = self._level.index(2) if kind == "long" and 2 in self._level else len(bare)
         self._is_bullet = [
@@ -149,8 +161,8 @@ class _Reader:
     def _entries(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield what a heading begins; in the long-term page, a list behind the finished entry apart."""
         ids = [number for number in range(start, end) if self._ids[number]]
-        after = self._filled(ids[-1] + 1, end) if ids else end
-        border = after if after < end and self._is_bullet[after] else end
+        after = self._behind(ids[-1] + 1, end) if ids else end
+        border = next((number for number in range(after, end) if self._is_bullet[number]), end)
         yield from self._split(start, border)
         yield from self._loose(border, end)
 
@@ -189,34 +201,46 @@ class _Reader:
         yield from self._split(self._filled(titles[-1] if titles else start, ids[0]), end)
 
     def _split(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of some lines so that no part has two ids."""
+        """Yield the parts of some lines so that no part has two ids, or words behind its id."""
         ids = [number for number in range(start, end) if self._ids[number]]
         for number, following in pairwise(ids):
             border = self._filled(number + 1, following)
             yield start, border
             start = border
+        behind = self._behind(ids[-1] + 1, end) if ids else end
+        if start < behind < end:
+            yield start, behind
+            start = behind
         if start < end:
             yield start, end
+
+    def _behind(self, start: int, end: int) -> int:
+        """Return where words begin that stand behind a finished entry, `end` where there are none."""
+        found = (n for n in range(start, end) if not is_blank(self._bare[n]) and not is_footer(self._bare[n]))
+        first = next(found, end)
+        return first if any(_WORD.search(line) for line in self._bare[first:end]) else end
 
     def _filled(self, start: int, end: int) -> int:
         return next((number for number in range(start, end) if not is_blank(self._bare[number])), end)
 
     def _block(self, start: int, end: int, section: str, seen: set[str]) -> Block:
         head, body = self._bare[start], self._bare[start + 1 : end]
-        minutes, day, topic = None, None, ""
+        minutes, day, topic, is_bare = None, None, "", False
         bullet = _BULLET.match(head) if self._is_bullet[start] else None
         if bullet:
             body = [head[bullet.end() :], *_dedented(body, bullet.end())]
         elif self._level[start] == LEVELS[self._kind]:
-            minutes, day, topic = read_heading(head[LEVELS[self._kind] :], self._kind)
+            kind = _OTHER[self._kind] if self._is_other[start] else self._kind
+            minutes, day, topic = read_heading(head[LEVELS[kind] :], kind)
         else:
+            is_bare = True
             body = [head, *body]
         said = read_body(body, LEVELS[self._kind])
         memory_id = "" if said.id in seen else said.id
         seen.add(said.id)
         text = topic if said.text is None else said.text
         entry = Entry(memory_id, minutes, topic, text, said.tags, said.links, section, day)
-        return Block(entry, start + 1, end, "".join(self._lines[start:end]), bullet is not None)
+        return Block(entry, start + 1, end, "".join(self._lines[start:end]), bullet is not None, is_bare)
 
 
 def _dedented(lines: Iterable[str], width: int) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from commonplace.formats.journal import BOM, Block, Page, Section, parse_page, split_lines
-from commonplace.formats.journal_entry import Entry, PageKind, render_bullet, render_entry
+from commonplace.formats.journal_entry import LEVELS, Entry, PageKind, render_bullet, render_entry, topic_of
 from commonplace.formats.journal_marks import id_comment, id_in, is_blank, write_topic
 from commonplace.formats.journal_merging import digest
 from commonplace.formats.long_term import SECTIONS, canonical
@@ -62,9 +62,16 @@ def with_changes(
     mark = BOM if text.startswith(BOM) else ""
     lines = split_lines(text[len(mark) :])
     edits = _Edits(_newline(lines))
-    for block in page.blocks:
-        if block.entry.id in wanted:
-            added += _change(block, wanted.pop(block.entry.id), kind, edits)
+    for block, following in zip(page.blocks, chain(page.blocks[1:], (None,)), strict=False):
+        if block.entry.id not in wanted:
+            continue
+        added += _change(block, wanted.pop(block.entry.id), kind, edits)
+        end, new = edits.replaced.get(block.start_line - 1, (0, [""]))
+        stays = following is not None and wanted.get(following.entry.id, following) is not None
+        if following and stays and following.is_bare and not new:
+            # Else it would become a part of what stands before the block that goes.
+            heading = write_topic(topic_of(following.entry.text))
+            edits.replaced[block.start_line - 1] = (end, edits.lines_of(f"{'#' * LEVELS[kind]} {heading}\n\n"))
     added += [entry for entry in wanted.values() if entry is not None]
     if not added and not edits.replaced:
         return text

@@ -100,6 +100,14 @@ def read_heading(words: str, kind: PageKind) -> tuple[int | None, date | None, s
         return None, None, read_topic(words)
 
 
+def begins_entry(heading: str, kind: PageKind) -> bool:
+    """Return whether a heading, with its `#` signs, is that of an entry of this kind of page with its time or date."""
+    level = LEVELS[kind]
+    is_as_deep = heading.startswith("#" * level) and not heading.startswith("#" * (level + 1))
+    when = _WHEN[kind].match(heading[level:].strip(" \t"))
+    return is_as_deep and when is not None and not when[2]
+
+
 def topic_of(text: str) -> str:
     """Return a short heading for a text: its first line or sentence without Markdown, at most 60 characters.
 

@@ -58,6 +58,11 @@ def id_in(line: str) -> str:
     return read_characters(match[1], _IN_ID) if match else ""
 
 
+def is_footer(line: str) -> bool:
+    """Return whether a line says tags or links."""
+    return bool(_TAGS.match(line) or _LINKS.match(line))
+
+
 def id_comment(memory_id: str) -> str:
     """Return the comment line that carries a memory's id."""
     return f"<!-- memory: {write_characters(memory_id, _IN_ID)} -->"
@@ -110,7 +115,7 @@ def read_body(lines: Sequence[str], deepest: int) -> Body:
     memory_id, is_gap = "", False
     for line, fenced in zip(lines, fences(lines), strict=True):
         found = "" if fenced else id_in(line)
-        if not found and (fenced or not (_TAGS.match(line) or _LINKS.match(line))):
+        if not found and (fenced or not is_footer(line)):
             if not (is_gap and is_blank(line)):
                 kept.append((line, fenced))
                 is_gap = False
@@ -235,7 +240,8 @@ def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
 
 @cache
 def _mark_outside(deepest: int) -> re.Pattern[str]:
-    at_margin = rf"(?=\\*+(?:#{{2,{deepest}}}(?:[ \t]|\Z)|{_TAGS_LINE}|{_LINKS_LINE})|\\++[ \t]*+\Z)"
+    headings = rf"#{{2,{deepest}}}(?:[ \t]|\Z)|{_DATED_HEADING}"
+    at_margin = rf"(?=\\*+(?:{headings}|{_TAGS_LINE}|{_LINKS_LINE})|\\++[ \t]*+\Z)"
     return re.compile(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
 
 

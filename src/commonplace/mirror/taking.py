@@ -201,7 +201,7 @@ class Taking:
         is_moved = kind_changed(found, agreed)
         if verdict == "take file" and not self._edit(id_, found, file, store, is_live=is_live):
             return
-        if verdict == "take file" and self._has_old_heading(id_, found, file.text):
+        if is_moved or (verdict == "take file" and self._has_old_heading(id_, found, file.text)):
             self.reheaded.add(id_)
         if is_moved or (verdict == "take file" and not is_live):
             self._set_tier(id_, found)
