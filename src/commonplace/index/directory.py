@@ -135,10 +135,14 @@ class Index:
         """Become the only writer, waiting at most `timeout_s` seconds; return whether that succeeded.
 
         Raises:
-            StoreError: the directory cannot be created.
+            StoreError: the directory cannot be created, or that of the store is gone, which is never made anew.
         """
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(exist_ok=True)
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"the store at {self._directory.parent} was deleted while it was open", remedy="open it again"
+            ) from error
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
         return self._lock.acquire(timeout_s)

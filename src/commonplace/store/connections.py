@@ -17,6 +17,7 @@ from commonplace.store.driver import (
     connect_read_only,
     driver_errors,
     fix_state,
+    identity,
     lock_path,
     prepare_reader,
     prepare_writer,
@@ -42,6 +43,7 @@ class Connections:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
+        self._file = identity(path)
         self._timeout_s = timeout_s
         self._lock = FileLock(lock_path(path))
         self._guard = threading.Lock()
@@ -98,7 +100,11 @@ class Connections:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the writing connection inside a transaction that is committed at the end, or rolled back on error."""
+        """Give the writing connection inside a transaction that is committed at the end, or rolled back on error.
+
+        Raises:
+            StoreError: the file at the path is another one than was opened, or gone: what is written would be lost.
+        """
         if threading.get_ident() in self._snapshots:
             raise snapshot_is_written()
         if self._writing_thread == threading.get_ident():
@@ -108,6 +114,8 @@ class Connections:
                 f"the store {self.path} is read-only",
                 remedy="make the file and its directory writable, or copy the store to a place that is",
             )
+        self._refuse_closed()
+        self._refuse_replaced()  # already before the lock, whose file would be made anew
         with self._lock.hold(self._timeout_s), driver_errors(self.path):
             db = self._take_writer()
             try:
@@ -157,6 +165,12 @@ class Connections:
         if self._is_closed:
             raise StoreError(f"the store {self.path} is closed", remedy="open it again")
 
+    def _refuse_replaced(self) -> None:
+        if identity(self.path) != self._file:
+            raise StoreError(
+                f"the store at {self.path} was deleted or replaced while it was open", remedy="open it again"
+            )
+
     def _take_reader(self) -> sqlite3.Connection:
         with self._guard:
             self._refuse_closed()
@@ -198,6 +212,7 @@ class Connections:
             if self._writer is None:
                 self._writer = connect(self.path, self._timeout_s)
                 prepare_writer(self._writer)
+            self._refuse_replaced()
         except BaseException:
             self._drop_writer()
             self._end_writing()

@@ -34,6 +34,23 @@ def can_be_written(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
 
 
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at a path from every other file there is, links followed; None where there is none.
+
+    Raises:
+        StoreError: nobody can tell, since its directory may not be looked into.
+    """
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}", remedy="make its directory readable, or name another store"
+        ) from error
+    return status.st_dev, status.st_ino
+
+
 def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
     """Open a connection to a database in a place that cannot be written.
 

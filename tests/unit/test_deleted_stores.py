@@ -1,0 +1,141 @@
+"""A store that is deleted, or put into another one's place, while it is open: nothing is taken that would be lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.errors import CommonplaceError, StoreError
+from commonplace.index.directory import Index
+from commonplace.mirror.folder import Folder, PageFile
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Embedding, Owner, OwnerWrite
+
+LOST = r"the store at .*store\.db was deleted or replaced while it was open; open it again"
+
+
+def one(id_: str) -> list[OwnerWrite]:
+    return [OwnerWrite(Owner(id_, "memory"), ())]
+
+
+def delete(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def delete_and_make_the_directory_anew(path: Path) -> None:
+    delete(path)
+    path.parent.mkdir()
+
+
+def replace(path: Path) -> None:
+    """Put the store of another process in its place; the old file stays, so that its number is not given again."""
+    path.parent.rename(path.parent.with_name("old"))
+    SqliteStore.create(path).close()
+
+
+@pytest.mark.parametrize("lose", [delete, delete_and_make_the_directory_anew, replace])
+@pytest.mark.parametrize("has_written", [True, False])
+def test_a_store_that_is_gone_takes_nothing(tmp_path: Path, lose: Callable[[Path], None], has_written: bool) -> None:
+    """A write to the deleted file would be acknowledged and lost; one to another store would mix the two."""
+    path = tmp_path / "store" / "store.db"
+    SqliteStore.create(path).close()
+    store = SqliteStore.open(path, create=False)
+    if has_written:
+        store.put_owners("n", one("a"))
+    lose(path)
+    left = sorted(tmp_path.rglob("*"))
+    with pytest.raises(StoreError, match=LOST):
+        store.put_owners("n", one("b"))
+    with pytest.raises(StoreError, match=LOST):
+        store.compact(thorough=True)
+    assert sorted(tmp_path.rglob("*")) == left
+    store.close()
+
+
+def test_a_store_replaced_while_the_lock_is_waited_for_takes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Restoring a backup holds the lock, and then changes the places of the two."""
+    path = tmp_path / "store" / "store.db"
+    store = SqliteStore.create(path)
+    store.put_owners("n", one("a"))
+    acquire = store._connections._lock.acquire
+
+    def replaced_meanwhile(timeout_s: float) -> bool:
+        replace(path)
+        return acquire(timeout_s)
+
+    monkeypatch.setattr(store._connections._lock, "acquire", replaced_meanwhile)
+    with pytest.raises(StoreError, match=LOST):
+        store.put_owners("n", one("b"))
+    store.close()
+
+
+def test_a_store_that_was_moved_away_and_back_is_written_on(tmp_path: Path) -> None:
+    path = tmp_path / "store" / "store.db"
+    store = SqliteStore.create(path)
+    path.parent.rename(tmp_path / "aside")
+    with pytest.raises(StoreError, match=LOST):
+        store.put_owners("n", one("a"))
+    (tmp_path / "aside").rename(path.parent)
+    assert store.put_owners("n", one("a")) == 1
+    store.close()
+
+
+def test_a_closed_store_that_was_deleted_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "store" / "store.db"
+    store = SqliteStore.create(path)
+    store.close()
+    delete(path)
+    with pytest.raises(StoreError, match=r"is closed; open it again"):
+        store.put_owners("n", one("a"))
+
+
+def test_a_place_that_may_not_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can tell then whether the store is still there."""
+    path = tmp_path / "store.db"
+    store = SqliteStore.create(path)
+
+    def refuse(_: Path, **__: bool) -> os.stat_result:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", refuse)
+        with pytest.raises(StoreError, match=r"cannot read .*store\.db: Permission denied; make its directory"):
+            store.put_owners("n", one("a"))
+    store.close()
+
+
+def test_neither_index_nor_pages_make_the_directory_of_a_store_anew(tmp_path: Path) -> None:
+    """From then on it would look like a store that is there."""
+    gone = tmp_path / "gone"
+    index = Index(gone / "index", store_id="s", embedding=Embedding("test", "1", 8))
+    with pytest.raises(StoreError, match=r"the store at .*gone was deleted while it was open; open it again"):
+        index.claim(0)
+    for namespace in ("default", "other"):
+        for name in ("2026-11-21.md", "MEMORY.md"):
+            with pytest.raises(FileNotFoundError):
+                Folder(gone, namespace).replace(PageFile(name), "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_engine_whose_store_was_deleted_says_so_whatever_was_asked_before(tmp_path: Path) -> None:
+    """Whatever it does beside, the directory stays gone and nothing is said to be kept."""
+    directory = tmp_path / ".commonplace"
+    book = commonplace.open(directory)
+    book.remember("The door is blue.")
+    shutil.rmtree(directory)
+    for ask in (lambda: book.search("door"), book.sync, book.doctor, book.index_status):
+        with suppress(CommonplaceError):
+            ask()
+    with pytest.raises(StoreError, match=LOST):
+        book.remember("The roof is grey.")
+    assert not directory.exists()
+    book.close()
+    assert not directory.exists()
