@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from commonplace.engine.workings import Workings
-from commonplace.memories.intake import labels, one_of
+from commonplace.memories.intake import labels, one_of, place
 from commonplace.types import KINDS
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ class Exchanging(Workings):
         """
         from commonplace.exchange.backing_up import back_up
 
+        file = place("target", target)
         self._before()
         return back_up(
             self._store,
             self.directory,
-            Path(target),
+            file,
             namespace=self.namespace,
             now=self._now(),
             progress=self._progress,
@@ -79,12 +80,12 @@ class Exchanging(Workings):
         from commonplace.exchange.exporting import export
 
         chosen = [one_of("kinds", kind, KINDS) for kind in labels("kinds", kinds or ())]
+        to = target if callable(getattr(target, "write", None)) else place("target", target)
         self._before()
-        place = Path(target) if isinstance(target, str) else target
         return export(
             self._store,
             self.namespace,
-            place,
+            to,  # type: ignore[arg-type] # a stream, or else a path
             kinds=chosen,  # type: ignore[arg-type] # they are kinds
             progress=self._progress,
         )
@@ -139,4 +140,4 @@ class Exchanging(Workings):
 def _source(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
     from commonplace.exchange.sources import source_of
 
-    return source_of(Path(path).expanduser(), format_, now=now, max_bytes=settings.memory.max_bytes)
+    return source_of(place("path", path).expanduser(), format_, now=now, max_bytes=settings.memory.max_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,13 +15,16 @@ from commonplace.engine.reading import Reading
 from commonplace.engine.relating import Relating
 from commonplace.engine.remembering import Remembering
 from commonplace.engine.specialising import Specialising
+from commonplace.errors import UsageError
+from commonplace.memories.intake import place, series
 from commonplace.search.request import chosen
+from commonplace.types import Document
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from commonplace.engine.upkeep import DoctorReport, IndexStatus
-    from commonplace.types import Document, IndexReport
+    from commonplace.types import IndexReport
 
 
 class Engine(Specialising, Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging):
@@ -55,7 +58,7 @@ class Engine(Specialising, Finding, Reading, Remembering, Relating, Mirroring, F
         globs = chosen("include", include) or self.settings.index.include
         selection = Selection(
             project=self.project,
-            root=Path(root).expanduser().absolute(),
+            root=place("root", root).expanduser().absolute(),
             include=globs or None,
             max_file_bytes=self.settings.index.max_file_bytes,
             excluded=(self.directory,),
@@ -74,7 +77,7 @@ class Engine(Specialising, Finding, Reading, Remembering, Relating, Mirroring, F
         """
         from commonplace.ingest.documents import index_documents
 
-        report = index_documents(self._destination(), documents, progress=self._progress)
+        report = index_documents(self._destination(), _checked(documents), progress=self._progress)
         self._tokens.release()
         return replace(report, notices=self._upkeep.project())
 
@@ -114,3 +117,11 @@ class Engine(Specialising, Finding, Reading, Remembering, Relating, Mirroring, F
         report = self._upkeep.examine(mend=mend, pages=self._mirror)
         checked = (*report.checked, PART) if is_wanted else report.checked
         return replace(report, checked=checked, findings=(*report.findings, *found))
+
+
+def _checked(documents: Iterable[Document]) -> Iterator[Document]:
+    """Give documents one by one, and refuse what is none."""
+    for number, document in enumerate(series("documents", documents), 1):
+        if not isinstance(document, Document):
+            raise UsageError(f"document {number} is {document!r:.80}", remedy="give a commonplace.Document")
+        yield document

@@ -12,13 +12,13 @@ from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
 from commonplace.search.request import FadingRule, Request, chosen
-from commonplace.types import TIERS, Filter, Selection
+from commonplace.search.result import SearchResult
+from commonplace.types import TIERS, Filter, Hit, Selection
 
 if TYPE_CHECKING:
     from commonplace.search.context import Context
-    from commonplace.search.result import SearchResult
     from commonplace.search.trace import Receipt
-    from commonplace.types import Hit, Kind, Method, StoredMemory, Tier
+    from commonplace.types import Kind, Method, StoredMemory, Tier
 
 FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
 MOST_PASSAGES = 1_000
@@ -149,6 +149,8 @@ class Finding(Workings):
 
     def count_use(self, hits: Sequence[Hit]) -> None:
         """Count the relevant memories among the first three hits as used, once an hour, as `recall` does."""
+        if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
+            raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
         if self._uses.count(hits, self._now()):
             self._after()
 
@@ -203,6 +205,8 @@ class Finding(Workings):
         """
         from commonplace.engine.explaining import explain
 
+        if not isinstance(result, SearchResult):
+            raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
         in_process = result.in_process
         if in_process is not None and hit_id in in_process.trace.numbers:
             return explain(self._ultra.store, in_process, hit_id)

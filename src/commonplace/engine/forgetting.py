@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.workings import Workings
 from commonplace.errors import UsageError
-from commonplace.memories.intake import refuse_unfit_id
+from commonplace.memories.intake import refuse_unfit_id, series
 from commonplace.retention import DAY_S
 from commonplace.types import Selection
 
@@ -133,7 +133,7 @@ class Forgetting(Workings):
             raise UsageError(what, remedy=f"give exactly one of id, {', '.join(named)}")
         [(name, value)] = given.items()
         if name == "id":
-            ids = [value] if isinstance(value, str) else list(value)  # type: ignore[arg-type] # the rest is a list
+            ids = [value] if isinstance(value, str) else list(series("id", value))  # type: ignore[arg-type]
             for each in ids:
                 refuse_unfit_id(each)
             if not ids:

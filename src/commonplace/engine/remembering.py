@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.workings import Workings
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.memories.intake import labels, moment, one_of, refuse_unfit_id
+from commonplace.memories.intake import flag, labels, moment, one_of, refuse_unfit_id, series, short_text, texts
 from commonplace.memories.memory import Memory, seen
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.types import STATUSES, TIERS, Selection
@@ -101,7 +101,8 @@ class Remembering(Workings):
             AdmissionError: as for `remember`; the message says which one.
             UsageError: likewise.
         """
-        given = list(items)
+        flag("force", force)
+        given = list(series("items", items))
         self._before()
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in given]
         if any(in_process):
@@ -254,6 +255,10 @@ class Remembering(Workings):
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
         """Delete the links from one memory to another, of one type or of all; return how many there were."""
+        refuse_unfit_id(source)
+        refuse_unfit_id(target)
+        if type is not None:
+            short_text("type", type)
         self._before()
         gone = self._keeper.unlink(source, target, type)
         self._after()
@@ -261,6 +266,8 @@ class Remembering(Workings):
 
     def links(self, id: str | None = None) -> list[Link]:  # noqa: A002
         """Return the links that start or end at a memory, or all of the namespace, by source, target and type."""
+        if id is not None:
+            refuse_unfit_id(id)
         return self._store.links(self.namespace, None if id is None else [id])
 
     def list(  # noqa: PLR0913 - the options of a facade
@@ -296,8 +303,8 @@ class Remembering(Workings):
             tiers=tuple(one_of("tiers", tier, TIERS) for tier in labels("tiers", tiers)),  # type: ignore[misc]
             statuses=tuple(one_of("statuses", status, STATUSES) for status in labels("statuses", statuses)),  # type: ignore[misc]
             tags=labels("tags", tags),
-            sources=tuple(sources),
-            sessions=tuple(sessions),
+            sources=texts("sources", sources),
+            sessions=texts("sessions", sessions),
             categories=tuple(category.lower() for category in labels("categories", categories)),
             since=moment("since", since),
             until=moment("until", until),

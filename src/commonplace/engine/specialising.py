@@ -103,4 +103,6 @@ class Specialising(Finding, Remembering, Forgetting):
 
     def count_tokens(self, text: str) -> int:
         """Return how many tokens a text has, as every budget here counts them."""
+        if not isinstance(text, str):
+            raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
         return self._tokens.count_tokens(text)

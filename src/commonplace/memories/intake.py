@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Final
 
 from commonplace.errors import UsageError
@@ -182,6 +185,52 @@ def short_text(name: str, given: object) -> str:
     if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:
         raise UsageError(f"{name} is {given!r:.80}", remedy=f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
     return given
+
+
+def texts(name: str, given: object) -> tuple[str, ...]:
+    """Return texts of at most 1,000 characters, which may be empty.
+
+    Raises:
+        UsageError: it is one string, or holds something that is no text, or a longer one.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
+        raise UsageError(f"{name} is {given!r:.80}", remedy="give a list of texts")
+    return tuple(short_text(name, each) for each in given)
+
+
+def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
+    """Return what can be gone through one by one, and is no text.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise UsageError(f"{name} is {given!r:.80}", remedy="give a list")
+    return given
+
+
+def flag(name: str, given: object) -> bool:
+    """Return what is true or false; a text that says so is neither.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if not isinstance(given, bool):
+        raise UsageError(f"{name} is {given!r:.80}", remedy="give True or False")
+    return given
+
+
+def place(name: str, given: object) -> Path:
+    """Return the path of a file or directory, which need not be there.
+
+    Raises:
+        UsageError: it is none, or one that no file system takes.
+    """
+    if isinstance(given, str | Path) and str(given).strip() and "\0" not in str(given):
+        with suppress(UnicodeEncodeError):
+            os.fsencode(given)
+            return Path(given)
+    raise UsageError(f"{name} is {given!r:.80}", remedy="name a file or a directory")
 
 
 def one_of(name: str, given: object, choices: Sequence[str]) -> str:
