@@ -16,8 +16,6 @@ import time
 from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
-from commonplace.memories.memory import Memory
-from commonplace.types import Document, Filter, Hit, IndexReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +23,10 @@ if TYPE_CHECKING:
 
     from commonplace.engine import Engine
     from commonplace.exchange.restoring import RestoreReport
+    from commonplace.memories.memory import Memory
     from commonplace.models.contract import Embedder
     from commonplace.settings import Settings
-    from commonplace.types import Progress
+    from commonplace.types import Document, Filter, Hit, IndexReport, Progress
 
 __version__ = "0.1.0"
 
@@ -85,3 +84,14 @@ def restore(
     from commonplace.exchange.restoring import restore as make_store
 
     return make_store(source, path, replace=replace, progress=progress)
+
+
+if not TYPE_CHECKING:  # a checker that saw it would take any name for one of ours
+
+    def __getattr__(name: str) -> object:
+        """Load a type when it is asked for: making them all takes longer than to start Python."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module("commonplace.memories.memory" if name == "Memory" else "commonplace.types"), name)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import shutil
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,6 +119,8 @@ def _tell_next(client: Client) -> None:
 
 def _command(invocation: Invocation) -> list[str]:
     """Return the command line that starts this program as a server: by its full path, which needs no PATH."""
+    import shutil
+
     places = (Path(sys.argv[0]), Path(sys.executable).with_name(NAME), Path(shutil.which(NAME) or ""))
     program = next((place for place in places if place.name == NAME and place.is_file()), None)
     if program is None:
@@ -141,6 +140,8 @@ def _read(place: Path) -> str:
 
 
 def _show(old: str, new: str, place: Path) -> None:
+    import difflib
+
     from commonplace.cli.screen import say
 
     lines = difflib.unified_diff(
@@ -157,6 +158,9 @@ def _agrees(invocation: Invocation) -> bool:
 
 def _write(place: Path, old: str, new: str) -> Path | None:
     """Replace a file as a whole, keeping the old one beside it; return where that is."""
+    import shutil
+    import time
+
     from commonplace.index.manifest import replace_file
 
     backup = place.with_name(f"{place.name}.{time.strftime('%Y%m%d-%H%M%S')}.bak") if old else None

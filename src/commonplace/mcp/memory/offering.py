@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote
 
 import commonplace
 from commonplace.errors import NotFoundError
@@ -109,11 +108,15 @@ def _to_nobody(done: float, total: float | None, message: str | None) -> None:
 
 
 def _resource(name: str, read: Callable[[str, Mapping[str, str], Context], Contents]) -> Resource:
+    from urllib.parse import quote
+
     about = "What is kept for long" if name.endswith("MEMORY.md") else "Notes of one day"
     return Resource(f"{SCHEME}{quote(name)}", name, name, about, read)
 
 
 def _page(book: Engine, uri: str) -> Contents:
+    from urllib.parse import unquote
+
     from commonplace.engine.reading import MOST_LINES
 
     name = unquote(uri.removeprefix(SCHEME))

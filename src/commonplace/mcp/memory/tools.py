@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.fence import Recalled, fence
 from commonplace.mcp.memory import schemas
 from commonplace.mcp.memory.budget import MOST_TOKENS, beginning, largest
 from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
@@ -63,6 +62,8 @@ def _bound(
 
 
 def _search(book: Engine, given: Arguments) -> ToolResult:
+    from commonplace.formats.fence import Recalled, fence
+
     found = book.search(
         given["query"],
         given.get("maxResults", schemas.DEFAULT_RESULTS),
@@ -140,6 +141,8 @@ def _label(hit: Hit) -> str:
 
 
 def _get(book: Engine, given: Arguments) -> ToolResult:
+    from commonplace.formats.fence import Recalled, fence
+
     first = given.get("from", 1)
     excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES))
     lines = excerpt.text.split("\n")
@@ -194,6 +197,7 @@ def _link(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _graph(book: Engine, given: Arguments) -> ToolResult:
+    from commonplace.formats.fence import Recalled, fence
     from commonplace.text.snippets import snippet
 
     if ("id" in given) == ("query" in given):

@@ -1,0 +1,39 @@
+"""What a server loads before its first tool is called: a client starts one for every session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from tests.packaging.test_imports import HEAVY
+
+import commonplace
+
+PROGRAM = """
+import sys
+from commonplace.cli.main import cli
+try:
+    cli.main(["mcp"])
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+OURS = {"types", "engine", "memories", "store", "index", "search", "settings", "models", "formats", "text", "ranking"}
+
+
+def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:
+    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+    said = "".join(json.dumps(each) + "\n" for each in (opening, {**opening, "id": 1, "method": "tools/list"}))
+    done = subprocess.run([sys.executable, "-I", "-c", PROGRAM], input=said, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout.splitlines()[1])["result"]["tools"]) == 8
+    loaded = set(done.stderr.split())
+    assert loaded.isdisjoint({*HEAVY, *(f"commonplace.{name}" for name in OURS), "difflib", "shutil"})
+
+
+def test_every_exported_name_is_there_when_it_is_asked_for() -> None:
+    """Types are loaded late, which a checker does not see."""
+    for name in commonplace.__all__:
+        assert getattr(commonplace, name) is not None
+    assert commonplace.Memory.__module__ == "commonplace.memories.memory"
+    assert commonplace.Hit.__module__ == "commonplace.types"
+    assert not hasattr(commonplace, "Dream")
