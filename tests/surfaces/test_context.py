@@ -86,7 +86,10 @@ def test_a_hook_is_silent_where_nothing_is_relevant_and_where_there_is_no_store(
         (b"\xff\xfe", "standard input is no JSON"),
         (b"[]", "standard input is no hook event"),
         ({"prompt": 7}, "standard input is no hook event"),
-        ({"prompt": "x", "cwd": "/no/such/place"}, "No such file"),
+        (b'{"prompt": ' + b"[" * 200_000, "standard input is no JSON"),
+        ({"prompt": "tea", "cwd": "\0"}, "cannot be entered: it is no path"),
+        ({"prompt": "tea", "cwd": "\ud800"}, "cannot be entered: it is no path"),
+        ({"prompt": "tea", "cwd": "/there/is/none"}, "'/there/is/none', cannot be entered: No such file or directory"),
     ],
 )
 def test_a_hook_that_fails_never_stops_the_client(program: Program, event: object, said: str) -> None:
@@ -95,6 +98,16 @@ def test_a_hook_that_fails_never_stops_the_client(program: Program, event: objec
     assert told.exit_code == 1
     assert told.stdout == ""
     assert said in told.stderr
+    assert "unexpected" not in told.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--limit", "many"), ("--kind", "song"), ("--max-tokens",), ("--none-such",)])
+def test_a_hook_with_a_wrong_option_does_not_stop_the_client_either(arguments: tuple[str, ...]) -> None:
+    told = hook({"prompt": "tea"}, *arguments)
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert told.stderr.startswith("error: ")
+    told = CliRunner().invoke(cli, ["context", "tea", *arguments])
+    assert told.exit_code == 2
 
 
 @pytest.mark.parametrize("value", [0, 63, 1_000_001, True, "many"])

@@ -23,7 +23,22 @@ _HOOK_TOKENS = 2_000
 """Clients cut what a hook prints beyond some ten thousand characters."""
 
 
-@click.command(cls=Command)
+class _HookCommand(Command):
+    """A command that a client runs as a hook: there, a wrong option has not the exit code of one either."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        is_hook = "--stdin-json" in args
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            if is_hook:
+                raise click.ClickException(error.format_message()) from error
+            raise
+
+
+@click.command(cls=_HookCommand)
 @click.argument("task", nargs=-1)
 @click.option("--max-tokens", type=int, metavar="N", help="How long it may be; 8,000 unless given.")
 @click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="How many passages at most.")
@@ -74,7 +89,7 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
             raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
         prompt, directory = _event(sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1))
         if directory:
-            os.chdir(directory)
+            _enter(directory)
         made = _made(invocation, prompt, {**options, "max_tokens": options["max_tokens"] or _HOOK_TOKENS})
     except StoreMissingError:
         return SUCCESS
@@ -86,13 +101,24 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
     return SUCCESS
 
 
+def _enter(directory: str) -> None:
+    try:
+        os.chdir(directory)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no path"
+        raise UsageError(
+            f"the working directory of the event, {directory!r:.80}, cannot be entered: {why}",
+            remedy="pass the event as the client wrote it, from a directory that is there",
+        ) from error
+
+
 def _event(data: bytes) -> tuple[str, str]:
     """Return prompt and working directory of a hook event; the prompt of a session's start is ""."""
     if len(data) > _MOST_EVENT_BYTES:
         raise UsageError(f"the event has more than {_MOST_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
     try:
         event = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"standard input is no JSON: {error}", remedy="pass the event as the client wrote it"
         ) from error
