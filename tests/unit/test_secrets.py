@@ -185,9 +185,11 @@ class TestWhatIsFound:
         assert found(book) == []
 
     def test_links_and_receipts_are_cleaned(self, book: Engine) -> None:
-        book.link("kettle 1", "kettle 2", type=f"has {TOKEN}", strength=0.5)
+        link = book.link("kettle 1", "kettle 2", strength=0.5)
+        book.unlink("kettle 1", "kettle 2")
         book.forget("kettle 3")
         with book._store.change_memories("default") as change:
+            change.link(replace(link, type=f"has {TOKEN}"))
             [note] = book._store.notes("default", RECEIPT)
             change.put_note(replace(note, body=note.body.replace("kettle 3", OTHER)))
         assert problems(book) == [

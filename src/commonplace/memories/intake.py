@@ -113,7 +113,7 @@ def without_secrets(new: NewMemory) -> NewMemory:
         tags=tuple(map(clean, new.tags)),
         entities=tuple(map(clean, new.entities)),
         source=clean(new.source),
-        metadata=json.dumps(_cleaned(json.loads(new.metadata), clean), sort_keys=True),
+        metadata=json.dumps(cleaned_json(json.loads(new.metadata), clean), sort_keys=True),
     )
     if not kinds:
         return cleaned
@@ -277,14 +277,14 @@ def moment(name: str, given: Moment | None) -> float | None:
     return None if given is None else seconds(name, given)
 
 
-def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
+def cleaned_json(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
     """Return what JSON holds without secrets; the key that a text stands under may tell that it is one."""
     if isinstance(value, str):
         text, before = clean(value), f"{name}: "
         named = clean(before + text) if name else ""
         return named.removeprefix(before) if named.startswith(before) else text
     if isinstance(value, list):
-        return [_cleaned(each, clean, name) for each in value]
+        return [cleaned_json(each, clean, name) for each in value]
     if not isinstance(value, dict):
         return value
     cleaned: dict[str, Any] = {}
@@ -292,5 +292,5 @@ def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
         unique = kept = clean(key)
         while unique in cleaned or (unique != key and unique in value):
             unique = f"{kept} {len(cleaned) + 1}"
-        cleaned[unique] = _cleaned(inner, clean, key)
+        cleaned[unique] = cleaned_json(inner, clean, key)
     return cleaned

@@ -27,6 +27,7 @@ from commonplace.memories.intake import (
 from commonplace.memories.making import writes_of
 from commonplace.memories.memory import Memory, Outcome, seen
 from commonplace.memories.usage import ONCE_IN_S
+from commonplace.redaction import redact
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ class Keeper:
         """Link two memories that exist; a link of the same type between them is replaced."""
         if source == target:
             raise UsageError(f"memory {source!r} cannot be linked to itself", remedy="name two memories")
-        name = " ".join(short_text("type", type_).split())
+        name = link_type(type_)
         if not name:
             raise UsageError("the type of a link is empty", remedy="say how the two hang together")
         link = Link(source, target, name, share("strength", strength), self._now())
@@ -215,7 +216,9 @@ class Keeper:
     def unlink(self, source: str, target: str, type_: str | None) -> int:
         """Delete the links from one memory to another; return how many there were."""
         with self._store.change_memories(self._namespace) as change:
-            return change.unlink(source, target, type_)
+            # One with a secret in its type may have been linked before types were redacted.
+            types = (None,) if type_ is None else dict.fromkeys((type_, link_type(type_)))
+            return sum(change.unlink(source, target, each) for each in types)
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
         """Return a memory with its passages made anew from its content."""
@@ -366,3 +369,8 @@ def _gone(id_: str) -> NotFoundError:
     return NotFoundError(
         f"memory {id_!r:.80} is archived or not there", remedy="bring it back with `commonplace restore-memory`"
     )
+
+
+def link_type(given: str) -> str:
+    """Return the type of a link as it is stored, with a placeholder for every secret."""
+    return redact(" ".join(short_text("type", given).split())).text

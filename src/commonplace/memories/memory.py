@@ -6,14 +6,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from commonplace.memories.intake import cleaned_json
 from commonplace.memories.times import moment_of
+from commonplace.redaction import redact
 from commonplace.types import Origin, Status, Tier
 
 if TYPE_CHECKING:
     from commonplace.memories.fading import Fading
     from commonplace.types import StoredMemory
+
+_SHORTEST: Final = 8
+"""No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""
 
 Outcome = Literal["added", "touched", "updated", "unchanged", "archived", "restored", "read"]
 
@@ -83,6 +88,10 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _clean(text: str) -> str:
+    return text if len(text) < _SHORTEST else redact(text).text
+
+
 def seen(
     stored: StoredMemory,
     namespace: str,
@@ -92,22 +101,22 @@ def seen(
     outcome: Outcome = "read",
     notices: tuple[str, ...] = (),
 ) -> Memory:
-    """Return a stored version as callers see it at a time."""
+    """Return a stored version as callers see it at a time, without the secrets that an older release may have kept."""
     owner, record = stored.owner, stored.record
     raw = fading.raw(record, now)
     return Memory(
         id=owner.id,
         namespace=namespace,
-        content=record.content,
+        content=_clean(record.content),
         tier=record.tier,
         status=record.status,
-        tags=owner.tags,
-        entities=record.entities,
+        tags=tuple(map(_clean, owner.tags)),
+        entities=tuple(map(_clean, record.entities)),
         category=record.category,
-        source=record.source,
+        source=_clean(record.source),
         origin=record.origin,
         trust=record.trust,
-        metadata=json.loads(record.metadata),
+        metadata=cleaned_json(json.loads(record.metadata), _clean),
         session=owner.session,
         position=owner.position,
         at=moment_of(record.born_at if owner.at is None else owner.at),
