@@ -14,6 +14,7 @@ NEEDLESS = {
     "the net's": "asyncio socket ssl http urllib.request email xml concurrent.futures multiprocessing subprocess",
     "NumPy's, which it loads when asked": "numpy.ma numpy.random numpy.fft numpy.polynomial numpy.testing",
     "of settings files": "tomllib difflib",
+    "OpenSSL's": "hashlib _hashlib",
     "ours, of what is done seldom": (
         "commonplace.cli commonplace.benchmarks commonplace.store.checking commonplace.index.update "
         "commonplace.index.lexical_writer commonplace.index.dense_writer commonplace.index.reference"

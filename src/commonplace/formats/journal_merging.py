@@ -5,7 +5,6 @@ The rule has three ways because each side is compared with what it said when bot
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Literal
 
 from commonplace.formats.journal_entry import Entry, PageKind, render_entry
 from commonplace.formats.journal_marks import write_characters
+from commonplace.text.digests import sha256
 
 Verdict = Literal["same", "take file", "take store", "conflict"]
 
@@ -40,7 +40,7 @@ def digest(entry: Entry) -> str:
         sorted(set(entry.links)),
         entry.section,
     ]
-    return hashlib.sha256(json.dumps(meaning).encode("ascii")).hexdigest()
+    return sha256(json.dumps(meaning).encode("ascii")).hexdigest()
 
 
 def merge(base: str, file: Entry | None, store: Entry | None, *, store_base: str | None = None) -> Verdict:
@@ -78,7 +78,7 @@ def conflict_copy(
         kept: the store's version; None where the memory was archived.
         when: aware; written with its offset.
     """
-    told_apart_by = hashlib.sha256((lost.id + digest(lost)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    told_apart_by = sha256((lost.id + digest(lost)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     name = f"{page.removesuffix('.md')}.conflict-{told_apart_by}.md"
     written_id = write_characters(lost.id, "\n`")
     happened = (

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.formats.journal_entry import Entry, topic_of
@@ -26,6 +25,7 @@ from commonplace.mirror.projection import (
     said_when,
     time_of,
 )
+from commonplace.text.digests import sha256
 
 if TYPE_CHECKING:
     from commonplace.types import StoredMemory
