@@ -306,7 +306,7 @@ class TestPages:
         before = {each.id: each.version for each in book.list()}
         book.sync()
         assert {each.id: each.version for each in book.list()} == before
-        assert not list(book.directory.rglob("*.draft"))
+        assert not list(book.directory.rglob("*draft*"))
 
     def test_an_edit_that_was_not_taken_in_yet_is_not_lost(self, book: Engine) -> None:
         spoil(book, "kettle 1", record={"content": f"Kettle with {TOKEN}"})
@@ -337,15 +337,26 @@ class TestPages:
             assert len(problems(book)) == 2
             assert GONE in page(book).read_text()
 
+    def test_what_a_run_that_was_killed_left_beside_a_page_goes_with_the_next(self, book: Engine) -> None:
+        """What people named so themselves is theirs."""
+        for place in ("memory", "memory/other", "vault"):
+            (book.directory / place).mkdir(exist_ok=True)
+            (book.directory / place / "note.md.commonplace-draft").write_text("Half of")
+            (book.directory / place / "note.md.draft").write_text("Mine")
+        (book.directory / "vault" / "note.md").write_text(TOKEN)
+        problems(book)
+        left = sorted(path.relative_to(book.directory).as_posix() for path in book.directory.rglob("*draft"))
+        assert left == [f"{place}/note.md.draft" for place in ("memory", "memory/other", "vault")]
+
     def test_a_page_that_cannot_be_written_is_a_finding(self, book: Engine) -> None:
-        (book.directory / "vault" / "note.md.draft").mkdir(parents=True)
+        (book.directory / "vault" / "note.md.commonplace-draft").mkdir(parents=True)
         (book.directory / "vault" / "note.md").write_text(TOKEN)
         spoil(book, "kettle 1", record={"content": TOKEN})
         memory, there, cannot = found_of(book)
         assert (memory.mended, there.mended, cannot.mended) == (True, False, False)
         assert cannot.problem.endswith("note.md cannot be written: Is a directory")
         assert holding(book) == ["vault/note.md"]
-        (book.directory / "vault" / "note.md.draft").rmdir()
+        (book.directory / "vault" / "note.md.commonplace-draft").rmdir()
         assert len(problems(book)) == 1
         assert holding(book) == []
 

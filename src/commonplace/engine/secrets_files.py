@@ -15,6 +15,7 @@ from commonplace.forgetting.place import LOGS
 from commonplace.forgetting.scanning import files_below
 from commonplace.index.manifest import sync, write_file
 from commonplace.logs import blank_lines
+from commonplace.mirror.folder import DRAFT
 
 if TYPE_CHECKING:
     from commonplace.forgetting.needles import Needles
@@ -47,9 +48,15 @@ class Files:
     def clean_pages(self, known: Known, kept: frozenset[str]) -> list[StoreError]:
         """Put placeholders into every page that holds a secret; return what went wrong with single pages.
 
+        What a process left that was killed while it wrote a page goes too; the caller holds the lock of the pages.
+
         Args:
             kept: secrets that are a part of an id.
         """
+        for name in files_below(self._directory):
+            if name.endswith(PAGE + DRAFT):
+                with suppress(OSError):
+                    (self._directory / name).unlink()
         problems = []
         for name in self._pages():
             try:
@@ -89,7 +96,7 @@ class Files:
 
 def _clean(path: Path, known: Known, kept: frozenset[str]) -> None:
     """Write a page anew, whole or not at all, and only if it is still what was read."""
-    draft = path.with_name(path.name + ".draft")
+    draft = path.with_name(path.name + DRAFT)
     for _ in range(_ATTEMPTS):
         data = _read(path)
         text = _text(data)

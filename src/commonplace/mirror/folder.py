@@ -12,17 +12,18 @@ import re
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from commonplace.formats.journal import LONG_TERM_PAGE, is_page_name
+from commonplace.text.digests import sha256
 
 MEMORY: Final = "memory"
 DEFAULT: Final = "default"
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
+DRAFT: Final = ".commonplace-draft"
+"""How the name of a file ends that is to be a page when it is complete."""
 
-_DRAFT: Final = ".commonplace-draft"
 _COPY: Final = re.compile(r"(.+)\.conflict-[0-9a-f]{8}\.md")
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST_NAME: Final = 200
@@ -139,7 +140,7 @@ class Folder:
             (self._directory / MEMORY).mkdir(exist_ok=True)
             self._pages.mkdir(exist_ok=True)
         data = text.encode("utf-8")
-        draft = target.with_name(target.name + _DRAFT)
+        draft = target.with_name(target.name + DRAFT)
         try:
             stamp = self._write(draft, data, target if old.data is not None else None)
             if self.read(old.name).data != old.data or (old.data is None and os.path.lexists(target)):
@@ -186,7 +187,7 @@ class Folder:
     def drop_drafts(self) -> None:
         """Remove what a process left that was killed while it wrote."""
         for name in self._beside():
-            if name.endswith(_DRAFT):
+            if name.endswith(DRAFT):
                 self.drop(name)
 
     def drop(self, name: str) -> bool:
