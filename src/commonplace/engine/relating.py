@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from commonplace.types import Selection
 
 if TYPE_CHECKING:
     from commonplace.memories.memory import Memory
-    from commonplace.types import Link
+    from commonplace.types import Link, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,16 @@ class Relating(Workings):
                 raise UsageError(f"{name} is {value!r}", remedy=f"give a whole number from 1 to {most}")
         refuse_unfit_id(id)
         self._before()
-        ids, links = outward(id, lambda some: self._store.links(self.namespace, some), depth=depth, limit=limit)
-        chosen = Selection(ids=ids, statuses=("active", "promoted"), order="id")
-        found = {stored.owner.id: stored for stored in self._store.memories(self.namespace, chosen)}
-        if id not in found:
+        found: dict[str, StoredMemory] = {}
+
+        def live(some: Sequence[str]) -> dict[str, StoredMemory]:
+            chosen = Selection(ids=tuple(some), statuses=("active", "promoted"), order="id")
+            stored = self._store.memories(self.namespace, chosen)
+            found.update({each.owner.id: each for each in stored if each.expired_at is None})
+            return found
+
+        if id not in live([id]):
             raise NotFoundError(f"there is no memory {id!r:.80} in this namespace", remedy="see `commonplace list`")
+        ids, links = outward(id, lambda some: self._store.links(self.namespace, some), live, depth=depth, limit=limit)
         now = self._now()
-        memories = tuple(
-            seen(found[each], self.namespace, now, self._fading)
-            for each in ids
-            if each in found and found[each].expired_at is None
-        )
-        live = {memory.id for memory in memories}
-        return Neighbourhood(memories, tuple(link for link in links if {link.source, link.target} <= live))
+        return Neighbourhood(tuple(seen(found[each], self.namespace, now, self._fading) for each in ids), links)
