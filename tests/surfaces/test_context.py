@@ -125,3 +125,9 @@ def test_without_a_task_kinds_tags_and_trust_still_choose(bare: Program) -> None
     assert [hit["origin"] for hit in bare.json("context", "--min-trust", "0.5")["hits"]] == ["agent"]
     for option, value in (("--limit", "0"), ("--limit", "1001"), ("--min-trust", "nan"), ("--min-trust", "2")):
         assert bare.error("context", option, value, code=2)["remedy"]
+
+
+@pytest.mark.parametrize("task", [None, 7, b"sessions"])
+def test_a_task_is_a_text(program: Program, task: object) -> None:
+    with commonplace.open(program.project / ".commonplace") as book, pytest.raises(UsageError, match="task is"):
+        book.context(task)  # type: ignore[arg-type]

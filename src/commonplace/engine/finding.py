@@ -186,6 +186,8 @@ class Finding(Workings):
             raise UsageError(
                 f"max_tokens is {budget!r}", remedy=f"give a whole number from {FEWEST_TOKENS} to {MOST_TOKENS:,}"
             )
+        if not isinstance(task, str):
+            raise UsageError(f"task is {task!r:.80}", remedy="give a text")
         if not task.strip():
             return self._opening(
                 budget, limit, chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
