@@ -17,6 +17,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.engine.secrets import was_cut_short
 from commonplace.logs import RetrievalLog
+from commonplace.types import Selection
 
 SCRIPT = Path(__file__).with_name("secret_menders.py")
 ROOT = Path(__file__).parents[2]
@@ -49,7 +50,9 @@ def fill(store: Path) -> tuple[str, ...]:
 
 
 def contents(book: Engine) -> dict[str, str]:
-    return {memory.id: memory.content for memory in book.list()}
+    """Return what is stored; what the engine gives out never has a secret in it."""
+    live = Selection(statuses=("active", "promoted"))
+    return {stored.owner.id: stored.record.content for stored in book._store.memories(book.namespace, live)}
 
 
 def kill(filled: Path, generations: tuple[str, ...], moment: int) -> str:
