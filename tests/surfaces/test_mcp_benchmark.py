@@ -22,7 +22,8 @@ def test_every_tool_is_measured_beside_what_no_server_could_do_without(tmp_path:
     assert set(result["tools"]) == {f"memory_{name}" for name in names}
     calls = {name: row["calls"] for name, row in result["tools"].items()}
     assert (calls["memory_search"], calls["memory_store"], calls["memory_get"], calls["memory_forget"]) == (3, 4, 2, 2)
-    assert list(result["memory"]) == ["idle", "after_a_search", "after_searches", "after_all_tools"]
+    stages = ["idle", "after_a_search", "after_searches", "after_other_tools", "after_forgetting"]
+    assert list(result["memory"]) == stages
     start = result["start"]
     assert 0 < start["initialized_ms"] <= start["listed_ms"] <= start["first_search_ms"]
     assert start["bare_python_ms"] > 0

@@ -29,6 +29,9 @@ STARTS = 5
 FORGETTINGS = 10
 """Fewer than calls of the other tools: each looks for what it forgot through every file of the store."""
 
+_STAGES = {"memory_store": "after_searches", "memory_forget": "after_other_tools"}
+"""Before the first call of which tool the memory is looked at, and what that is called."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
@@ -145,8 +148,8 @@ def _serve(
     stored: list[str] = []
     times: dict[str, list[float]] = {}
     for tool, arguments in _conversation(questions, fresh, calls, stored):
-        if tool != "memory_search" and "after_searches" not in memory:
-            memory["after_searches"] = memory_of(server.pid)
+        if tool in _STAGES and tool not in times:
+            memory[_STAGES[tool]] = memory_of(server.pid)
         of_tool = times.setdefault(tool, [])
         if progress is not None:
             progress(f"calling {tool}", len(of_tool), 0)
@@ -155,7 +158,7 @@ def _serve(
         of_tool.append((time.perf_counter() - begun) * 1000)
         if tool == "memory_store":
             stored.append(result["id"])
-    memory["after_all_tools"] = memory_of(server.pid)
+    memory["after_forgetting"] = memory_of(server.pid)
     pings = []
     for _ in range(calls):
         begun = time.perf_counter()
