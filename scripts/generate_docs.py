@@ -13,11 +13,12 @@ from typing import Any
 
 import click
 
+import commonplace
 from commonplace import errors
 from commonplace.cli.failures import EXIT_CODES, exit_code
 from commonplace.cli.main import cli
 from commonplace.mcp.describing import tool_form
-from commonplace.mcp.memory.tools import tools_of
+from commonplace.mcp.memory import Host, registry_of
 from commonplace.settings import keys
 from commonplace.settings.model import section_description
 
@@ -91,17 +92,12 @@ def error_classes() -> str:
 def tools() -> str:
     """Return the page with what the server of the Model Context Protocol offers."""
     parts = ["# Tools reference\n", NOTE, "What an agent reads of `commonplace mcp`, word for word.\n"]
-    for tool in tools_of(unopened):
+    for tool in registry_of(Host(lambda _: commonplace.open())).tools:
         form = tool_form(tool)
         hints = ", ".join(f"{name} {str(value).lower()}" for name, value in form["annotations"].items())
         parts.append(f"## {tool.name}\n\n{tool.description}\n\nHints: {hints or 'none, so it may destroy'}.\n")
         parts += [_fields("takes", form["inputSchema"]), _fields("gives", form["outputSchema"])]
     return "\n".join(parts)
-
-
-def unopened(_: object) -> Any:
-    """Stand for an engine that no tool is called on."""
-    raise NotImplementedError
 
 
 def _fields(title: str, schema: Mapping[str, Any]) -> str:

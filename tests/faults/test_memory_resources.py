@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.unit.rights import without_rights
 
 import commonplace
 from commonplace.cli.main import cli
@@ -26,7 +27,6 @@ from commonplace.logs import RetrievalLog
 from commonplace.store.migrations import NEWEST
 from commonplace.types import Document
 
-NOBODY = 65534
 SENTENCES = {f"m{number}": f"The heron stands by pond {number}, in the {number}th reed bed" for number in range(20)}
 LONG = "An egret came and stayed for as long as the water was high. " * 100
 NOON = 1_800_000_000.0
@@ -85,19 +85,6 @@ def no_more_pages(book: Engine) -> Iterator[None]:
     yield
     with book._store._connections.writing() as db:  # type: ignore[attr-defined]
         db.execute("PRAGMA max_page_count = 1000000")
-
-
-@contextmanager
-def without_rights() -> Iterator[None]:
-    """Let permissions bind the super-user too."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.setresuid(NOBODY, NOBODY, 0)
-    try:
-        yield
-    finally:
-        os.setresuid(0, 0, 0)
 
 
 @dataclass

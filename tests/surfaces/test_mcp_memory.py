@@ -14,9 +14,10 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.formats.fence import unfence
 from commonplace.mcp.memory import Host, registry_of
-from commonplace.mcp.memory.budget import MOST_TOKENS, beginning, ending, largest
+from commonplace.mcp.memory.budget import beginning, ending, largest
 from commonplace.mcp.memory.tools import tools_of
 from commonplace.mcp.schema import problems
+from commonplace.text.budget import MOST_TOKENS
 
 NOTES = [
     "Billing keeps its invoices in a Postgres database since the move in March.",

@@ -77,15 +77,17 @@ def test_a_look_without_news_reads_no_page(book: Book, monkeypatch: pytest.Monke
     book.remember("The door is blue.")
     book.remember("We deploy.", tier="long")
     book.sync()
-    monkeypatch.setattr(type(book.folder), "read", None)
+    pages: list[str] = []
+    monkeypatch.setattr(type(book.folder), "read", lambda _, name: pages.append(name))
     for _ in range(3):
         book.clock.at += 100
         book.mirror.pick_up()
         book.mirror.settle()
+    assert pages == []
 
 
 def test_a_page_saved_this_instant_is_left_for_the_next_look(book: Book) -> None:
-    """It may still be being written. At the end of a process, and when asked, it is read nevertheless."""
+    """It may still be being written. When somebody asks for it, it is read nevertheless."""
     book.write(TODAY, "## 09:00 Tea\n")
     saved = book.folder.path(TODAY).stat().st_mtime_ns
     wall = saved + 100_000_000

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.unit.rights import without_rights
 
 from commonplace.errors import StoreError
 from commonplace.store.driver import connect
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
-NOBODY = 65534
-
 
 def memory(id_: str) -> OwnerWrite:
     return OwnerWrite(Owner(id_, "memory"), (NewPassage("p", Chunk("text", 1, 1), b"", b""),))
-
-
-@contextmanager
-def without_rights() -> Iterator[None]:
-    """Let permissions bind the super-user too."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.setresuid(NOBODY, NOBODY, 0)
-    try:
-        yield
-    finally:
-        os.setresuid(0, 0, 0)
 
 
 @pytest.fixture

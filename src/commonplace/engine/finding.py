@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.workings import Workings
 from commonplace.errors import IndexFaultError, UsageError
-from commonplace.memories.intake import one_of, share
+from commonplace.memories.intake import one_of, share, whole
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
 from commonplace.search.request import FadingRule, Request, chosen
@@ -181,11 +181,7 @@ class Finding(Workings):
         """
         from commonplace.search.context import MAX_TOKENS, context_of
 
-        budget = MAX_TOKENS if max_tokens is None else max_tokens
-        if isinstance(budget, bool) or not isinstance(budget, int) or not FEWEST_TOKENS <= budget <= MOST_TOKENS:
-            raise UsageError(
-                f"max_tokens is {budget!r}", remedy=f"give a whole number from {FEWEST_TOKENS} to {MOST_TOKENS:,}"
-            )
+        budget = whole("max_tokens", MAX_TOKENS if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
         if not task.strip():
@@ -222,8 +218,7 @@ class Finding(Workings):
         from commonplace.search.hits import memory_hit, without_secrets
         from commonplace.search.result import reference
 
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_PASSAGES:
-            raise UsageError(f"limit is {limit!r:.80}", remedy=f"give a whole number from 1 to {MOST_PASSAGES:,}")
+        whole("limit", limit, 1, MOST_PASSAGES)
         self._before()
         now = self._now()
         tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))

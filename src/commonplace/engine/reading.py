@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from commonplace.engine.workings import Workings
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.reading import normalise
+from commonplace.memories.intake import whole
 from commonplace.mirror.reading import PageReader
 from commonplace.redaction import redact
 from commonplace.types import Filter
@@ -71,9 +72,8 @@ class Reading(Workings):
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
             UsageError: a number is out of its range.
         """
-        for name, value, most in (("first", first, 10**9), ("lines", lines, MOST_LINES)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise UsageError(f"{name} is {value!r}", remedy=f"give a whole number from 1 to {most:,}")
+        whole("first", first, 1, 10**9)
+        whole("lines", lines, 1, MOST_LINES)
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._before()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from commonplace.engine.workings import Workings
-from commonplace.errors import NotFoundError, UsageError
-from commonplace.memories.intake import refuse_unfit_id
+from commonplace.errors import NotFoundError
+from commonplace.memories.intake import refuse_unfit_id, whole
 from commonplace.memories.memory import seen
 from commonplace.memories.neighbourhood import MOST_DEPTH, MOST_NEIGHBOURS, outward
 from commonplace.types import Selection
@@ -40,9 +40,8 @@ class Relating(Workings):
             NotFoundError: there is no live memory of that id.
             UsageError: a number is out of its range.
         """
-        for name, value, most in (("depth", depth, MOST_DEPTH), ("limit", limit, MOST_NEIGHBOURS)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise UsageError(f"{name} is {value!r}", remedy=f"give a whole number from 1 to {most}")
+        whole("depth", depth, 1, MOST_DEPTH)
+        whole("limit", limit, 1, MOST_NEIGHBOURS)
         refuse_unfit_id(id)
         self._before()
         found: dict[str, StoredMemory] = {}

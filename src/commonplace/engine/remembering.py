@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.workings import Workings
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.memories.intake import flag, labels, moment, one_of, refuse_unfit_id, series, short_text, texts
+from commonplace.memories.intake import flag, labels, moment, one_of, refuse_unfit_id, series, short_text, texts, whole
 from commonplace.memories.memory import Memory, seen
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.types import STATUSES, TIERS, Selection
@@ -22,6 +22,7 @@ PROJECTED_AT_ONCE = 256
 """So many memories given at once go into the index when they are stored; fewer wait for the next search or update."""
 
 MAX_LISTED = 10_000
+MAX_OFFSET = 10**9
 
 
 class Remembering(Workings):
@@ -294,11 +295,8 @@ class Remembering(Workings):
         Raises:
             UsageError: a value is out of its range.
         """
-        for name, number, low in (("limit", limit, 1), ("offset", offset, 0)):
-            if not isinstance(number, int) or isinstance(number, bool) or number < low or limit > MAX_LISTED:
-                raise UsageError(
-                    f"{name} is {number!r}", remedy=f"give a whole number from {low}, the limit is {MAX_LISTED:,}"
-                )
+        whole("limit", limit, 1, MAX_LISTED)
+        whole("offset", offset, 0, MAX_OFFSET)
         selection = Selection(
             tiers=tuple(one_of("tiers", tier, TIERS) for tier in labels("tiers", tiers)),  # type: ignore[misc]
             statuses=tuple(one_of("statuses", status, STATUSES) for status in labels("statuses", statuses)),  # type: ignore[misc]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from commonplace.errors import UsageError
-from commonplace.memories.intake import checked, without_secrets
+from commonplace.memories.intake import as_given, checked, without_secrets
 from commonplace.memories.times import seconds
 from commonplace.redaction import redact
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
@@ -139,7 +138,7 @@ def version_of(
         raise UsageError("status is 'archived', but expired_at is empty", remedy="give the time when it was archived")
     if expired_at is not None and expired_at < created_at:
         raise UsageError(f"expired_at is {expired_at}, before created_at, {created_at}", remedy="give a later time")
-    given = checked(_as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
+    given = checked(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
     if given.tier == "ultra":
         raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
     new = without_secrets(given)
@@ -175,25 +174,6 @@ def owner_item(place: str, owner: Owner, chunks: tuple[Chunk, ...]) -> OwnerItem
         secrets += (*text.kinds, *heading.kinds)
         pieces.append(replace(chunk, text=text.text, heading=heading.text))
     return OwnerItem(place, clean, tuple(pieces), tuple(secrets))
-
-
-def _as_given(owner: Owner, record: MemoryRecord) -> Mapping[str, Any]:
-    """Return a memory as somebody would give it to be remembered."""
-    return {
-        "content": record.content,
-        "id": owner.id,
-        "tier": record.tier,
-        "tags": owner.tags,
-        "entities": record.entities,
-        "category": record.category,
-        "source": record.source,
-        "origin": record.origin,
-        "trust": record.trust,
-        "metadata": json.loads(record.metadata),
-        "session": owner.session,
-        "at": owner.at,
-        "derived_from": record.derived_from,
-    }
 
 
 def _without_secrets(owner: Owner) -> tuple[Owner, tuple[str, ...]]:

@@ -24,7 +24,6 @@ DECAY: Final = "decay"
 """The kind of the notes that keep, by tier, when scores were last lowered."""
 
 FADING_TIERS: Final[tuple[Tier, ...]] = tuple(ARCHIVE_AFTER_S)
-DEFAULT_THRESHOLD: Final = 0.3
 
 _SHOWN_DECIMALS: Final = 2
 _READ_AT_ONCE: Final = 1_000

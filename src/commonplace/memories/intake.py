@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.memories.times import Moment, seconds
 from commonplace.types import ORIGINS, TIERS, Origin, Tier
+
+if TYPE_CHECKING:
+    from commonplace.types import MemoryRecord, Owner
 
 MAX_CONTENT_BYTES: Final = 1024 * 1024
 MAX_METADATA_BYTES: Final = 64 * 1024
@@ -94,6 +97,25 @@ def checked(values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, fo
         at=None if "at" not in given else seconds("at", given["at"]),
         derived_from=labels("derived_from", given.get("derived_from", ())),
     )
+
+
+def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
+    """Return a stored memory as somebody would give it to be remembered; `checked` takes it."""
+    return {
+        "content": record.content,
+        "id": owner.id,
+        "tier": record.tier,
+        "tags": owner.tags,
+        "entities": record.entities,
+        "category": record.category,
+        "source": record.source,
+        "origin": record.origin,
+        "trust": record.trust,
+        "metadata": json.loads(record.metadata),
+        "session": owner.session,
+        "at": owner.at,
+        "derived_from": record.derived_from,
+    }
 
 
 def without_secrets(new: NewMemory) -> NewMemory:
@@ -206,6 +228,17 @@ def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise UsageError(f"{name} is {given!r:.80}", remedy="give a list")
+    return given
+
+
+def whole(name: str, given: object, least: int, most: int) -> int:
+    """Return a whole number within its range.
+
+    Raises:
+        UsageError: it is no such number, or out of the range.
+    """
+    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+        raise UsageError(f"{name} is {given!r:.80}", remedy=f"give a whole number from {least:,} to {most:,}")
     return given
 
 

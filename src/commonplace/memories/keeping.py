@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from commonplace.memories.intake import (
     MAX_LABELS,
     TRUST,
     NewMemory,
+    as_given,
     checked,
     one_of,
     refuse_unfit,
@@ -107,22 +107,8 @@ class Keeper:
     def _next(self, old: StoredMemory, changed: Mapping[str, Any]) -> _Prepared:
         """Return a version with some values changed."""
         record, owner = old.record, old.owner
-        merged = {
-            "content": record.content,
-            "tier": record.tier,
-            "tags": owner.tags,
-            "entities": record.entities,
-            "category": record.category,
-            "source": record.source,
-            "origin": record.origin,
-            "trust": record.trust,
-            "metadata": json.loads(record.metadata),
-            "session": owner.session,
-            "at": owner.at,
-            "derived_from": record.derived_from,
-            **changed,
-        }
-        new = replace(self._checked(merged, force=record.is_forced), id=owner.id)
+        merged = {**as_given(owner, record), **changed}
+        new = self._checked(merged, force=record.is_forced)
         [prepared] = self._prepare([new], self._now(), force=record.is_forced)
         return prepared
 

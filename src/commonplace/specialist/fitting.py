@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from commonplace.formats.csp_response import Response, format_response
+from commonplace.text.budget import MOST_TOKENS, most_tokens
 
 if TYPE_CHECKING:
     from commonplace.specialist.book import Book
-
-MOST_TOKENS: Final = 2500
-
-_MOST_PER_CHARACTER: Final = 3
-"""Tokens that one character may become: a Korean syllable is taken apart into its letters."""
 
 
 def fits(book: Book, response: Response) -> bool:
@@ -44,12 +40,6 @@ def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
         else:
             high, high_tokens = middle, tokens
     return low
-
-
-def most_tokens(text: str) -> int:
-    """Return a number of tokens that a text has at most; counting them takes milliseconds, this does not."""
-    # Each character beyond ASCII has at least one byte more.
-    return len(text) + (_MOST_PER_CHARACTER - 1) * (len(text.encode()) - len(text))
 
 
 def _tokens(book: Book, response: Response) -> int:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.csp_response import Passage, Reference, Relation, Response
 from commonplace.specialist.asked import MEMORY
-from commonplace.specialist.fitting import MOST_TOKENS, fits, largest
+from commonplace.specialist.fitting import fits, largest
 from commonplace.specialist.relations import MOST_LINKS, ends, relations
+from commonplace.text.budget import MOST_TOKENS
 from commonplace.text.snippets import snippet
 
 if TYPE_CHECKING:

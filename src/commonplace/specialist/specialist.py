@@ -19,11 +19,12 @@ from commonplace.formats.csp_request import parse_request
 from commonplace.formats.csp_response import Response, format_response
 from commonplace.formats.csp_text import CspError
 from commonplace.specialist.asked import Asked
-from commonplace.specialist.fitting import MOST_TOKENS, fits
+from commonplace.specialist.fitting import fits
 from commonplace.specialist.graph import query_graph
 from commonplace.specialist.recalling import recall, temporal_query
 from commonplace.specialist.showing import get, stats
 from commonplace.specialist.writing import decay, forget, link, promote, store
+from commonplace.text.budget import MOST_TOKENS
 from commonplace.text.snippets import snippet
 
 if TYPE_CHECKING:

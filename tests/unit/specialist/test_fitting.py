@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from commonplace.formats.csp_response import Response
 from commonplace.models.static import StaticEmbedder
-from commonplace.specialist.fitting import MOST_TOKENS, fits, largest, most_tokens
+from commonplace.specialist.fitting import fits, largest
+from commonplace.text.budget import MOST_TOKENS, most_tokens
 
 MODEL = StaticEmbedder.load()
 

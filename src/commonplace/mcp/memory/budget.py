@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Final
 
-MOST_TOKENS: Final = 2_500
-"""Of one response, counted with the default embedder's vocabulary."""
+from commonplace.text.budget import MOST_TOKENS, most_tokens
 
 CountTokens = Callable[[str], int]
+
+
+def has_room(count: CountTokens, *texts: str) -> bool:
+    """Return whether each form of a response is within its budget; a short one need not be counted."""
+    return all(most_tokens(text) <= MOST_TOKENS or count(text) <= MOST_TOKENS for text in texts)
 
 
 def largest(count: int, fits: Callable[[int], bool]) -> int:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.mcp.memory import schemas
-from commonplace.mcp.memory.budget import MOST_TOKENS, beginning, largest
+from commonplace.mcp.memory.budget import beginning, has_room, largest
 from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
+from commonplace.text.budget import MOST_TOKENS
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -78,7 +79,7 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
     labels = [_label(hit) for hit in found.hits]
 
     def fits(size: int) -> bool:
-        return max(book.count_tokens(json.dumps(results[:size])), book.count_tokens(told(size))) <= MOST_TOKENS
+        return has_room(book.count_tokens, json.dumps(results[:size]), told(size))
 
     def told(size: int) -> str:
         return fence(
@@ -224,7 +225,7 @@ def _graph(book: Engine, given: Arguments) -> ToolResult:
         return "\n".join([known, *lines])
 
     def fits(size: int) -> bool:
-        return max(book.count_tokens(json.dumps(graph(size))), book.count_tokens(text(size))) <= MOST_TOKENS
+        return has_room(book.count_tokens, json.dumps(graph(size)), text(size))
 
     size = largest(len(memories), fits)
     return ToolResult(graph(size), text(size))
