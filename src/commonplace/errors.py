@@ -14,6 +14,7 @@ CommonplaceError
 │   └── IndexFaultError     the derived index cannot be used; it can be rebuilt
 ├── EmbedderMismatchError   the store was built with another embedder
 ├── ModelError              a model's files are missing or damaged
+├── ProviderError           a remote model did not answer, or not as asked
 └── MissingExtraError       an optional package is not installed
 """
 
@@ -90,6 +91,18 @@ class EmbedderMismatchError(CommonplaceError):
 
 class ModelError(CommonplaceError):
     """Reinstall Commonplace: the model data that ships with it is missing or damaged."""
+
+
+class ProviderError(CommonplaceError):
+    """Check the address, the key's variable and the model's name: a remote model did not answer, or not as asked.
+
+    Attributes:
+        status: of the HTTP response, or None where there was none.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.status = status
 
 
 class MissingExtraError(CommonplaceError):

@@ -1,10 +1,10 @@
-"""What every embedder promises. It knows texts and vectors, not where they are kept."""
+"""What every embedder, re-ranker and generator promises. It knows texts and numbers, not where they are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,4 +44,72 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RerankResult:
+    """One candidate with its score, 0–1; `index` is its place among those that were given, from 0."""
+
+    content: str
+    score: float
+    index: int
+
+
+class Reranker(Protocol):
+    """Puts candidates into the order of their relevance to a query. Safe to call from several threads."""
+
+    def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
+        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given.
+
+        Equal texts stay distinct by their index.
+
+        Raises:
+            ProviderError: a remote model did not answer, or not as asked.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation with a language model."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What a language model answered: the text as it came, the model's own name, and the tokens that it counted."""
+
+    text: str
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Generator(Protocol):
+    """A language model. Safe to call from several threads."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, as `openai:gpt-4o-mini`."""
+        ...
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Generated:
+        """Return the model's answer to a conversation.
+
+        Args:
+            schema: a JSON schema that the answer is asked to fulfil; whether it does is for the caller to check.
+            options: further fields of the request, such as `temperature` and `max_tokens`.
+
+        Raises:
+            ProviderError: no answer came, after the retries that are worth making.
+        """
         ...
