@@ -1,0 +1,95 @@
+"""What an extraction gives: entities, claims between them, dates; the same from rules and from a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commonplace.timeline import Mention
+
+ENTITY_TYPES = (
+    "file",
+    "concept",
+    "person",
+    "project",
+    "decision",
+    "organization",
+    "place",
+    "event",
+    "preference",
+    "tool",
+)
+RELATION_TYPES = (
+    "DEPENDS_ON",
+    "PART_OF",
+    "CAUSED_BY",
+    "SIMILAR_TO",
+    "USES",
+    "IMPLEMENTS",
+    "WORKS_FOR",
+    "LOCATED_IN",
+    "LIVES_IN",
+    "PREFERS",
+    "DECIDED",
+    "RELATED_TO",
+    "CONTRADICTS",
+    "OCCURRED_AFTER",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entity that a text names.
+
+    Attributes:
+        name: as it is to be shown, the longest plain form in the text: `auth.ts`, `Mira Okafor`, `billing service`.
+        type: one of `ENTITY_TYPES` or of the caller's own.
+        spans: where it is mentioned, pronouns included, in characters, half-open, in order.
+        aliases: other forms in this text that mean the same: `the auth module`, `Okafor`.
+        confidence: from 0 to 1.
+    """
+
+    name: str
+    type: str
+    spans: tuple[tuple[int, int], ...]
+    aliases: tuple[str, ...] = ()
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A fact between two entities.
+
+    Attributes:
+        source, target: places in `Extraction.entities`.
+        type: one of `RELATION_TYPES`.
+        fact: the sentence that says it, understandable by itself.
+        span: where that sentence stands in the text, in characters, half-open.
+        valid_from, valid_to: seconds since the epoch, in the world, half-open; None is unknown or open.
+        is_end: the text says that the fact ends, at `valid_to` or by the time of the text.
+        confidence: from 0 to 1.
+    """
+
+    source: int
+    target: int
+    type: str
+    fact: str
+    span: tuple[int, int]
+    valid_from: float | None = None
+    valid_to: float | None = None
+    is_end: bool = False
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that was found in one text.
+
+    Attributes:
+        entities: in the order of their first mention.
+        claims: in the order of the text.
+        dates: the dates that the text speaks of, in order.
+    """
+
+    entities: tuple[Found, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    dates: tuple[Mention, ...] = ()
