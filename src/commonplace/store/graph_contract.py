@@ -1,0 +1,177 @@
+"""What every store promises about the graph: episodes, entities, relations, mentions and what happened to them.
+
+No rule about the graph lives in a store: which names mean the same, which fact ends which, is decided by whoever
+holds the `GraphChange`. The texts by which entities and facts are found are owners with passages, in two namespaces
+that belong to the one they are of (`texts_of`): so a search in that one never meets them, and the index follows them
+like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from commonplace.types import NewPassage
+from commonplace.types.graph import (
+    Alias,
+    Entity,
+    Episode,
+    GraphCounts,
+    GraphFilter,
+    Happening,
+    Mention,
+    Relation,
+    Subject,
+)
+
+_RESERVED = "\x1f"
+
+
+def texts_of(namespace: str, kind: Subject) -> str:
+    """Return the namespace that holds the texts of a namespace's entities or relations; no user can name it."""
+    return f"{_RESERVED}{kind}{_RESERVED}{namespace}"
+
+
+def is_reserved(namespace: str) -> bool:
+    """Tell whether a namespace holds the texts of a graph, and so belongs to another one."""
+    return namespace.startswith(_RESERVED)
+
+
+class GraphReading(Protocol):
+    """The graph of one namespace, as it is when each call is made. Ids that are not there are absent from answers."""
+
+    def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
+        """Return episodes by id."""
+        ...
+
+    def episodes_of_memory(self, memory: str) -> list[Episode]:
+        """Return the episodes that a memory is, by version, ties by id."""
+        ...
+
+    def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
+        """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
+        ...
+
+    def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
+        """Return entities by id, those that were merged into others too."""
+        ...
+
+    def named(self, normals: Sequence[str]) -> dict[str, list[Entity]]:
+        """Return the live entities that have one of these normal names, by name, each list by id."""
+        ...
+
+    def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
+        """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id.
+
+        An entity is of a group where it was named first in it or any episode of the group mentions it.
+        """
+        ...
+
+    def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
+        """Return the names of entities, oldest first, ties by normal name."""
+        ...
+
+    def relations(self, ids: Sequence[str]) -> dict[str, Relation]:
+        """Return relations by id."""
+        ...
+
+    def relations_of(
+        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+    ) -> dict[str, list[Relation]]:
+        """Return the relations that start or end at each entity: newest knowledge first, ties by id.
+
+        A relation of an entity with itself comes once.
+
+        Args:
+            limit: how many of each entity at most; what it costs does not grow with those beyond.
+        """
+        ...
+
+    def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
+        """Return relations, newest knowledge first, ties by id."""
+        ...
+
+    def disputed(self) -> list[Relation]:
+        """Return the relations that are disputed, by dispute, then oldest first, ties by id."""
+        ...
+
+    def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
+        """Return where entities or relations are mentioned, by id; lists by episode, then place."""
+        ...
+
+    def mentioned(self, episodes: Sequence[str]) -> dict[str, list[Mention]]:
+        """Return what episodes mention, by episode; lists by place, then subject."""
+        ...
+
+    def happenings(self, kind: Subject, id_: str) -> list[Happening]:
+        """Return what happened to an entity or relation, in the order in which it was recorded."""
+        ...
+
+    def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
+        """Yield (relation, source, target) of every relation that is meant, in no order."""
+        ...
+
+    def counts(self) -> GraphCounts:
+        """Return how much there is."""
+        ...
+
+
+class GraphChange(GraphReading, Protocol):
+    """The graph of one namespace inside one write transaction; it reads its own writes.
+
+    Raises:
+        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
+        UsageError: a number does not fit a store.
+    """
+
+    def put_episode(self, episode: Episode) -> None:
+        """Write an episode in the place of the one with its id."""
+        ...
+
+    def put_entity(self, entity: Entity, passages: Sequence[NewPassage] | None = None) -> None:
+        """Write an entity in the place of the one with its id.
+
+        Args:
+            passages: the texts by which it is found; none makes it unfindable by words; None leaves them as they are.
+        """
+        ...
+
+    def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
+        """Write a relation in the place of the one with its id; passages as for an entity."""
+        ...
+
+    def put_alias(self, alias: Alias) -> None:
+        """Give an entity a name, in the place of one with the same normal form."""
+        ...
+
+    def drop_alias(self, entity: str, normal: str) -> None:
+        """Take a name from an entity."""
+        ...
+
+    def put_mentions(self, mentions: Sequence[Mention]) -> None:
+        """Record mentions; one that is there already stays once."""
+        ...
+
+    def drop_mentions(self, mentions: Sequence[Mention]) -> None:
+        """Delete mentions."""
+        ...
+
+    def put_happening(self, happening: Happening) -> None:
+        """Add to what happened."""
+        ...
+
+    def erase_episodes(self, ids: Sequence[str]) -> int:
+        """Delete episodes with their mentions; return how many there were."""
+        ...
+
+    def erase_entities(self, ids: Sequence[str]) -> int:
+        """Delete entities with their names, texts, mentions and what happened to them; return how many there were."""
+        ...
+
+    def erase_relations(self, ids: Sequence[str]) -> int:
+        """Delete relations with their texts, mentions and what happened to them; return how many there were."""
+        ...
+
+    def erase_happenings(self, kind: Subject, id_: str) -> None:
+        """Delete what happened to an entity or relation."""
+        ...

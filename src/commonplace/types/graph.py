@@ -1,0 +1,214 @@
+"""What a graph is made of: episodes, entities, relations, and what is known of each through time. Plain values.
+
+Times are seconds since the epoch. A fact has two of them: when it was true in the world (`valid_from`, `valid_to`) and
+when we knew it (`created_at`, `expired_at`); intervals are half-open, None is open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from commonplace.types import Origin
+
+ENTITY_TYPES: Final = (
+    "file",
+    "concept",
+    "person",
+    "project",
+    "decision",
+    "organization",
+    "place",
+    "event",
+    "preference",
+    "tool",
+)
+RELATION_TYPES: Final = (
+    "DEPENDS_ON",
+    "PART_OF",
+    "CAUSED_BY",
+    "SIMILAR_TO",
+    "USES",
+    "IMPLEMENTS",
+    "WORKS_FOR",
+    "LOCATED_IN",
+    "LIVES_IN",
+    "PREFERS",
+    "DECIDED",
+    "RELATED_TO",
+    "CONTRADICTS",
+    "OCCURRED_AFTER",
+)
+
+EpisodeSource = Literal["text", "message", "json", "memory"]
+EPISODE_SOURCES: Final[tuple[EpisodeSource, ...]] = ("text", "message", "json", "memory")
+
+Subject = Literal["entity", "relation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """Something that was said or happened, as it came.
+
+    Attributes:
+        content: as it came, secrets replaced; "" where a memory holds it.
+        group: a label within the namespace, as Graphiti's group_id; "" is none.
+        trust: 0–1.
+        reference_time: when it was said or happened; dates in it are read against this.
+        memory, version: the memory that it is, and which version of it; "" and 0 where it is none.
+    """
+
+    id: str
+    content: str
+    reference_time: float
+    created_at: float
+    name: str = ""
+    source: EpisodeSource = "text"
+    source_description: str = ""
+    origin: Origin = "agent"
+    trust: float = 1.0
+    group: str = ""
+    memory: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Something that has a name.
+
+    Attributes:
+        type: one of `ENTITY_TYPES`, or the user's own.
+        attributes: a JSON object as text, keys sorted.
+        group: of the episode that named it first.
+        expired_at: when it ceased to be one of ours: it was merged into another.
+        merged_into: the id of that other, or "".
+    """
+
+    id: str
+    name: str
+    type: str
+    created_at: float
+    summary: str = ""
+    attributes: str = "{}"
+    trust: float = 1.0
+    group: str = ""
+    valid_from: float | None = None
+    valid_to: float | None = None
+    expired_at: float | None = None
+    merged_into: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A name of an entity; its own name is one of them.
+
+    Attributes:
+        normal: the form by which names are compared.
+        episode: the id of the episode that used it first, "" where a person gave it.
+    """
+
+    entity: str
+    name: str
+    normal: str
+    created_at: float
+    episode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A fact about two entities.
+
+    Attributes:
+        source, target: ids of entities.
+        type: one of `RELATION_TYPES`, or the user's own.
+        fact: a sentence that says it.
+        stated_to: the end of its validity as its episodes stated it: what `valid_to` was before `expired_at`.
+        valid_to: the end as we know it now.
+        expired_at: when we learnt that it had ended, or that it was never true; None while it stands as stated.
+        is_retracted: it was never true.
+        dispute: an id that the facts share which cannot all be true, "" where nothing is disputed.
+        disputed_at: since when.
+        confidence, trust: 0–1: how surely the text says it, and how far the text is trusted.
+        attributes: a JSON object as text, keys sorted.
+    """
+
+    id: str
+    source: str
+    target: str
+    type: str
+    fact: str
+    created_at: float
+    valid_from: float | None = None
+    valid_to: float | None = None
+    stated_to: float | None = None
+    expired_at: float | None = None
+    is_retracted: bool = False
+    dispute: str = ""
+    disputed_at: float | None = None
+    confidence: float = 1.0
+    trust: float = 1.0
+    group: str = ""
+    attributes: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Where an episode speaks of an entity or says a fact: characters of its content, half-open.
+
+    Attributes:
+        name: as it was called there; "" for a fact.
+    """
+
+    episode: str
+    kind: Subject
+    subject: str
+    start: int
+    end: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """What happened to an entity or a relation.
+
+    Attributes:
+        what: created, renamed, confirmed, ended, reopened, disputed, settled, retracted, merged, split, ….
+        reason: one sentence, for people.
+        episode: the id of the episode that brought it about, or "".
+        detail: a JSON object as text: what is needed to undo it.
+    """
+
+    kind: Subject
+    subject: str
+    at: float
+    what: str
+    reason: str = ""
+    episode: str = ""
+    detail: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFilter:
+    """Which facts or episodes are meant. Empty means no restriction; values of one field are alternatives.
+
+    Attributes:
+        valid_at: only what was true in the world at this time; None: at any time.
+        known_at: as it was known at this time; None: as it is known now.
+        with_past: also facts that have ended or were retracted; where a time is given it decides instead.
+    """
+
+    types: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    valid_at: float | None = None
+    known_at: float | None = None
+    with_past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCounts:
+    """How much a graph holds; entities that were merged into others do not count."""
+
+    episodes: int = 0
+    entities: int = 0
+    relations: int = 0
+    disputed: int = 0
