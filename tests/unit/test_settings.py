@@ -227,7 +227,12 @@ def test_every_setting_has_a_description_a_range_and_its_own_variable() -> None:
     declared = keys()
     assert all(key.rule.description and key.range for key in declared)
     assert len({key.environment for key in declared}) == len(declared)
-    assert {key.dotted for key in declared if not key.rule.project} == {"store.path"}
+
+
+def test_a_project_may_say_nothing_of_the_store_and_of_models() -> None:
+    """A clone must not lead what is stored to another place, and not spend its reader's money on models."""
+    refused = {key.dotted for key in keys() if not key.rule.project}
+    assert refused == {"store.path"} | {key.dotted for key in keys() if key.section == "models"}
 
 
 def test_every_default_is_itself_an_allowed_value(place: Place) -> None:

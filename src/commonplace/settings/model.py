@@ -115,6 +115,73 @@ class EmbedderSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which language models are asked, where, and at what cost; their keys come from the environment alone."""
+
+    generator: str = setting(
+        "",
+        "the language model, as openai:<model>, anthropic:<model> or ollama:<model>; empty: none",
+        "text",
+        project=False,
+    )
+    reranker: str = setting(
+        "none",
+        "how a search asks a model to re-rank its hits: not at all, by a call for each hit, or by one call for all",
+        "choice",
+        choices=("none", "single", "batch"),
+        project=False,
+    )
+    reranker_model: str = setting(
+        "", "the language model that re-ranks; empty: the one that `generator` names", "text", project=False
+    )
+    openai_url: str = setting(
+        "", "the address of OpenAI's API or of one like it; empty: OPENAI_BASE_URL, or theirs", "text", project=False
+    )
+    anthropic_url: str = setting(
+        "", "the address of Anthropic's API; empty: ANTHROPIC_BASE_URL, or theirs", "text", project=False
+    )
+    ollama_url: str = setting("", "the address of Ollama; empty: OLLAMA_HOST, or this machine", "text", project=False)
+    timeout_s: float = setting(
+        60.0, "seconds to wait for the next byte of an answer", "number", minimum=0.1, maximum=3600.0, project=False
+    )
+    total_timeout_s: float = setting(
+        120.0,
+        "seconds that one call may take, with all its retries and waits",
+        "number",
+        minimum=0.1,
+        maximum=3600.0,
+        project=False,
+    )
+    retries: int = setting(
+        3,
+        "how often a request is sent again when the server is busy, fails or cannot be reached",
+        "integer",
+        minimum=0,
+        maximum=10,
+        project=False,
+    )
+    concurrency: int = setting(
+        4, "requests under way at the same time", "integer", minimum=1, maximum=64, project=False
+    )
+    max_calls: int = setting(
+        0,
+        "requests that one run may send, retries included; 0: no limit",
+        "integer",
+        minimum=0,
+        maximum=1_000_000_000,
+        project=False,
+    )
+    max_tokens: int = setting(
+        0,
+        "tokens, sent and received, that one run may spend on models; 0: no limit",
+        "integer",
+        minimum=0,
+        maximum=1_000_000_000_000,
+        project=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSettings:
     """Which store and which part of it a command means."""
 
@@ -169,6 +236,7 @@ class Settings:
     index: IndexSettings = field(default_factory=IndexSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -189,6 +257,7 @@ SECTIONS: Mapping[str, type] = {
     "index": IndexSettings,
     "memory": MemorySettings,
     "embedder": EmbedderSettings,
+    "models": ModelSettings,
     "store": StoreSettings,
     "log": LogSettings,
 }

@@ -1,0 +1,53 @@
+"""Find the JSON value in what a language model wrote. It knows text, not what the value should be."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from commonplace.errors import ProviderError
+
+_FENCE: Final = re.compile(r"(?s)```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)(?:```|\Z)")
+_START: Final = re.compile(r"[\[{]")
+_MOST_STARTS: Final = 1_000
+"""So many brackets of prose are tried as the beginning of a value, so that no answer costs quadratic time."""
+
+
+def json_of(text: str) -> Any:
+    """Return the JSON value that a model's answer is or holds: whole, in a Markdown fence, or the first in prose.
+
+    Of prose only an object or a list is taken, and nothing from inside a value that is cut short. NaN and the
+    infinities, which JSON does not have, are refused.
+
+    Raises:
+        ProviderError: there is none.
+    """
+    for candidate in (text, *_fenced(text)):
+        try:
+            return _DECODER.decode(candidate.strip().removeprefix("\ufeff"))
+        except (ValueError, RecursionError):
+            continue
+    for start in list(_START.finditer(text))[:_MOST_STARTS]:
+        try:
+            return _DECODER.raw_decode(text, start.start())[0]
+        except json.JSONDecodeError as error:
+            if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+                break
+        except RecursionError:
+            break
+        except ValueError:
+            continue
+    shown = " ".join(text.split())[:80]
+    raise ProviderError(f"the model's answer holds no JSON: {shown!r}", remedy="try again, or choose another model")
+
+
+def _fenced(text: str) -> list[str]:
+    return [match.group(1) for match in _FENCE.finditer(text)]
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)

@@ -1,0 +1,222 @@
+"""Ask a remote model's server for JSON: retries, budget, concurrency; faults as errors of ours. It knows no provider.
+
+Only here do keys meet the network, and only here do faults of network and server become `ProviderError`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import ProviderError
+from commonplace.models.limits import LONGEST_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
+
+if TYPE_CHECKING:
+    from commonplace.models.addresses import Address, Proxy
+    from commonplace.models.http import Answer, Request
+
+_log = logging.getLogger(__name__)
+
+_AGAIN: Final = frozenset({408, 425, 429})
+_HOPELESS: Final = ("insufficient_quota", "billing")
+"""What a server says where waiting mends nothing."""
+_MOST_SHOWN: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Time and chance, so that tests need neither."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.time
+    random: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Access:
+    """Where a provider's server is and how it knows us.
+
+    Attributes:
+        key: the secret, "" for none; it is in no message and no representation.
+        key_header: the header that carries it, and what stands before it there.
+        variable: where the key comes from, for messages.
+        headers: further ones.
+    """
+
+    provider: str
+    address: Address
+    key: str = ""
+    key_header: tuple[str, str] = ("Authorization", "Bearer ")
+    variable: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    proxy: Proxy | None = None
+
+    def __repr__(self) -> str:
+        return f"Access({self.provider}, {self.address}, {'with' if self.key else 'without'} a key)"
+
+
+class JsonClient:
+    """Posts JSON to one server and returns the JSON it answers with. Safe for threads."""
+
+    def __init__(
+        self,
+        access: Access,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+        waiting: Waiting | None = None,
+    ) -> None:
+        self.access = access
+        self.limits = limits or Limits()
+        self.budget = budget or Budget()
+        self._waiting = waiting or Waiting()
+        self._slots = threading.BoundedSemaphore(self.limits.concurrency)
+
+    def __repr__(self) -> str:
+        return f"JsonClient({self.access!r})"
+
+    def post(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a document and return the object in the answer, after the retries that are worth making.
+
+        Raises:
+            ProviderError: no answer, one that says no (`status` tells), or one that is no JSON object; or the budget
+                of the run is spent.
+        """
+        request = self._request(path, document)
+        deadline = self._waiting.clock() + self.limits.total_s
+        attempt = 0
+        while True:
+            outcome = self._attempt(request, deadline)
+            if isinstance(outcome, dict):
+                return outcome
+            attempt += 1
+            wait = self._wait(outcome, attempt, deadline)
+            if wait is None:
+                raise outcome.error
+            _log.info("%s: trying again in %.1f s", outcome.error, wait)
+            self._waiting.sleep(wait)
+
+    def _wait(self, failure: _Failure, attempt: int, deadline: float) -> float | None:
+        """Return the seconds to wait before the next attempt; None where there is to be none."""
+        if not failure.is_passing or attempt > self.limits.retries:
+            return None
+        wait = wait_before(attempt, self._waiting.random())
+        if failure.asked_s is not None:
+            wait = max(failure.asked_s, wait)
+            if failure.asked_s > LONGEST_ASKED_WAIT_S:
+                return None
+        return None if self._waiting.clock() + wait >= deadline else wait
+
+    def _request(self, path: str, document: Mapping[str, Any]) -> Request:
+        from commonplace.models.http import Request
+
+        access = self.access
+        headers = {"User-Agent": "commonplace", **access.headers}
+        if access.key:
+            name, before = access.key_header
+            headers[name] = before + access.key
+        # A lone surrogate, which Python's texts can hold and UTF-8 cannot, goes out as the escape that JSON has.
+        body = json.dumps(document, allow_nan=False).encode()
+        return Request(access.address, path, headers, body, access.proxy)
+
+    def _attempt(self, request: Request, deadline: float) -> dict[str, Any] | _Failure:
+        from commonplace.models.http import FAULTS, Patience, post
+
+        limits, clock = self.limits, self._waiting.clock
+        if not self._slots.acquire(timeout=max(0.0, deadline - clock())):
+            return _Failure(self._error(f"was asked by {limits.concurrency} others for too long", remedy="try again"))
+        try:
+            self.budget.take_call()
+            patience = Patience(limits.connect_s, limits.read_s, deadline, clock)
+            return self._read(post(request, patience, limits.max_bytes))
+        except FAULTS as fault:
+            return self._fault(fault)
+        finally:
+            self._slots.release()
+
+    def _fault(self, fault: Exception) -> _Failure:
+        import ssl
+
+        if isinstance(fault, TimeoutError):
+            message, remedy = "did not answer in time", "try again, or raise models.timeout_s"
+        elif isinstance(fault, ssl.SSLCertVerificationError):
+            message = f"has a certificate that is not trusted ({fault.verify_message})"
+            remedy = "name your certificates in SSL_CERT_FILE"
+        else:
+            told = getattr(fault, "strerror", None) or type(fault).__name__
+            message, remedy = f"could not be reached ({told})", "check the network and the address"
+        error = self._error(message, remedy=remedy)
+        error.__cause__ = fault
+        return _Failure(error, is_passing=not isinstance(fault, ssl.SSLCertVerificationError))
+
+    def _read(self, answer: Answer) -> dict[str, Any] | _Failure:
+        document = _json(answer.body)
+        if answer.status == 200:
+            if isinstance(document, dict):
+                return document
+            return _Failure(self._error("answered with no JSON object", status=200, remedy="check the address"))
+        return self._refusal(answer, document)
+
+    def _refusal(self, answer: Answer, document: object) -> _Failure:
+        status = answer.status
+        told = self._without_key(_message(document))
+        error = self._error(f"answered {status}{f': {told}' if told else ''}", status=status, remedy=self._help(answer))
+        is_passing = status in _AGAIN or status >= 500
+        is_passing = is_passing and not any(sign in json.dumps(document) for sign in _HOPELESS)
+        return _Failure(error, is_passing, asked_wait(answer.headers.get("retry-after", ""), self._waiting.now()))
+
+    def _help(self, answer: Answer) -> str:
+        status, variable = answer.status, self.access.variable
+        if status in (401, 403):
+            return f"check the key in {variable}" if variable else "check the address"
+        if status == 404:
+            return "check the model's name and the address"
+        if 300 <= status < 400:
+            return "name the address that it leads to; redirects are not followed"
+        if status == 429:
+            wait = answer.headers.get("retry-after", "")
+            return f"try again in {wait} s" if wait.isdigit() else "try again later, or check the account's limits"
+        return "try again later" if status >= 500 else "check the request"
+
+    def _error(self, what: str, *, status: int | None = None, remedy: str = "") -> ProviderError:
+        return ProviderError(f"{self.access.provider} at {self.access.address} {what}", status=status, remedy=remedy)
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self.access.key, "[key]") if self.access.key else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An attempt without a result. `asked_s`: how long the server asked to wait."""
+
+    error: ProviderError
+    is_passing: bool = False
+    asked_s: float | None = None
+
+
+def _json(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _message(document: object) -> str:
+    """Return what a server says went wrong, on one line: OpenAI's and Anthropic's form, Ollama's, FastAPI's."""
+    from commonplace.redaction import redact
+
+    found = document
+    for name in ("error", "message"):
+        if isinstance(found, dict) and name in found:
+            found = found[name]
+    if isinstance(found, dict):
+        found = found.get("detail", "")
+    text = found if isinstance(found, str) else ""
+    line = "".join(character if character.isprintable() else " " for character in text)
+    return redact(line).text[:_MOST_SHOWN]
