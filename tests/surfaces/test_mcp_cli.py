@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,50 @@ def test_installing_writes_once_shows_the_change_and_keeps_the_old_file(bare: Pr
     assert len(list(bare.project.glob(".mcp.json.*"))) == 1
 
 
+def test_two_changes_within_a_second_keep_both_old_files(bare: Program) -> None:
+    place = bare.project / ".mcp.json"
+    place.write_text('{"mcpServers": {}}', "utf-8")
+    first, second = (
+        bare.json("mcp", "--install", "claude-code", "--yes", "--namespace", name)["backup"] for name in ("one", "two")
+    )
+    assert first != second
+    assert Path(first).read_text("utf-8") == '{"mcpServers": {}}'
+    assert json.loads(Path(second).read_text("utf-8"))["mcpServers"]["commonplace"]["args"][-1] == "one"
+
+
+def test_a_file_that_only_its_owner_may_read_stays_so(bare: Program) -> None:
+    """Keys of other servers stand in it."""
+    place = bare.project / ".mcp.json"
+    place.write_text('{"mcpServers": {}}', "utf-8")
+    place.chmod(0o600)
+    told = bare.json("mcp", "--install", "claude-code", "--yes")
+    assert [stat.S_IMODE(Path(each).stat().st_mode) for each in (place, told["backup"])] == [0o600, 0o600]
+
+
+def test_a_file_that_nobody_may_write_is_left_as_it_is(bare: Program) -> None:
+    place = bare.project / ".mcp.json"
+    place.write_text('{"mcpServers": {}}', "utf-8")
+    place.chmod(0o444)
+    error = bare.error("mcp", "--install", "claude-code", "--yes", code=2)
+    assert error["message"] == f"{place} is read-only"
+    assert place.read_text("utf-8") == '{"mcpServers": {}}'
+    assert list(bare.project.glob(".mcp.json*")) == [place]
+
+
+def test_a_link_is_followed_and_stays_a_link(bare: Program) -> None:
+    real, place = bare.project / "shared.json", bare.project / ".mcp.json"
+    real.write_text('{"mcpServers": {}}', "utf-8")
+    place.symlink_to(real.name)
+    bare.json("mcp", "--install", "claude-code", "--yes")
+    assert place.is_symlink()
+    assert "commonplace" in json.loads(real.read_text("utf-8"))["mcpServers"]
+
+
+def test_the_home_that_codex_was_given_is_where_its_file_is(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(bare.project / "elsewhere"))
+    assert bare.json("mcp", "--print-config", "codex")["path"] == str(bare.project / "elsewhere" / "config.toml")
+
+
 def test_what_starts_the_server_can_be_started(bare: Program) -> None:
     server = json.loads(bare.json("mcp", "--print-config", "cursor")["snippet"])["mcpServers"]["commonplace"]
     done = subprocess.run([server["command"], *server["args"]], input=b"", capture_output=True, check=True, timeout=60)
@@ -108,7 +153,7 @@ def test_a_file_with_comments_is_left_as_it_is(bare: Program) -> None:
     place.write_text("{ // mine\n}\n", "utf-8")
     error = bare.error("mcp", "--install", "vscode", "--yes", code=2)
     assert "is no JSON that can be changed here" in error["message"]
-    assert error["remedy"] == "add the server by hand"
+    assert error["remedy"] == "add by hand what `commonplace mcp --print-config vscode` shows"
     assert place.read_text("utf-8") == "{ // mine\n}\n"
     assert list(place.parent.iterdir()) == [place]
 

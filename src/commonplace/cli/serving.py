@@ -10,7 +10,7 @@ import click
 
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.errors import StoreError, UsageError
+from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -84,11 +84,12 @@ def _print_config(name: str, invocation: Invocation) -> int:
 
 def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     from commonplace.cli.screen import console, print_json, say
-    from commonplace.mcp.clients import CLIENTS, changed
+    from commonplace.cli.writing import write_whole
+    from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
     client = CLIENTS[name]
     place = client.place(Path.cwd(), Path.home())
-    old = _read(place)
+    old = _read(place, by_hand(client))
     new = changed(old, client, _command(invocation), name=str(place))
     if new == old:
         if invocation.as_json:
@@ -96,12 +97,14 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         else:
             say(f"{client.title} knows the server already: {place}")
         return SUCCESS
+    _refuse_read_only(place, by_hand(client))
     if not invocation.as_json:
         _show(old, new, place)
     if not is_agreed and not _agrees(invocation):
         console(stderr=True).print("Nothing was written.")
         return FAILURE
-    backup = _write(place, old, new)
+    backup = _kept(place, by_hand(client)) if old else None
+    write_whole(place, new, remedy=by_hand(client))
     if invocation.as_json:
         kept = None if backup is None else str(backup)
         print_json({"client": name, "path": str(place), "changed": True, "backup": kept})
@@ -130,13 +133,13 @@ def _command(invocation: Invocation) -> list[str]:
     return [str(program.absolute()), "mcp", *store, *namespace]
 
 
-def _read(place: Path) -> str:
+def _read(place: Path, by_hand: str) -> str:
     try:
         return place.read_text("utf-8")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{place} cannot be read: {error}", remedy="mend it, or add the server by hand") from error
+        raise UsageError(f"{place} cannot be read: {error}", remedy=f"mend it, or {by_hand}") from error
 
 
 def _show(old: str, new: str, place: Path) -> None:
@@ -156,19 +159,23 @@ def _agrees(invocation: Invocation) -> bool:
     return click.confirm("Write this?", default=True)
 
 
-def _write(place: Path, old: str, new: str) -> Path | None:
-    """Replace a file as a whole, keeping the old one beside it; return where that is."""
+def _refuse_read_only(place: Path, by_hand: str) -> None:
+    """Refuse to replace what its owner has locked: moving another file there would not ask."""
+    if place.exists() and not place.stat().st_mode & 0o222:
+        raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand}")
+
+
+def _kept(place: Path, remedy: str) -> Path:
+    """Copy a file beside itself, under a name that nothing has; return where that is."""
     import shutil
     import time
+    from itertools import count
 
-    from commonplace.index.manifest import replace_file
-
-    backup = place.with_name(f"{place.name}.{time.strftime('%Y%m%d-%H%M%S')}.bak") if old else None
+    now = time.strftime("%Y%m%d-%H%M%S")
+    names = (f"{place.name}.{now}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))
+    backup = next(path for name in names if not (path := place.with_name(name)).exists())
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if backup is not None:
-            shutil.copy2(place, backup)
-        replace_file(place.resolve(), new.encode())
+        shutil.copy2(place, backup)
     except OSError as error:
-        raise StoreError(f"{place} cannot be written: {error.strerror}", remedy="add the server by hand") from error
+        raise UsageError(f"{backup} cannot be written: {error.strerror}", remedy=remedy) from error
     return backup

@@ -69,8 +69,10 @@ def _is_export(path: Path) -> bool:
     return _EXPORT.match(start) is not None or (not start and path.name == VECTORS_FILE)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, remedy: str = "name another --output") -> None:
     """Write a file beside its place and move it there, so that nobody ever reads half of it.
+
+    A link is followed, and a file that is there already keeps its rights.
 
     Raises:
         UsageError: it cannot be written.
@@ -96,4 +98,4 @@ def write_whole(path: Path, text: str) -> None:
                     fresh.unlink()
                 raise
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}", remedy="name another --output") from error
+        raise UsageError(f"{path} cannot be written: {error.strerror}", remedy=remedy) from error

@@ -6,6 +6,7 @@ It makes the new text of a file from the old one and writes nothing. Paths and f
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tomllib
@@ -53,6 +54,10 @@ def _desktop(_: Path, home: Path) -> Path:
     return home / ".config" / "Claude" / "claude_desktop_config.json"
 
 
+def _codex(_: Path, home: Path) -> Path:
+    return Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+
+
 def _plain(command: Sequence[str]) -> Entry:
     return {"command": command[0], "args": list(command[1:])}
 
@@ -98,7 +103,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
         Client(
             "codex",
             "Codex",
-            lambda _, home: home / ".codex" / "config.toml",
+            _codex,
             (".codex",),
             ("mcp_servers",),
             _plain,
@@ -138,6 +143,11 @@ def snippet(client: Client, command: Sequence[str]) -> str:
     return changed("", client, command, name="")
 
 
+def by_hand(client: Client) -> str:
+    """Return what a user can do where a file cannot be changed here, for the end of a message."""
+    return f"add by hand what `commonplace mcp --print-config {client.name}` shows"
+
+
 def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> str:
     """Return a client's file with our server in it; the same text where it stands there already.
 
@@ -154,7 +164,7 @@ def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> 
     for key in client.keys:
         place = place.setdefault(key, {})
         if not isinstance(place, dict):
-            raise UsageError(f"{key} is no table in {name}", remedy="mend it, or add the server by hand")
+            raise UsageError(f"{key} is no table in {name}", remedy=f"mend it, or {by_hand(client)}")
     known = place.get(NAME)
     # What the user has added to it, an environment say, stays.
     place[NAME] = {**(known if isinstance(known, dict) else {}), **client.entry(command)}
@@ -182,11 +192,9 @@ def _parsed(text: str, client: Client, name: str) -> dict[str, Any]:
         document = tomllib.loads(text) if client.is_toml else json.loads(text) if text.strip() else {}
     except ValueError as error:
         form = "TOML" if client.is_toml else "JSON"
-        raise UsageError(
-            f"{name} is no {form} that can be changed here: {error}", remedy="add the server by hand"
-        ) from error
+        raise UsageError(f"{name} is no {form} that can be changed here: {error}", remedy=by_hand(client)) from error
     if not isinstance(document, dict):
-        raise UsageError(f"{name} holds no object", remedy="mend it, or name another file")
+        raise UsageError(f"{name} holds no object", remedy=f"mend it, or {by_hand(client)}")
     return document
 
 
