@@ -182,6 +182,25 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SpecSettings:
+    """Where the specs come from that another spec refers to by `oa://` or an http(s) address."""
+
+    registry: str = setting(
+        "",
+        "the directory that holds them, as <namespace>/<name>/<version>/spec.yaml or <host>/<path>; empty: none",
+        "path",
+        project=False,
+    )
+    network: str = setting(
+        "off",
+        "whether those that it does not hold are fetched",
+        "choice",
+        choices=("on", "off"),
+        project=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSettings:
     """Which store and which part of it a command means."""
 
@@ -237,6 +256,7 @@ class Settings:
     memory: MemorySettings = field(default_factory=MemorySettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    specs: SpecSettings = field(default_factory=SpecSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -258,6 +278,7 @@ SECTIONS: Mapping[str, type] = {
     "memory": MemorySettings,
     "embedder": EmbedderSettings,
     "models": ModelSettings,
+    "specs": SpecSettings,
     "store": StoreSettings,
     "log": LogSettings,
 }
