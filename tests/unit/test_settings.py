@@ -229,10 +229,10 @@ def test_every_setting_has_a_description_a_range_and_its_own_variable() -> None:
     assert len({key.environment for key in declared}) == len(declared)
 
 
-def test_a_project_may_say_nothing_of_the_store_and_of_models() -> None:
-    """A clone must not lead what is stored to another place, and not spend its reader's money on models."""
+def test_a_project_may_say_nothing_of_the_store_of_models_and_of_specs() -> None:
+    """A clone must not lead what is stored to another place, spend its reader's money, or fetch what models are told."""
     refused = {key.dotted for key in keys() if not key.rule.project}
-    assert refused == {"store.path"} | {key.dotted for key in keys() if key.section == "models"}
+    assert refused == {"store.path"} | {key.dotted for key in keys() if key.section in ("models", "specs")}
 
 
 def test_every_default_is_itself_an_allowed_value(place: Place) -> None:
