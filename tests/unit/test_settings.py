@@ -230,7 +230,7 @@ def test_every_setting_has_a_description_a_range_and_its_own_variable() -> None:
 
 
 def test_a_project_may_say_nothing_of_the_store_of_models_and_of_specs() -> None:
-    """A clone must not lead what is stored to another place, spend its reader's money, or fetch what models are told."""
+    """A clone must not lead what is stored to another place, spend its reader's money, or say what models are told."""
     refused = {key.dotted for key in keys() if not key.rule.project}
     assert refused == {"store.path"} | {key.dotted for key in keys() if key.section in ("models", "specs")}
 
