@@ -102,7 +102,7 @@ def check_memory(write: MemoryWrite, embedding: Embedding | None, created_at: fl
     check_write(OwnerWrite(owner, write.passages), embedding)
     check_record(owner.id, write.record)
     name = f"memory {owner.id!r}"
-    _refuse_wide(name, *write.bands)
+    refuse_wide(name, *write.bands)
     check_times(name, created_at, expired_at, *(end for date in write.dates for end in date))
 
 
@@ -113,7 +113,7 @@ def check_record(name: str, record: MemoryRecord) -> None:
         UsageError: one is not a number, or needs more than 64 bits.
     """
     name = f"memory {name!r}"
-    _refuse_wide(name, record.version, record.use_count, record.review_count)
+    refuse_wide(name, record.version, record.use_count, record.review_count)
     check_times(name, record.born_at, record.last_used, record.promoted_at, *record.uses)
     if math.isnan(record.trust) or math.isnan(record.strength):
         raise UsageError(f"trust or strength of {name} is not a number", remedy="give numbers")
@@ -126,7 +126,7 @@ def check_entry(entry: Link | MirroredPage | Note) -> None:
         UsageError: one is not a number, or needs more than 64 bits.
     """
     if isinstance(entry, MirroredPage):
-        _refuse_wide(f"page {entry.page!r}", entry.size, entry.mtime_ns)
+        refuse_wide(f"page {entry.page!r}", entry.size, entry.mtime_ns)
     elif isinstance(entry, Note):
         check_times(f"{entry.kind} {entry.id!r}", entry.at)
     else:
@@ -149,14 +149,19 @@ def check_times(name: str, *times: float | None) -> None:
 def _check_owner(owner: Owner, passages: Sequence[NewPassage]) -> None:
     name = f"{owner.kind} {owner.id!r}"
     check_times(name, owner.at)
-    _refuse_wide(name, owner.position)
+    refuse_wide(name, owner.position)
     if owner.stamp:
-        _refuse_wide(name, owner.stamp.size, owner.stamp.mtime_ns)
+        refuse_wide(name, owner.stamp.size, owner.stamp.mtime_ns)
     for passage in passages:
-        _refuse_wide(name, passage.chunk.start_line, passage.chunk.end_line)
+        refuse_wide(name, passage.chunk.start_line, passage.chunk.end_line)
 
 
-def _refuse_wide(name: str, *integers: int) -> None:
+def refuse_wide(name: str, *integers: int) -> None:
+    """Refuse an integer beyond 64 bits.
+
+    Raises:
+        UsageError: naming it.
+    """
     for integer in integers:
         if not -_INT64 <= integer < _INT64:
             raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commonplace.store.database_files import build, refuse_existing
+from commonplace.store.graph_contract import GraphChange
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.reference_graph import GraphState
 from commonplace.store.reference_state import Space, State
 from commonplace.store.rows import pack_id
 from commonplace.store.sqlite_memory_change import SqliteMemoryChange, insert_version
+from commonplace.store.sqlite_transaction import Transaction
 from commonplace.store.sqlite_writing import Change, create_namespace, set_embedding
 from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
 
@@ -48,6 +51,7 @@ class StoredEntries:
     pages: tuple[MirroredPage, ...]
     notes: tuple[Note, ...]
     due: tuple[str, ...]
+    graph: GraphState
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ def _entries(namespace: str, space: Space) -> StoredEntries:
         tuple(space.pages.values()),
         tuple(space.notes.values()),
         tuple(space.due),
+        space.graph.copy(),
     )
 
 
@@ -148,7 +153,7 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
 
 def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     space = create_namespace(db, entries.namespace)
-    change = SqliteMemoryChange(db, entries.namespace)
+    change = SqliteMemoryChange(Transaction(db, entries.namespace))
     for link in entries.links:
         change.link(link)
     for block in entries.blocks:
@@ -157,5 +162,20 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
         change.set_page(page)
     for note in entries.notes:
         change.put_note(note)
-    change.finish()
+    _fill_graph(change.graph, entries.graph)
     db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, pack_id(id_)) for id_ in entries.due])
+
+
+def _fill_graph(change: GraphChange, graph: GraphState) -> None:
+    """Write a graph but for its texts, which are owners of other namespaces."""
+    for episode in graph.episodes.values():
+        change.put_episode(episode)
+    for entity in graph.entities.values():
+        change.put_entity(entity)
+    for relation in graph.relations.values():
+        change.put_relation(relation)
+    for alias in graph.aliases.values():
+        change.put_alias(alias)
+    change.put_mentions(list(graph.mentions))
+    for happening in graph.happenings:
+        change.put_happening(happening)

@@ -106,8 +106,12 @@ class Store(MemoryStore, Protocol):
 
     # -- reading owners and passages -------------------------------------------------------------------------
 
-    def namespaces(self) -> list[str]:
-        """Return the names, sorted."""
+    def namespaces(self, *, with_texts: bool = False) -> list[str]:
+        """Return the names, sorted.
+
+        Args:
+            with_texts: also those that hold the texts of graphs, which no user can name; see `graph_contract`.
+        """
         ...
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
@@ -155,7 +159,10 @@ class Store(MemoryStore, Protocol):
         ...
 
     def counts(self, namespace: str | None = None) -> dict[str, int]:
-        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; None counts everything."""
+        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`.
+
+        None counts everything; the first three then hold the texts of graphs too.
+        """
         ...
 
     # -- what the index follows ------------------------------------------------------------------------------

@@ -9,20 +9,21 @@ like all others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from commonplace.types import NewPassage
-from commonplace.types.graph import (
-    Alias,
-    Entity,
-    Episode,
-    GraphCounts,
-    GraphFilter,
-    Happening,
-    Mention,
-    Relation,
-    Subject,
-)
+if TYPE_CHECKING:
+    from commonplace.types import NewPassage
+    from commonplace.types.graph import (
+        Alias,
+        Entity,
+        Episode,
+        GraphCounts,
+        GraphFilter,
+        Happening,
+        Mention,
+        Relation,
+        Subject,
+    )
 
 _RESERVED = "\x1f"
 
@@ -38,7 +39,15 @@ def is_reserved(namespace: str) -> bool:
 
 
 class GraphReading(Protocol):
-    """The graph of one namespace, as it is when each call is made. Ids that are not there are absent from answers."""
+    """The graph of one namespace, as it is when each call is made.
+
+    What is not there is absent from answers, and so is what an answer by id would have nothing for. Ids and names are
+    ordered by code points, but canonical UUIDs come after all other ids; see `graph_rules.order_of_id`. Which facts a
+    filter means is told by `graph_rules`; of episodes and entities its `known_at` alone counts.
+
+    Raises:
+        UsageError: a time of a filter is not a number.
+    """
 
     def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Return episodes by id."""
@@ -108,16 +117,23 @@ class GraphReading(Protocol):
         ...
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
-        """Yield (relation, source, target) of every relation that is meant, in no order."""
+        """Yield (relation, source, target) of every relation that is meant, in no order.
+
+        Some thousands at a time are of one state; inside a snapshot of the store, all are.
+        """
         ...
 
     def counts(self) -> GraphCounts:
-        """Return how much there is."""
+        """Return how much there is: relations that have ended or were retracted count."""
         ...
 
 
 class GraphChange(GraphReading, Protocol):
     """The graph of one namespace inside one write transaction; it reads its own writes.
+
+    Whatever is written or deleted takes a change number, that of all that is done in the transaction. What cannot be
+    written is refused before anything of it is. Ids are not followed: a relation may be written before its ends, and
+    what is erased may be named by others; `Store.check` tells where an id leads nowhere.
 
     Raises:
         StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
@@ -133,11 +149,17 @@ class GraphChange(GraphReading, Protocol):
 
         Args:
             passages: the texts by which it is found; none makes it unfindable by words; None leaves them as they are.
+                They belong to an owner of the kind "entity" with its id, its name as title, its type, its group as a
+                tag, and its `created_at`, as they are now.
         """
         ...
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
-        """Write a relation in the place of the one with its id; passages as for an entity."""
+        """Write a relation in the place of the one with its id.
+
+        Args:
+            passages: as for an entity; the owner has the kind "relation", no title, and `valid_from` as its time.
+        """
         ...
 
     def put_alias(self, alias: Alias) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from commonplace.store.batches import check_times, refuse_reembedding, settle
+from commonplace.store.graph_contract import is_reserved
 from commonplace.store.reference_filtering import matching_owners
 from commonplace.store.reference_memories import ReferenceMemories
 from commonplace.store.reference_state import Row, Space
@@ -112,10 +113,10 @@ class MemoryStore(ReferenceMemories):
             removed = [change.remove(number) for number in map(int, owner_numbers)]
             return self._state.record(change) if any(removed) else self._state.change
 
-    def namespaces(self) -> list[str]:
-        """Return the names, sorted."""
+    def namespaces(self, *, with_texts: bool = False) -> list[str]:
+        """Return the names, sorted; with those that hold the texts of graphs, or without."""
         with self._open():
-            return sorted(self._state.spaces)
+            return sorted(name for name in self._state.spaces if with_texts or not is_reserved(name))
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
         """Return (owner number, owner) of every artifact that came from a file, by path."""

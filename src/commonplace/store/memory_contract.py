@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory, TokenEntry
+
+if TYPE_CHECKING:
+    from commonplace.store.graph_contract import GraphChange, GraphReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,11 @@ class MemoryChange(Protocol):
         UsageError: a number does not fit a store (a time that is not a number, an integer beyond 64 bits), or an owner
             is of another kind or of a file.
     """
+
+    @property
+    def graph(self) -> GraphChange:
+        """The graph of the same namespace, in the same transaction."""
+        ...
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -206,10 +214,15 @@ class MemoryStore(Protocol):
         """Return the notes of one kind, of one namespace or of all, by time, ties by id, then by body."""
         ...
 
-    def erase_namespace(self, namespace: str) -> int:
-        """Delete everything that a namespace holds, and its name, as one change; return how many owners went.
+    def graph(self, namespace: str) -> GraphReading:
+        """Return the graph of a namespace; one that is not there is empty."""
+        ...
 
-        Past versions count. A namespace that is not there takes no change number.
+    def erase_namespace(self, namespace: str) -> int:
+        """Delete everything that a namespace holds, its graph too, and its name; return how many owners went.
+
+        It is one change. Past versions count, the texts of the graph do not. A namespace that is not there takes no
+        change number.
         """
         ...
 

@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from commonplace.errors import StoreError
 from commonplace.store import memory_contract
 from commonplace.store.batches import change_is_under_way, snapshot_is_written
+from commonplace.store.graph_contract import GraphReading, texts_of
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.reference_graph import GraphState, ReferenceGraph
 from commonplace.store.reference_memory_change import ReferenceMemoryChange
-from commonplace.store.reference_state import State
-from commonplace.types import Link, Selection, StoredMemory, TokenEntry
+from commonplace.store.reference_state import Space, State
+from commonplace.store.reference_transaction import ReferenceTransaction
+from commonplace.types import GRAPH_KINDS, Link, Selection, StoredMemory, TokenEntry
 
 
 class ReferenceMemories:
@@ -30,19 +33,14 @@ class ReferenceMemories:
     def change_memories(self, namespace: str) -> Iterator[memory_contract.MemoryChange]:
         """Begin a write transaction over the memories of a namespace: on a copy, that takes its place at the end."""
         with self._writing():
-            state, space = self._state, self._state.space(namespace).copy()
-            under_way = state.begin(space)
-            change = ReferenceMemoryChange(under_way, state.embedding)
+            transaction = ReferenceTransaction(self._state, namespace)
             self._is_changing = True
             try:
-                yield change
+                yield ReferenceMemoryChange(transaction)
             finally:
                 self._is_changing = False
-                change.is_over = True
-            if change.is_written:
-                state.spaces[namespace] = space
-            if change.is_counted:
-                state.record(under_way)
+                transaction.is_over = True
+            transaction.finish()
 
     def memory(self, namespace: str, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -132,8 +130,22 @@ class ReferenceMemories:
                 return 0
             change = self._state.begin(space)
             gone = [change.remove(number) for number in list(space.rows)]
+            for kind in GRAPH_KINDS:
+                change.space = self._state.spaces.pop(texts_of(namespace, kind), Space())
+                for number in list(change.space.rows):
+                    change.remove(number)
             self._state.record(change)
             return len(gone)
+
+    def graph(self, namespace: str) -> GraphReading:
+        """Return the graph of a namespace; one that is not there is empty."""
+
+        @contextmanager
+        def opened() -> Iterator[GraphState]:
+            with self._open():
+                yield self._state.space(namespace).graph
+
+        return ReferenceGraph(opened)
 
     def compact(self, *, thorough: bool = False) -> bool:  # noqa: ARG002 - there is no file to rewrite
         """Return True: what is deleted from a dictionary is in no file."""

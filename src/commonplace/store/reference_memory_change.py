@@ -7,33 +7,30 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.store.batches import (
-    change_is_over,
     check_entry,
     check_memory,
     check_record,
     check_times,
     live_version_exists,
 )
+from commonplace.store.graph_contract import GraphChange
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.reference_graph_change import ReferenceGraphChange
 from commonplace.store.reference_state import Change, Row, Space
-from commonplace.types import Embedding, Link, MemoryRecord, MemoryWrite, StoredMemory
+from commonplace.store.reference_transaction import ReferenceTransaction
+from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
 
 
 class ReferenceMemoryChange:
-    """A `MemoryChange` on the copy of a namespace.
+    """A `MemoryChange` on the copy of a namespace."""
 
-    Attributes:
-        is_over: its block has ended.
-        is_written: something is different from what it was.
-        is_counted: it is to take a number of the change sequence.
-    """
+    def __init__(self, transaction: ReferenceTransaction) -> None:
+        self._transaction = transaction
 
-    def __init__(self, change: Change, embedding: Embedding | None) -> None:
-        self._change = change
-        self._embedding = embedding
-        self.is_over = False
-        self.is_written = False
-        self.is_counted = False
+    @property
+    def graph(self) -> GraphChange:
+        """The graph of the same namespace, in the same transaction."""
+        return ReferenceGraphChange(self._transaction)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -54,7 +51,7 @@ class ReferenceMemoryChange:
         space, owner = self._space, write.owner
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=space.last_position(owner.session) + 1))
-        check_memory(write, self._embedding, created_at, expired_at)
+        check_memory(write, self._transaction.embedding, created_at, expired_at)
         if ("memory", owner.id) in space.by_id:
             raise live_version_exists(owner.id)
         change = self._change
@@ -90,8 +87,8 @@ class ReferenceMemoryChange:
         numbers = [stored.number for id_ in set(ids) for stored in space.versions(id_)]
         for number in numbers:
             self._change.remove(number)
-        self.is_counted |= bool(numbers)
-        self.is_written |= bool(numbers)
+        self._transaction.is_counted |= bool(numbers)
+        self._transaction.is_written |= bool(numbers)
         self._drop(space.links, *[ends for ends in space.links if not set(ids).isdisjoint(ends[:2])])
         self._drop(space.blocks, *ids)
         self.settle_due(ids)
@@ -130,7 +127,7 @@ class ReferenceMemoryChange:
 
     def settle_due(self, ids: Sequence[str]) -> None:
         """Say that the Markdown of these memories is as it should be."""
-        self.is_written |= not self._space.due.isdisjoint(ids)
+        self._transaction.is_written |= not self._space.due.isdisjoint(ids)
         self._space.due.difference_update(ids)
 
     def put_note(self, note: Note) -> None:
@@ -144,24 +141,26 @@ class ReferenceMemoryChange:
 
     @property
     def _space(self) -> Space:
-        if self.is_over:
-            raise change_is_over()
         return self._change.space
+
+    @property
+    def _change(self) -> Change:
+        return self._transaction.change
 
     def _set(self, entries: dict[Any, Any], key: object, value: object) -> None:
         entries[key] = value
-        self.is_written = True
+        self._transaction.is_written = True
 
     def _drop(self, entries: dict[Any, Any], *keys: object) -> int:
         gone = [entries.pop(key) for key in keys if key in entries]
-        self.is_written |= bool(gone)
+        self._transaction.is_written |= bool(gone)
         return len(gone)
 
     def _mark(self, id_: str, *, is_counted: bool) -> None:
         """Make the Markdown of a memory due."""
         self._space.due.add(id_)
-        self.is_written = True
-        self.is_counted |= is_counted
+        self._transaction.is_written = True
+        self._transaction.is_counted |= is_counted
 
     def _mark_known(self, id_: str) -> None:
         if self.find(id_) is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from commonplace.store.batches import new_token
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.reference_graph import GraphState
 from commonplace.types import Embedding, Link, MemoryWrite, NewPassage, Owner, StoredMemory, TokenEntry
 
 
@@ -63,6 +64,7 @@ class Space:
     pages: dict[str, MirroredPage] = field(default_factory=dict)
     notes: dict[tuple[str, str], Note] = field(default_factory=dict)
     due: set[str] = field(default_factory=set)
+    graph: GraphState = field(default_factory=GraphState)
 
     def copy(self) -> Space:
         """Return a space that can be changed without changing this one."""
@@ -76,6 +78,7 @@ class Space:
             dict(self.pages),
             dict(self.notes),
             set(self.due),
+            self.graph.copy(),
         )
 
     def live(self) -> Iterator[tuple[int, Row]]:

@@ -12,6 +12,7 @@ from commonplace.store.batches import check_times, refuse_reembedding, settle
 from commonplace.store.connections import Connections
 from commonplace.store.database_files import copy, make, stands_at, upgrade
 from commonplace.store.filtering import matching_owners
+from commonplace.store.graph_contract import is_reserved
 from commonplace.store.rows import pack_id, pack_text, unpack
 from commonplace.store.sqlite_memories import SqliteMemories
 from commonplace.store.sqlite_writing import (
@@ -154,10 +155,11 @@ class SqliteStore(SqliteMemories):
             removed = [change.remove(number) for number in dict.fromkeys(map(int, owner_numbers))]
             return change.finish() if any(removed) else current_change(db)
 
-    def namespaces(self) -> list[str]:
-        """Return the names, sorted."""
+    def namespaces(self, *, with_texts: bool = False) -> list[str]:
+        """Return the names, sorted; with those that hold the texts of graphs, or without."""
         with self._connections.reading() as db:
-            return sorted(unpack(name) for (name,) in db.execute("SELECT name FROM namespaces"))
+            names = [unpack(name) for (name,) in db.execute("SELECT name FROM namespaces")]
+        return sorted(name for name in names if with_texts or not is_reserved(name))
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
         """Return (owner number, owner) of every artifact that came from a file, by path."""

@@ -7,15 +7,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from commonplace.store import memory_queries
+from commonplace.store.graph_contract import texts_of
 from commonplace.store.memory_contract import MemoryChange, MirroredBlock, MirroredPage, Note
 from commonplace.store.memory_rows import hex_json, unpack_link, unpack_memory
 from commonplace.store.rows import pack_id, pack_text, unpack
 from commonplace.store.sqlite_memory_change import SqliteMemoryChange
+from commonplace.store.sqlite_transaction import Transaction
 from commonplace.store.sqlite_writing import Change, namespace_number, numbers_json
-from commonplace.types import Link, Selection, StoredMemory, TokenEntry
+from commonplace.types import GRAPH_KINDS, Link, Selection, StoredMemory, TokenEntry
 
 if TYPE_CHECKING:
     from commonplace.store.connections import Connections
+    from commonplace.store.graph_contract import GraphReading
     from commonplace.store.rows import Row
 
 _TABLES = (
@@ -27,6 +30,12 @@ _TABLES = (
     "mirror_blocks",
     "mirror_pages",
     "notes",
+    "episodes",
+    "entities",
+    "aliases",
+    "relations",
+    "mentions",
+    "happenings",
     "counts",
 )
 
@@ -40,12 +49,12 @@ class SqliteMemories:
     def change_memories(self, namespace: str) -> Iterator[MemoryChange]:
         """Begin a write transaction over the memories of a namespace."""
         with self._connections.writing() as db:
-            change = SqliteMemoryChange(db, namespace)
+            transaction = Transaction(db, namespace)
             try:
-                yield change
-                change.finish()
+                yield SqliteMemoryChange(transaction)
+                transaction.finish()
             finally:
-                change.is_over = True
+                transaction.is_over = True
 
     def memory(self, namespace: str, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -131,14 +140,24 @@ class SqliteMemories:
             if space is None:
                 return 0
             change = Change.begin(db, space)
-            numbers = [number for (number,) in db.execute("SELECT number FROM owners WHERE namespace = ?", (space,))]
-            gone = sum(change.remove(number) for number in numbers)
+            gone = _remove_all(change)
+            beside = [namespace_number(db, texts_of(namespace, kind)) for kind in GRAPH_KINDS]
+            for texts in filter(None, beside):
+                with change.inside(texts):
+                    _remove_all(change)
             change.mark()
             change.finish()
-            for table in _TABLES:
-                db.execute(f"DELETE FROM {table} WHERE namespace = ?", (space,))  # noqa: S608 - names of ours
-            db.execute("DELETE FROM namespaces WHERE number = ?", (space,))
+            for erased in filter(None, [space, *beside]):
+                for table in _TABLES:
+                    db.execute(f"DELETE FROM {table} WHERE namespace = ?", (erased,))  # noqa: S608 - names of ours
+                db.execute("DELETE FROM namespaces WHERE number = ?", (erased,))
             return gone
+
+    def graph(self, namespace: str) -> GraphReading:
+        """Return the graph of a namespace; one that is not there is empty."""
+        from commonplace.store.sqlite_graph import SqliteGraph
+
+        return SqliteGraph(self._connections, namespace)
 
     def compact(self, *, thorough: bool = False) -> bool:
         """Let nothing that was deleted be left in the store's files; return whether that is so now."""
@@ -169,3 +188,9 @@ class SqliteMemories:
         name = None if namespace is None else pack_text(namespace)
         with self._connections.reading() as db:
             return db.execute(sql, {"namespace": name, **values}).fetchall()
+
+
+def _remove_all(change: Change) -> int:
+    """Delete every owner of the namespace that a change is in; return how many there were."""
+    found = change.db.execute("SELECT number FROM owners WHERE namespace = ?", (change.space,)).fetchall()
+    return sum(change.remove(number) for (number,) in found)

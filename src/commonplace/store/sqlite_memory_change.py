@@ -6,10 +6,10 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from commonplace.store import memory_queries, queries
 from commonplace.store.batches import (
-    change_is_over,
     check_entry,
     check_memory,
     check_record,
@@ -18,35 +18,32 @@ from commonplace.store.batches import (
 )
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.memory_rows import pack_record, unpack_memory
-from commonplace.store.rows import Row, pack_hash, pack_id, pack_text
-from commonplace.store.sqlite_writing import Change, create_namespace, namespace_number, read_embedding
+from commonplace.store.rows import pack_hash, pack_id, pack_text
+from commonplace.store.sqlite_transaction import Transaction
+from commonplace.store.sqlite_writing import Change, read_embedding
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
+
+if TYPE_CHECKING:
+    from commonplace.store.graph_contract import GraphChange
 
 _SEARCHED = ("tier", "trust", "source")
 """What a filter of a search asks of a record."""
 
 
 class SqliteMemoryChange:
-    """Reads and writes the memories of one namespace through the writing connection.
+    """Reads and writes the memories of one namespace inside a transaction."""
 
-    Attributes:
-        is_over: its transaction has ended.
-    """
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._rows = transaction.rows
+        self._begin = transaction.begin
 
-    def __init__(self, db: sqlite3.Connection, namespace: str) -> None:
-        self.is_over = False
-        self._writer = db
-        self._namespace = namespace
-        self._name = pack_text(namespace)
-        self._change: Change | None = None
+    @property
+    def graph(self) -> GraphChange:
+        """The graph of the same namespace, in the same transaction."""
+        from commonplace.store.sqlite_graph_change import SqliteGraphChange
 
-    def finish(self) -> None:
-        """Write what was collected, and the record of the change where it needs one."""
-        if self._change is not None:
-            if self._change.is_due:
-                self._change.finish()
-            else:
-                self._change.flush()
+        return SqliteGraphChange(self._transaction)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
@@ -172,35 +169,14 @@ class SqliteMemoryChange:
 
     @property
     def _db(self) -> sqlite3.Connection:
-        if self.is_over:
-            raise change_is_over()
-        return self._writer
-
-    def _known(self) -> Change | None:
-        """Return the change under way, None where there is no namespace to change."""
-        if self._change is None:
-            space = namespace_number(self._db, self._namespace)
-            if space is not None:
-                self._change = Change.begin(self._db, space)
-        return self._change
-
-    def _begin(self) -> Change:
-        change = self._known()
-        if change is None:
-            change = self._change = Change.begin(self._db, create_namespace(self._db, self._namespace))
-        return change
-
-    def _rows(self, sql: str, **values: str | bytes | None) -> list[Row]:
-        if self._change is not None:
-            self._change.flush()
-        return self._db.execute(sql, {"namespace": self._name, **values}).fetchall()
+        return self._transaction.db
 
     def _version(self, number: int) -> StoredMemory | None:
         found = self._rows(memory_queries.OF_NUMBERS, numbers=json.dumps([int(number)]))
         return unpack_memory(found[0]) if found else None
 
     def _delete(self, sql: str, *values: str | bytes) -> int:
-        change = self._known()
+        change = self._transaction.known()
         return self._db.execute(sql, (change.space, *values)).rowcount if change else 0
 
     def _mark(self, id_: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from commonplace.store.batches import new_token
@@ -19,7 +20,7 @@ from commonplace.store.rows import (
     unpack,
     unpack_texts,
 )
-from commonplace.types import Embedding, FileStamp, NewPassage, Owner, OwnerWrite
+from commonplace.types import Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite
 
 
 def current_change(db: sqlite3.Connection) -> int:
@@ -77,7 +78,7 @@ class Change:
     number: int
     next_owner: int
     next_passage: int
-    _tallies: defaultdict[str, _Tally] = field(default_factory=lambda: defaultdict(_Tally))
+    _tallies: defaultdict[tuple[int, str], _Tally] = field(default_factory=lambda: defaultdict(_Tally))
     _passages: list[Row] = field(default_factory=list)
     _vectors: list[Row] = field(default_factory=list)
     _tags: list[Row] = field(default_factory=list)
@@ -153,6 +154,21 @@ class Change:
         self.mark()
         return True
 
+    def drop(self, kind: Kind, id_: str) -> None:
+        """Delete the live owner of a kind that has an id, if there is one."""
+        number, _ = self._find(Owner(id_, kind))
+        if number is not None:
+            self.remove(number)
+
+    @contextmanager
+    def inside(self, space: int) -> Iterator[None]:
+        """Go on in another namespace until the block ends; numbers and the record of the change are shared."""
+        home, self.space = self.space, space
+        try:
+            yield
+        finally:
+            self.space = home
+
     def mark(self) -> None:
         """Say that a search might answer otherwise after this change."""
         self._is_due = True
@@ -186,7 +202,7 @@ class Change:
             SET owners = owners + excluded.owners, passages = passages + excluded.passages,
                 text_bytes = text_bytes + excluded.text_bytes
             """,
-            [(self.space, kind, t.owners, t.passages, t.text_bytes) for kind, t in self._tallies.items()],
+            [(*key, t.owners, t.passages, t.text_bytes) for key, t in self._tallies.items()],
         )
         for collected in (self._passages, self._vectors, self._tags, self._stamps, self._deleted, self._tallies):
             collected.clear()
@@ -240,7 +256,7 @@ class Change:
 
     def _leave(self, number: int, kind: str) -> None:
         """Take a live owner out of the counts, and its passages out of what the index follows."""
-        tally = self._tallies[kind]
+        tally = self._tallies[self.space, kind]
         tally.owners -= 1
         passages = self.db.execute(
             "SELECT number, length(CAST(text AS BLOB)) - (typeof(text) = 'blob') FROM passages WHERE owner = ?",
@@ -263,15 +279,15 @@ class Change:
     def _fill(self, number: int, owner: Owner, passages: Sequence[NewPassage], *, is_past: bool) -> None:
         """Collect the rows that hang on an owner."""
         if not is_past:
-            self._tallies[owner.kind].owners += 1
+            self._tallies[self.space, owner.kind].owners += 1
         self._tags += [(self.space, pack_text(tag), number) for tag in set(owner.tags)]
         if owner.stamp:
             self._stamps.append((number, *pack_stamp(owner.stamp)))
         for ordinal, passage in enumerate(passages):
             self._add_passage(number, ordinal, passage, is_past=is_past)
             if not is_past:
-                self._tallies[owner.kind].passages += 1
-                self._tallies[owner.kind].text_bytes += text_bytes(passage.chunk.text)
+                self._tallies[self.space, owner.kind].passages += 1
+                self._tallies[self.space, owner.kind].text_bytes += text_bytes(passage.chunk.text)
         self.mark()
 
     def _add_passage(self, owner: int, ordinal: int, passage: NewPassage, *, is_past: bool) -> None:

@@ -10,18 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["artifact", "memory", "knowledge"]
+Kind = Literal["artifact", "memory", "knowledge", "entity", "relation"]
 KINDS: tuple[Kind, ...] = ("artifact", "memory", "knowledge")
+GRAPH_KINDS: tuple[Literal["entity", "relation"], ...] = ("entity", "relation")
+"""What stands for a part of a graph, so that it is found by its texts: in no namespace that a user can name."""
 
 ArtifactType = Literal["requirement", "architecture", "test", "code", "documentation", "research"]
-ARTIFACT_TYPES: tuple[ArtifactType, ...] = (
-    "requirement",
-    "architecture",
-    "test",
-    "code",
-    "documentation",
-    "research",
-)
+ARTIFACT_TYPES: tuple[ArtifactType, ...] = ("requirement", "architecture", "test", "code", "documentation", "research")
 
 Phase = Literal["inception", "elaboration", "construction", "transition"]
 PHASES: tuple[Phase, ...] = ("inception", "elaboration", "construction", "transition")

@@ -206,7 +206,7 @@ class GraphFilter:
 
 @dataclass(frozen=True, slots=True)
 class GraphCounts:
-    """How much a graph holds; entities that were merged into others do not count."""
+    """How much a graph holds; entities that have expired, as those merged into others, do not count."""
 
     episodes: int = 0
     entities: int = 0

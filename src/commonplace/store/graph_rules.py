@@ -1,0 +1,115 @@
+"""What every store does alike with a graph: which facts hold when, in which order, and how their texts are owned.
+
+The rule of time stands here twice, as a predicate and as SQL, and nowhere else. It knows no backend.
+
+Let *known* be the time of which it is asked what was known, or the end of time. A fact was not there before its
+`created_at`. Until its `expired_at` it was true from `valid_from` to `stated_to`; from then on it is true from
+`valid_from` to `valid_to`, or never where it was retracted. Where a fact never expired, `valid_to` is its end. With
+`valid_at`, the facts are meant that were true then, those that expired among them. Without it, those are meant that had
+not expired. `with_past` means all facts there are, where no time is given.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from commonplace.store.rows import pack_id, pack_text
+from commonplace.types import Owner
+from commonplace.types.graph import Entity, Relation
+
+if TYPE_CHECKING:
+    from commonplace.types.graph import Episode, GraphFilter
+
+MEANT = """
+    r.created_at <= :known_at AND (
+        :is_all OR (
+            (r.is_retracted = 0 OR r.expired_at > :known_at)
+            AND CASE
+                WHEN :valid_at IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
+                ELSE (r.valid_from IS NULL OR r.valid_from <= :valid_at)
+                    AND ifnull(
+                        CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END > :valid_at, 1
+                    )
+            END
+        )
+    )
+"""
+"""`is_meant` over a row `r` of relations, but for types and groups; the values are those of `times_of`."""
+
+
+def times_of(wanted: GraphFilter) -> dict[str, float | None]:
+    """Return the values that `MEANT` takes."""
+    known_at = math.inf if wanted.known_at is None else wanted.known_at
+    return {"known_at": known_at, "valid_at": wanted.valid_at, "is_all": _is_all(wanted)}
+
+
+def reaches_past(wanted: GraphFilter) -> bool:
+    """Tell whether facts that have expired or were retracted can be meant."""
+    return wanted.with_past or wanted.valid_at is not None or wanted.known_at is not None
+
+
+def is_past(relation: Relation) -> bool:
+    """Tell whether a fact has expired or was retracted, so that it is not meant where nobody asks for the past."""
+    return relation.expired_at is not None or relation.is_retracted
+
+
+def is_meant(relation: Relation, wanted: GraphFilter) -> bool:
+    """Tell whether a filter means a relation."""
+    is_chosen = (not wanted.types or relation.type in wanted.types) and in_groups(relation, wanted)
+    return is_chosen and _is_meant_in_time(relation, wanted)
+
+
+def is_live(entity: Entity, wanted: GraphFilter) -> bool:
+    """Tell whether an entity was one at the time of which it is asked what was known."""
+    known = math.inf if wanted.known_at is None else wanted.known_at
+    return entity.created_at <= known and not _has_expired(entity, known)
+
+
+def in_groups(what: Episode | Entity | Relation, wanted: GraphFilter) -> bool:
+    """Tell whether something is of one of the groups that are wanted."""
+    return not wanted.groups or what.group in wanted.groups
+
+
+def order_of_id(id_: str) -> tuple[bool, str | bytes]:
+    """Return by what ids are put in order: canonical UUIDs come last, so that a store may keep them as bytes."""
+    packed = pack_id(id_)
+    return isinstance(packed, bytes), packed
+
+
+def order_of_name(name: str) -> tuple[bool, str | bytes]:
+    """Return by what names are put in order: by code points, those that are no proper Unicode last."""
+    packed = pack_text(name)
+    return isinstance(packed, bytes), packed
+
+
+def text_owner(what: Entity | Relation) -> Owner:
+    """Return the owner of the texts by which an entity or relation is found: its type, its group as a tag."""
+    tags = (what.group,) if what.group else ()
+    if isinstance(what, Entity):
+        return Owner(what.id, "entity", title=what.name, type=what.type, tags=tags)
+    return Owner(what.id, "relation", type=what.type, tags=tags, at=what.valid_from)
+
+
+def _is_all(wanted: GraphFilter) -> bool:
+    return wanted.with_past and wanted.valid_at is None and wanted.known_at is None
+
+
+def _is_meant_in_time(relation: Relation, wanted: GraphFilter) -> bool:
+    if _is_all(wanted):
+        return True
+    known = math.inf if wanted.known_at is None else wanted.known_at
+    if relation.created_at > known:
+        return False
+    was_open = relation.expired_at is not None and not _has_expired(relation, known)
+    if relation.is_retracted and not was_open:
+        return False
+    if wanted.valid_at is None:
+        return not _has_expired(relation, known)
+    end = relation.stated_to if was_open else relation.valid_to
+    has_begun = relation.valid_from is None or relation.valid_from <= wanted.valid_at
+    return has_begun and (end is None or wanted.valid_at < end)
+
+
+def _has_expired(what: Entity | Relation, known: float) -> bool:
+    return what.expired_at is not None and what.expired_at <= known

@@ -1,0 +1,216 @@
+"""Reading the graph of a namespace in the SQLite store. It knows tables and connections, no rule about a graph."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from commonplace.store import graph_queries
+from commonplace.store.graph_checks import check_filter
+from commonplace.store.graph_rows import (
+    unpack_alias,
+    unpack_entity,
+    unpack_episode,
+    unpack_happening,
+    unpack_mention,
+    unpack_relation,
+)
+from commonplace.store.graph_rules import reaches_past, times_of
+from commonplace.store.memory_rows import hex_json
+from commonplace.store.rows import Row, pack_id, pack_text, unpack
+from commonplace.types.graph import GraphCounts
+
+if TYPE_CHECKING:
+    from commonplace.store.connections import Connections
+    from commonplace.types.graph import (
+        Alias,
+        Entity,
+        Episode,
+        GraphFilter,
+        Happening,
+        Mention,
+        Relation,
+        Subject,
+    )
+
+NO_SPACE = -1
+_PAIRS_A_READ = 5000
+
+Value = TypeVar("Value")
+Values = dict[str, Any]
+At = tuple[sqlite3.Connection, int]
+"""A connection inside a transaction, and the number of the namespace there."""
+
+
+class SqliteGraphReading:
+    """What can be read of the graph of one namespace, through whatever connection `reading` gives."""
+
+    def reading(self) -> AbstractContextManager[At]:
+        """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
+        raise NotImplementedError
+
+    def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
+        """Return episodes by id."""
+        return self._by_id(graph_queries.EPISODE, ids, unpack_episode)
+
+    def episodes_of_memory(self, memory: str) -> list[Episode]:
+        """Return the episodes that a memory is, by version, ties by id."""
+        with self.reading() as at:
+            return [unpack_episode(row) for row in _rows(at, graph_queries.EPISODES_OF_MEMORY, memory=pack_id(memory))]
+
+    def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
+        """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
+        values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
+        with self.reading() as at:
+            return [unpack_episode(row) for row in _rows(at, graph_queries.EPISODES, **values)]
+
+    def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
+        """Return entities by id, those that were merged into others too."""
+        return self._by_id(graph_queries.ENTITY, ids, unpack_entity)
+
+    def named(self, normals: Sequence[str]) -> dict[str, list[Entity]]:
+        """Return the live entities that have one of these normal names, by name, each list by id."""
+        found = {}
+        with self.reading() as at:
+            for normal in dict.fromkeys(normals):
+                rows = _rows(at, graph_queries.NAMED, normal=pack_text(normal))
+                if rows:
+                    found[normal] = [unpack_entity(row) for row in rows]
+        return found
+
+    def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
+        """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id."""
+        values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
+        with self.reading() as at:
+            return [unpack_entity(row) for row in _rows(at, graph_queries.ENTITIES, **values)]
+
+    def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
+        """Return the names of entities, oldest first, ties by normal name."""
+        return self._lists(graph_queries.ALIASES, ids, unpack_alias)
+
+    def relations(self, ids: Sequence[str]) -> dict[str, Relation]:
+        """Return relations by id."""
+        return self._by_id(graph_queries.RELATION, ids, unpack_relation)
+
+    def relations_of(
+        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+    ) -> dict[str, list[Relation]]:
+        """Return the relations that start or end at each entity: newest knowledge first, ties by id."""
+        values = {**_values(wanted), "limit": _limit(limit)}
+        found = {}
+        with self.reading() as at:
+            for entity in dict.fromkeys(entities):
+                values["entity"] = pack_id(entity)
+                rows = [
+                    row
+                    for sql in (graph_queries.RELATIONS_FROM, graph_queries.RELATIONS_TO)
+                    for row in _now_and_past(at, sql, wanted, values)
+                ]
+                if rows:
+                    found[entity] = _newest_first(rows, 0, limit)
+        return found
+
+    def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
+        """Return relations, newest knowledge first, ties by id."""
+        values = {**_values(wanted), "limit": _limit(None if limit is None else offset + limit)}
+        with self.reading() as at:
+            return _newest_first(_now_and_past(at, graph_queries.RELATIONS, wanted, values), offset, limit)
+
+    def disputed(self) -> list[Relation]:
+        """Return the relations that are disputed, by dispute, then oldest first, ties by id."""
+        with self.reading() as at:
+            return [unpack_relation(row) for row in _rows(at, graph_queries.DISPUTED)]
+
+    def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
+        """Return where entities or relations are mentioned, by id; lists by episode, then place."""
+        return self._lists(graph_queries.MENTIONS, ids, unpack_mention, kind=kind)
+
+    def mentioned(self, episodes: Sequence[str]) -> dict[str, list[Mention]]:
+        """Return what episodes mention, by episode; lists by place, then subject."""
+        return self._lists(graph_queries.MENTIONED, episodes, unpack_mention)
+
+    def happenings(self, kind: Subject, id_: str) -> list[Happening]:
+        """Return what happened to an entity or relation, in the order in which it was recorded."""
+        return self._lists(graph_queries.HAPPENINGS, [id_], unpack_happening, kind=kind).get(id_, [])
+
+    def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
+        """Yield (relation, source, target) of every relation that is meant, some thousands from one state."""
+        values = {**_values(wanted), "limit": _PAIRS_A_READ}
+        for is_past in _states(wanted):
+            after: int | None = 0
+            while after is not None:
+                with self.reading() as at:
+                    rows = _rows(at, graph_queries.PAIRS, **values, is_past=is_past, after=after)
+                for _, id_, source, target in rows:
+                    yield unpack(id_), unpack(source), unpack(target)
+                after = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
+
+    def counts(self) -> GraphCounts:
+        """Return how much there is."""
+        with self.reading() as at:
+            return GraphCounts(*_rows(at, graph_queries.COUNTS)[0])
+
+    def _by_id(self, sql: str, ids: Sequence[str], build: Callable[[Row], Value]) -> dict[str, Value]:
+        return {id_: values[0] for id_, values in self._lists(sql, ids, build).items()}
+
+    def _lists(
+        self, sql: str, ids: Sequence[str], build: Callable[[Row], Value], **values: str
+    ) -> dict[str, list[Value]]:
+        found = {}
+        with self.reading() as at:
+            for id_ in dict.fromkeys(ids):
+                rows = _rows(at, sql, id=pack_id(id_), **values)
+                if rows:
+                    found[id_] = [build(row) for row in rows]
+        return found
+
+
+class SqliteGraph(SqliteGraphReading):
+    """The graph of one namespace as it is when each call is made: a `GraphReading`."""
+
+    def __init__(self, connections: Connections, namespace: str) -> None:
+        self._connections = connections
+        self._name = pack_text(namespace)
+
+    @contextmanager
+    def reading(self) -> Iterator[At]:
+        """Give a reading connection, and the number of the namespace, -1 where it is not there."""
+        with self._connections.reading() as db:
+            row = db.execute(graph_queries.SPACE, (self._name,)).fetchone()
+            yield db, row[0] if row else NO_SPACE
+
+
+def _rows(at: At, sql: str, **values: Any) -> list[Row]:
+    db, space = at
+    return db.execute(sql, {"space": space, **values}).fetchall()
+
+
+def _values(wanted: GraphFilter) -> Values:
+    check_filter(wanted)
+    return {
+        "types": hex_json(map(pack_text, wanted.types)),
+        "groups": hex_json(map(pack_text, wanted.groups)),
+        **times_of(wanted),
+    }
+
+
+def _limit(limit: int | None) -> int:
+    return -1 if limit is None else limit
+
+
+def _states(wanted: GraphFilter) -> tuple[int, ...]:
+    """Return the values of `is_past` that can be meant: what has passed stands apart, and is seldom looked at."""
+    return (0, 1) if reaches_past(wanted) else (0,)
+
+
+def _now_and_past(at: At, sql: str, wanted: GraphFilter, values: Values) -> Iterable[Row]:
+    for is_past in _states(wanted):
+        yield from _rows(at, sql, **values, is_past=is_past)
+
+
+def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[Relation]:
+    """Put rows in order that came in order from several indexes."""
+    ordered = sorted(rows, key=lambda row: (-row[5], isinstance(row[0], bytes), row[0]))
+    return [unpack_relation(row) for row in ordered[offset : None if limit is None else offset + limit]]
