@@ -54,6 +54,17 @@ def test_forgetting_removes_blocks_copies_of_them_and_the_conflict_copies(book: 
     assert book.is_settled()
 
 
+def test_a_page_that_went_with_its_last_memory_is_no_lost_one_when_the_day_goes_on(book: Book) -> None:
+    memory = book.remember("The door is blue.")
+    book.sync()
+    erase(book, memory.id)
+    book.mirror.forget("default", [memory.id])
+    book.remember("The roof is grey.")
+    assert book.sync().notices == ()
+    assert "The roof is grey." in book.page()
+    assert book.is_settled()
+
+
 def test_forgetting_the_last_memory_of_a_page_removes_the_page(book: Book) -> None:
     memory = book.remember("The door is blue.")
     long = book.remember("We deploy on Mondays.", tier="long")

@@ -233,10 +233,10 @@ class Situation:
             self._tally.notice(f"{self.folder.shown(name)} {file.problem}; it was left as it is")
             return
         is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
-        is_lost = known is not None and (file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n")))
         page = _parsed(file)
         had = sum(agreed.page == name for agreed in self.agreed.values())
-        is_lost = is_lost or (is_news and not page.blocks and had > 1)
+        is_blank = file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n"))
+        is_lost = (known is not None and had > 0 and is_blank) or (is_news and not page.blocks and had > 1)
         self.seen[name] = Seen(file, page, is_news, is_lost)
         self._sums[name] = file.sum
 
