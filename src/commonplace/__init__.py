@@ -18,19 +18,32 @@ from typing import TYPE_CHECKING
 from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Any
 
     from commonplace.engine import Engine
     from commonplace.exchange.restoring import RestoreReport
     from commonplace.memories.memory import Memory
     from commonplace.models.contract import Embedder
     from commonplace.settings import Settings
+    from commonplace.specs.engines import Answerer
     from commonplace.types import Document, Filter, Hit, IndexReport, Progress
 
 __version__ = "0.1.0"
 
-__all__ = ["CommonplaceError", "Document", "Filter", "Hit", "IndexReport", "Memory", "__version__", "open", "restore"]
+__all__ = [
+    "CommonplaceError",
+    "Document",
+    "Filter",
+    "Hit",
+    "IndexReport",
+    "Memory",
+    "__version__",
+    "open",
+    "restore",
+    "run_spec",
+]
 
 
 def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
@@ -84,6 +97,39 @@ def restore(
     from commonplace.exchange.restoring import restore as make_store
 
     return make_store(source, path, replace=replace, progress=progress)
+
+
+def run_spec(
+    spec: str | Path | Mapping[str, Any],
+    task: str | None = None,
+    input: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the Open Agent Spec
+    generator: Answerer | Mapping[str, Answerer] | None = None,
+    *,
+    system: str | None = None,
+    user: str | None = None,
+    settings: Settings | None = None,
+) -> dict[str, Any]:
+    """Run a task of an Open Agent Spec and return its envelope: that of its result, or of its error, with a `code`.
+
+    A result has `task, output, input, prompt, engine, model, raw_output`, with `chain` where tasks ran before it,
+    `delegated_to` where another spec implements it, `usage` where tokens were counted, and `degraded` where our own
+    re-ranker can stand in for a model. An error has `error, code, stage`, and mostly `task`.
+
+    Args:
+        spec: a file, or a document that was parsed already.
+        task: its name; None is the first that can be run.
+        generator: answers in the place of every model: an object with `generate`, or a function of a system and a
+            user prompt; a mapping from names of tasks to such answers in the place of the models of those.
+        system: a system prompt in the place of the task's; `user` likewise.
+        settings: already loaded settings; None loads them from files and environment.
+
+    Raises:
+        SettingsError: a settings file or variable is wrong.
+    """
+    from commonplace.settings import load
+    from commonplace.specs import Call, run
+
+    return run(Call(spec, task, input, generator, system, user), settings or load())
 
 
 if not TYPE_CHECKING:  # a checker that saw it would take any name for one of ours

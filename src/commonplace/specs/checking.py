@@ -1,0 +1,89 @@
+"""Check values against JSON schemas, those of a spec and those in a spec, and name the place of each fault.
+
+Schemas come from outside: they reach no network, no file, and cannot recurse for ever.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+_LONGEST: Final = 200
+"""Characters of a message; jsonschema quotes whole values, which may be large and private."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, and where: a dotted path from the root of what was checked, "" for the root itself."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def faults_of(value: object, schema: Mapping[str, Any]) -> list[Fault]:
+    """Return what makes a value break a schema, in the order of the paths; draft 7, as the Open Agent Spec has it."""
+    import re
+
+    from jsonschema import Draft7Validator, FormatChecker
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    try:
+        # An empty registry: without one, a reference to an address would be fetched.
+        validator = Draft7Validator(schema, registry=Registry(), format_checker=FormatChecker(("regex",)))
+        errors = list(validator.iter_errors(value))
+    except Unresolvable as error:
+        return [Fault("", f"the schema refers to {error.ref!r}, which is not in it")]
+    except RecursionError:
+        return [Fault("", "the schema, or what it is asked about, has no end")]
+    except re.error as error:
+        return [Fault("", f"the schema has a pattern that cannot be read: {error}")]
+    return sorted((_told(error) for error in errors), key=lambda fault: (fault.path, fault.message))
+
+
+def schema_faults(schema: object, path: str) -> list[Fault]:
+    """Return why something is no JSON schema; `path` is its own place."""
+    from jsonschema import Draft7Validator
+
+    return [Fault(joined(path, fault.path), fault.message) for fault in faults_of(schema, Draft7Validator.META_SCHEMA)]
+
+
+def document_schema() -> dict[str, Any]:
+    """Return the JSON schema of a spec document."""
+    from importlib.resources import files
+
+    text = files("commonplace.specs").joinpath("oas.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def joined(path: str, rest: str) -> str:
+    """Return the path of what is at `rest` below `path`."""
+    return f"{path}{'' if not path or not rest or rest.startswith('[') else '.'}{rest}"
+
+
+def _told(error: ValidationError) -> Fault:
+    path = ""
+    for part in error.absolute_path:
+        path = f"{path}[{part}]" if isinstance(part, int) else joined(path, str(part))
+    if error.validator == "required":
+        instance: Any = error.instance
+        names: Any = error.validator_value
+        missing = [str(name) for name in names if name not in instance]
+        # jsonschema gives one error for each name that is missing, with the name in its message.
+        name = next((name for name in missing if repr(name) in error.message), missing[0])
+        return Fault(joined(path, name), "is missing")
+    return Fault(path, _cut(error.message))
+
+
+def _cut(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"

@@ -1,0 +1,195 @@
+"""A spec as a value: its version, its model, its tasks. It knows no file and runs nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from commonplace.specs.checking import Fault, document_schema, faults_of, schema_faults
+from commonplace.specs.faults import SpecError
+from commonplace.specs.loading import refused
+
+OLDEST: Final = (1, 0, 4)
+NEWEST: Final = (1, 6)
+"""The versions that are read: from this patch to every patch of that one."""
+
+_VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Intelligence:
+    """Which model a spec asks for."""
+
+    engine: str
+    model: str
+    endpoint: str | None = None
+    module: str | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The words for a model; None where a place of the spec has none."""
+
+    system: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task.
+
+    Attributes:
+        prompts: those that hold for it: its own, else those under its name, else the spec's, each looked for alone.
+        contract: its behavioural contract, merged with the spec's.
+        delegate: the reference of the spec that implements it, or None; `target` is the task's name there.
+        refusal: why it cannot be run here, or "".
+    """
+
+    name: str
+    input: Mapping[str, Any]
+    output: Mapping[str, Any]
+    prompts: Prompts
+    is_text: bool
+    depends_on: tuple[str, ...]
+    contract: Mapping[str, Any]
+    timeout_s: int | None
+    delegate: str | None
+    target: str
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A spec that broke no rule."""
+
+    name: str
+    version: str
+    intelligence: Intelligence
+    tasks: Mapping[str, Task]
+
+
+def faults_in(document: Mapping[str, Any]) -> list[Fault]:
+    """Return everything that is wrong with a document of plain values, with its path; unknown keys are not."""
+    faults = faults_of(document, document_schema())
+    faults += _version_faults(document.get("open_agent_spec"))
+    tasks = document.get("tasks")
+    for name, task in tasks.items() if isinstance(tasks, Mapping) else ():
+        if isinstance(task, Mapping):
+            for part in ("input", "output"):
+                if isinstance(task.get(part), Mapping):
+                    faults += schema_faults(task[part], f"tasks.{name}.{part}")
+    # What breaks both schemas is told once.
+    by_path: dict[str, Fault] = {}
+    for fault in faults:
+        by_path.setdefault(fault.path, fault)
+    return list(by_path.values())
+
+
+def understand(document: Mapping[str, Any], source: str) -> Spec:
+    """Return what a document says.
+
+    Args:
+        source: where it came from, for messages.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR with the paths of the faults.
+    """
+    faults = faults_in(document)
+    if faults:
+        more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
+        raise refused(f"{source} is not a valid spec: {'; '.join(map(str, faults[:3]))}{more}")
+    model = document["intelligence"]
+    return Spec(
+        name=document["agent"]["name"],
+        version=str(document["open_agent_spec"]),
+        intelligence=Intelligence(
+            engine=model["engine"],
+            model=model["model"],
+            endpoint=model.get("endpoint"),
+            module=model.get("module"),
+            config=model.get("config", {}),
+        ),
+        tasks={name: _task(document, name, task) for name, task in document["tasks"].items()},
+    )
+
+
+def choose(spec: Spec, name: str | None) -> Task:
+    """Return the task of that name; without one, the first that can be run.
+
+    Raises:
+        SpecError: TASK_NOT_FOUND.
+    """
+    if name is None:
+        return next((task for task in spec.tasks.values() if not task.refusal), next(iter(spec.tasks.values())))
+    if name not in spec.tasks:
+        known = ", ".join(spec.tasks)
+        raise SpecError(f"there is no task {name!r}; the spec has: {known}", "TASK_NOT_FOUND", "routing", name)
+    return spec.tasks[name]
+
+
+def _task(document: Mapping[str, Any], name: str, task: Mapping[str, Any]) -> Task:
+    return Task(
+        name=name,
+        input=task.get("input", {}),
+        output=task.get("output", {}),
+        prompts=_prompts(document.get("prompts", {}), name, task.get("prompts", {})),
+        is_text=task.get("response_format") == "text",
+        depends_on=tuple(task.get("depends_on", ())),
+        contract=merged(document.get("behavioural_contract", {}), task.get("behavioural_contract", {})),
+        timeout_s=task.get("timeout"),
+        delegate=task.get("spec"),
+        target=task.get("task", name),
+        refusal=_refusal(document, task),
+    )
+
+
+def _prompts(shared: Mapping[str, Any], name: str, own: Mapping[str, Any]) -> Prompts:
+    named = shared.get(name)
+    by_name = named if isinstance(named, Mapping) else {}
+
+    def first(part: str) -> str | None:
+        found = own.get(part) or by_name.get(part) or shared.get(part)
+        return found if isinstance(found, str) else None
+
+    return Prompts(first("system"), first("user"))
+
+
+def _refusal(document: Mapping[str, Any], task: Mapping[str, Any]) -> str:
+    """Say which promise of a task nobody would keep here: silence about it would be worse than an error."""
+    if task.get("sandbox") or document.get("sandbox"):
+        return "it declares a `sandbox`, which is not enforced here; remove it, as no tools are run either"
+    if task.get("tools"):
+        return "it declares `tools`, and none are run here"
+    if task.get("multi_step"):
+        return "it is a `multi_step` task, which runs nowhere since 1.4; name its steps in `depends_on`"
+    return ""
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return two contracts in one: lists are joined without doubles, mappings merged, and else the second wins."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(old, value)
+        elif isinstance(old, list) and isinstance(value, list):
+            result[key] = old + [item for item in value if item not in old]
+        else:
+            result[key] = value
+    return result
+
+
+def _version_faults(stated: object) -> list[Fault]:
+    if isinstance(stated, bool) or not isinstance(stated, str | int | float):
+        return []
+    oldest, newest = ".".join(map(str, OLDEST)), ".".join(map(str, NEWEST))
+    found = _VERSION.fullmatch(str(stated))
+    if found is None:
+        return [Fault("open_agent_spec", f"{str(stated)[:40]!r} is no version; write one from {oldest} to {newest}")]
+    version = tuple(int(part) for part in found.groups(default="0"))
+    if version < OLDEST or version[:2] > NEWEST:
+        return [Fault("open_agent_spec", f"version {found[0]} is not read; those from {oldest} to {newest} are")]
+    return []

@@ -1,0 +1,114 @@
+"""Read a spec that somebody else wrote: a small regular file of plain values. It does not know what they mean."""
+
+from __future__ import annotations
+
+import math
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from commonplace.formats.guarded_yaml import DEEPEST, load_yaml
+from commonplace.specs.faults import SpecError
+
+MAX_BYTES: Final = 1024 * 1024
+
+
+def read_spec(file: Path) -> Mapping[str, Any]:
+    """Return the document in a file of YAML or JSON.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR: it is no such file, too large, no UTF-8, or `parse_spec` refuses it.
+    """
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise refused(f"{file} is no regular file")
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise refused(f"there is no file {file}") from None
+    except (OSError, ValueError) as error:
+        raise refused(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse_spec(data, str(file))
+
+
+def parse_spec(data: bytes, name: str) -> Mapping[str, Any]:
+    """Return the document that some bytes hold.
+
+    Aliases, deep nesting, keys that occur twice, and values that JSON has no word for are refused.
+
+    Args:
+        name: where they come from, for messages.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR.
+    """
+    if len(data) > MAX_BYTES:
+        raise refused(f"{name} has more than {MAX_BYTES:,} bytes, the limit of a spec")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise refused(f"{name} is no UTF-8: {error.reason} at byte {error.start}") from None
+    document, fault = load_yaml(text)
+    fault = fault or _doubled(text)
+    if fault:
+        raise refused(f"{name} is not a YAML that can be read: {fault}")
+    return plain(document, name)
+
+
+def plain(document: object, name: str) -> Mapping[str, Any]:
+    """Return a document that was parsed already, after checking that it is a mapping of plain values.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR; the message names the path of the fault.
+    """
+    if not isinstance(document, Mapping):
+        raise refused(f"{name} must be a mapping, not {type(document).__name__}")
+    for path, problem in _strange(document, "", 0):
+        raise refused(f"{name}, {path or 'the document'}: {problem}")
+    return document
+
+
+def refused(message: str, stage: str = "load", task: str | None = None) -> SpecError:
+    """Return the fault of a spec that cannot be loaded."""
+    return SpecError(message, "SPEC_LOAD_ERROR", stage, task)
+
+
+def _doubled(text: str) -> str:
+    """Say where a mapping has a key twice; YAML's readers keep the last one silently."""
+    import yaml
+
+    root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    waiting = [] if root is None else [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
+                if name in seen:
+                    return f"the key {key.value!r} occurs twice, again in line {key.start_mark.line + 1}"
+                seen.add(name) if name else None
+                waiting.append(value)
+    return ""
+
+
+def _strange(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the path of what JSON could not hold, with the reason."""
+    if depth > DEEPEST:
+        yield path, f"nested too deeply, more than {DEEPEST} levels"
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                yield path, f"the key {key!r} is no text; put it in quotes"
+                continue
+            yield from _strange(item, f"{path}.{key}" if path else key, depth + 1)
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            yield from _strange(item, f"{path}[{place}]", depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield path, f"{value} is no number of JSON"
+    elif value is not None and not isinstance(value, str | int | float):
+        yield path, f"{value!r} is a {type(value).__name__}, which JSON does not have; put it in quotes"

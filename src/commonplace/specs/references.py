@@ -1,0 +1,147 @@
+"""Find the spec that another one refers to: beside it, in a local registry, or, where that is allowed, on the network.
+
+A local reference stays inside the directory of the spec that makes it, links included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from commonplace.specs.faults import SpecError
+from commonplace.specs.loading import MAX_BYTES, parse_spec, read_spec, refused
+from commonplace.text.inside import stays_inside
+
+REGISTRY_URL: Final = "https://openagentspec.dev/registry"
+"""Where `oa://` leads on the network; a local registry has the same directories below it."""
+
+_OA: Final = re.compile(r"oa://([\w.-]+)/([\w.-]+)(?:@([\w.+-]+))?")
+_TIMEOUT_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a spec came from.
+
+    Attributes:
+        name: its resolved path or its address; two sources with one name are the same.
+        directory: where its local references lead; None where it has no directory.
+    """
+
+    name: str
+    directory: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Where specs may come from.
+
+    Attributes:
+        registry: a directory with `<namespace>/<name>/<version>/spec.yaml`, or `<host>/<path>` of an address; or None.
+        network: whether what is not in it is fetched.
+    """
+
+    registry: Path | None = None
+    network: bool = False
+
+    def open(self, reference: str, caller: Source, task: str) -> tuple[Source, Mapping[str, Any]]:
+        """Return what a task's reference leads to.
+
+        Raises:
+            SpecError: SPEC_LOAD_ERROR: it leads nowhere, or where it may not.
+        """
+        written = reference.strip()
+        try:
+            if "://" in written:
+                return self._shared(written)
+            return _beside(written, caller)
+        except SpecError as fault:
+            raise refused(str(fault), "delegation", task) from None
+
+    def _shared(self, reference: str) -> tuple[Source, Mapping[str, Any]]:
+        address = _address(reference)
+        place = _place(address)
+        if self.registry is not None and stays_inside(str(place)):
+            file = self.registry / place
+            if file.is_file():
+                _check_inside(file, self.registry, reference)
+                return Source(address), read_spec(file)
+        if not self.network:
+            where = f"the registry {self.registry}" if self.registry else "a registry, since none is set"
+            raise refused(
+                f"{reference} is not in {where}; put it there as {place} (setting specs.registry), "
+                "or allow the network with specs.network"
+            )
+        return Source(address), parse_spec(_fetched(address), address)
+
+
+def source_of(file: Path) -> Source:
+    """Return the source that a file is."""
+    resolved = file.resolve()
+    return Source(str(resolved), resolved.parent)
+
+
+def _beside(reference: str, caller: Source) -> tuple[Source, Mapping[str, Any]]:
+    if caller.directory is None:
+        raise refused(f"{reference!r} is a path, and {caller.name} has no directory to start from")
+    if not stays_inside(reference) or "\0" in reference:
+        raise refused(f"{reference!r} leaves the directory of the spec that refers to it; keep the specs together")
+    file = caller.directory / reference
+    _check_inside(file, caller.directory, reference)
+    return source_of(file), read_spec(file.resolve())
+
+
+def _check_inside(file: Path, directory: Path, reference: str) -> None:
+    """Refuse a link that leads out."""
+    if not file.resolve().is_relative_to(directory.resolve()):
+        raise refused(f"{reference!r} is a link that leaves {directory}")
+
+
+def _address(reference: str) -> str:
+    if not reference.startswith("oa:"):
+        parts = urlsplit(reference)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+            raise refused("a reference must be a path, oa://namespace/name[@version], or an http(s) address")
+        return reference
+    found = _OA.fullmatch(reference)
+    if found is None:
+        raise refused(f"{reference!r} is no reference; write oa://namespace/name or oa://namespace/name@version")
+    namespace, name, version = found.groups()
+    return f"{REGISTRY_URL}/{namespace}/{name}/{version or 'latest'}/spec.yaml"
+
+
+def _place(address: str) -> PurePosixPath:
+    """Return where a local registry keeps what an address leads to."""
+    if address.startswith(f"{REGISTRY_URL}/"):
+        return PurePosixPath(address.removeprefix(f"{REGISTRY_URL}/"))
+    parts = urlsplit(address)
+    return PurePosixPath(parts.hostname or "") / parts.path.lstrip("/")
+
+
+def _fetched(address: str) -> bytes:
+    from urllib.error import HTTPError, URLError
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class Unmoved(HTTPRedirectHandler):
+        """A registry that sends us elsewhere, perhaps into this machine's own network, is not followed."""
+
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    headers = {"Accept": "application/yaml, text/yaml, text/plain", "User-Agent": "commonplace"}
+    request = Request(address, headers=headers)  # noqa: S310 - `_address` lets http and https pass alone
+    try:
+        with build_opener(Unmoved).open(request, timeout=_TIMEOUT_S) as reply:
+            data: bytes = reply.read(MAX_BYTES + 1)
+            return data
+    except HTTPError as error:
+        error.close()
+        raise refused(f"{address} answered {error.code}") from None
+    except (URLError, OSError, ValueError) as error:
+        raise refused(
+            f"{address} could not be reached: {getattr(error, 'reason', None) or type(error).__name__}"
+        ) from None

@@ -1,0 +1,125 @@
+"""What a memory-retriever owes beyond its schema: turns that were candidates, few enough, oldest first, counted.
+
+A task is one if it takes `query` and `candidates` and gives `history` and `memory_count`, whatever it is called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from commonplace.models.contract import Reranker
+from commonplace.specs.checking import Fault, faults_of
+from commonplace.specs.document import Task
+from commonplace.specs.faults import SpecError
+
+DEFAULT_TOP_K: Final = 5
+"""The contract says so in prose."""
+RELEVANT: Final = 0.3
+"""What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said."""
+
+
+_INPUT: Final = {
+    "required": ["query", "candidates"],
+    "properties": {
+        "query": {"type": "string"},
+        "candidates": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["role", "content"],
+                "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string"}},
+            },
+        },
+        "top_k": {"type": "integer"},
+    },
+}
+
+
+def is_retriever(task: Task) -> bool:
+    """Return whether a task re-ranks candidate turns."""
+    taken, given = task.input.get("properties", {}), task.output.get("properties", {})
+    return not task.is_text and {"query", "candidates"} <= taken.keys() and {"history", "memory_count"} <= given.keys()
+
+
+def input_faults(values: Mapping[str, Any]) -> list[Fault]:
+    """Return what keeps these inputs from being re-ranked, whatever the task's own schema lets pass."""
+    return faults_of(values, _INPUT)
+
+
+def needs_no_call(values: Mapping[str, Any]) -> bool:
+    """Return whether the answer is known to be empty."""
+    return not values["candidates"] or _limit(values) == 0
+
+
+def retrieved(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the output that holds these turns."""
+    history = [{"role": turn["role"], "content": turn["content"]} for turn in turns]
+    return {"history": history, "memory_count": len(history)}
+
+
+def rank(reranker: Reranker, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the output that a re-ranker gives: the best of the candidates that are relevant enough."""
+    candidates = values["candidates"]
+    texts = [candidate["content"] for candidate in candidates]
+    found = reranker.rerank(values["query"], texts, _limit(values))
+    chosen = [result.index for result in found if result.score >= RELEVANT][: _limit(values)]
+    return retrieved([candidates[place] for place in _oldest_first(chosen, candidates)])
+
+
+def repair(task: Task, output: object, values: Mapping[str, Any]) -> object:
+    """Return a model's output with its order, length and count put right.
+
+    Of too many turns the first are kept; a turn given more often than it was a candidate is given as often.
+
+    Raises:
+        SpecError: OUTPUT_SCHEMA_ERROR: a turn was no candidate.
+    """
+    history = output.get("history") if isinstance(output, Mapping) else None
+    if not isinstance(history, list):
+        return output
+    candidates = values["candidates"]
+    places: dict[tuple[object, object], list[int]] = {}
+    for place, candidate in enumerate(candidates):
+        places.setdefault((candidate["role"], candidate["content"]), []).append(place)
+    known = set(places)
+    chosen: list[int] = []
+    for number, turn in enumerate(history):
+        key = _key(turn)
+        if key not in known:
+            message = f"history[{number}] of the answer is none of the candidates; a model cannot invent history"
+            raise SpecError(message, "OUTPUT_SCHEMA_ERROR", "output_validation", task.name)
+        if places[key]:
+            chosen.append(places[key].pop(0))
+    kept = _oldest_first(chosen[: _limit(values)], candidates)
+    return retrieved([candidates[place] for place in kept])
+
+
+def _key(turn: object) -> tuple[object, object]:
+    if not isinstance(turn, Mapping):
+        return None, None
+    role, content = turn.get("role"), turn.get("content")
+    return (role, content) if isinstance(role, str) and isinstance(content, str) else (None, None)
+
+
+def _limit(values: Mapping[str, Any]) -> int:
+    return max(0, int(values.get("top_k", DEFAULT_TOP_K)))
+
+
+def _oldest_first(places: Sequence[int], candidates: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Order places by their candidates' timestamps if all have one that can be read, else as they came."""
+    times = {place: time for place in places if (time := _moment(candidates[place].get("timestamp"))) is not None}
+    return sorted(places, key=lambda place: (times[place], place) if len(times) == len(places) else (0.0, place))
+
+
+def _moment(timestamp: object) -> float | None:
+    """Return seconds since the epoch; a number is that already, and a time without a zone is UTC."""
+    if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
+        return float(timestamp) if math.isfinite(timestamp) else None
+    try:
+        moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else None
+        return None if moment is None else (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
