@@ -1,4 +1,4 @@
-"""Fit the 0–1 score scale (commonplace.search.constants.CALIBRATION) and report how it does where it was not fitted.
+"""Fit the 0–1 score scale (commonplace.ranking.calibration.CALIBRATION) and report how it does where it was not fitted.
 
 Usage: COMMONPLACE_DATA=… python scripts/ranking/fit_calibration.py
 

@@ -24,6 +24,10 @@ class Calibration:
     anchor: float
 
 
+CALIBRATION = Calibration(intercept=-3.696, coverage=0.867, literal=2.79, dense=4.698, anchor=-0.911)
+"""Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py` on medquad and cosqa-dev."""
+
+
 def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.float32]:
     """Return min(1, s / 2·rarity), the part of a query that BM25 found, whatever the query's length.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from commonplace.ranking.calibration import Calibration
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, TIME
 
 WEIGHTS = {LEXICAL: 1.0, DENSE: 1.0, LATE: 0.7, TIME: 1.0}
@@ -20,9 +19,6 @@ NEIGHBOUR_SHARES = (0.5, 0.25)
 """What a turn of a conversation receives of the scores one step and two steps away: half of it at each step.
 
 A round guess, not a fit: of the shares tried on LoCoMo, larger ones did slightly better there."""
-
-CALIBRATION = Calibration(intercept=-3.696, coverage=0.867, literal=2.79, dense=4.698, anchor=-0.911)
-"""Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py` on medquad and cosqa-dev."""
 
 ABSTAIN_BELOW = 0.65
 """Where the caller names no cut: a query whose best hit is below this is about nothing in the index.

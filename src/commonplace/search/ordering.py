@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.calibration import log_odds
+from commonplace.ranking.calibration import CALIBRATION, log_odds
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, RETENTION, TIME, Candidates
-from commonplace.search.constants import CALIBRATION, LENGTH_EXPONENT, NEIGHBOUR_SHARES, TIME_LOG_ODDS, WEIGHTS
+from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, TIME_LOG_ODDS, WEIGHTS
 from commonplace.search.conversation import steps
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import LITERAL as IS_LITERAL

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.calibration import scale
+from commonplace.ranking.calibration import CALIBRATION, scale
 from commonplace.ranking.fusion import never_below_what_follows, standardise
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL
-from commonplace.search.constants import CALIBRATION
 from commonplace.search.hits import make_hit, read, without_secrets
 from commonplace.search.trace import Candidate, Reason, Trace
 
