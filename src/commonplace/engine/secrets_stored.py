@@ -18,7 +18,8 @@ from commonplace.forgetting.receipt import BACKUP, RECEIPT
 from commonplace.ingest.passages import PassageMaker, PreparedOwner, passage_text
 from commonplace.memories.making import writes_of
 from commonplace.models.contract import TokenizedText
-from commonplace.types import Filter, Selection
+from commonplace.store.graph_contract import namespace_of, texts_of
+from commonplace.types import GRAPH_KINDS, Filter, Selection
 
 if TYPE_CHECKING:
     from commonplace.ingest.passages import Destination
@@ -104,6 +105,9 @@ class Stored:
                 self._memory(found, namespace, memory.owner.id)
             for number, owner in self._others(namespace):
                 self._other(found, namespace, number, owner)
+            for texts in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
+                for number, owner in self._others(texts):
+                    self._other(found, texts, number, owner)
             for link in self._store.links(namespace):
                 self._link(found, namespace, link)
             for note in self._store.notes(namespace, RECEIPT):
@@ -164,7 +168,9 @@ class Stored:
     def _other(self, found: Found, namespace: str, number: int, owner: Owner) -> None:
         cleaner = Cleaner(self._known)
         what = f"the indexed file {self._shown(owner.path)}" if owner.path else f"document {self._shown(owner.id)}"
-        named = f"{what} of namespace {self._shown(namespace)}"
+        if owner.kind in GRAPH_KINDS:
+            what = f"the text of {owner.kind} {self._shown(owner.id)}"
+        named = f"{what} of namespace {self._shown(namespace_of(namespace))}"
         self._name(found, named, {owner.id, owner.path, owner.root, owner.session})
         self._read(namespace, number, cleaner)
         mend = partial(self._put, namespace, number)

@@ -94,7 +94,8 @@ def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proo
         blanked += _blank_questions(place, plan)
     except StoreError as error:
         found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
-    found += [("index", what) for what in _asked(place, namespace, plan)]
+    with place.index.reading() as generation:
+        found += [("index", what) for what in _asked(place, generation, namespace, plan)]
     return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
 
 
@@ -164,7 +165,8 @@ def clear_unknown_questions(place: Place) -> int:
 def _lost(place: Place, terms: Collection[str]) -> set[str]:
     """Return the telling ones of these terms that no passage of the index has."""
     telling = [term for term in terms if len(term) >= _TELLING]
-    frequencies = place.index.reader().lexical.statistics(telling).frequencies
+    with place.index.reading() as generation:
+        frequencies = generation.lexical.statistics(telling).frequencies
     return {term for term in telling if not any(held.get(term) for held in frequencies.values())}
 
 
@@ -184,9 +186,8 @@ def _question(line: bytes) -> str:
         return ""  # not one of our lines
 
 
-def _asked(place: Place, namespace: str, plan: Plan) -> Iterator[str]:
+def _asked(place: Place, generation: Generation, namespace: str, plan: Plan) -> Iterator[str]:
     """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
-    generation = place.index.reader()
     scope = Scope(namespace, Filter())
     if generation.lexical.score(plan.terms, plan.passages, scope):
         yield "a passage of it"
@@ -206,7 +207,7 @@ def _lingers(place: Place, generation: Generation, plan: Plan) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
     frequencies = generation.lexical.statistics(plan.terms).frequencies
     totals = {term: sum(held.get(term, 0) for held in frequencies.values()) for term in plan.terms}
-    gone, namespaces = set(plan.passages), place.store.namespaces()
+    gone, namespaces = set(plan.passages), place.store.namespaces(with_texts=True)
     return any(not _is_held(place, generation, namespaces, term, gone) for term, n in totals.items() if 0 < n <= _RARE)
 
 

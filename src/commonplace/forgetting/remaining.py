@@ -62,7 +62,7 @@ def _held(store: Store) -> Iterator[bytes]:
     for entry in store.entries_since(0, store.change()):
         yield from (entry.token_ids, entry.vector)
         yield from _forms((entry.title, entry.path, entry.heading, entry.summary, entry.text, *entry.tags))
-    for namespace in store.namespaces():
+    for namespace in store.namespaces(with_texts=True):
         yield from _forms((namespace,))
         numbers = store.matching_owners(namespace, Filter())
         for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):

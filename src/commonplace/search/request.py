@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
-from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, Filter, Method
+from commonplace.store.graph_contract import is_reserved
+from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, Filter, Method
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,8 +84,11 @@ class Request:
             raise UsageError("retention weighs in the order, but `now` is not given", remedy="give the time")
         _check_choice("method", (self.method,), METHODS)
         _check_choice("curve", (self.fading.curve,), CURVES)
-        _check_choice("kind", self.wanted.kinds, KINDS)
-        _check_choice("type", self.wanted.types, ARTIFACT_TYPES)
+        if is_reserved(self.namespace):
+            _check_choice("kind", self.wanted.kinds, GRAPH_KINDS)  # entities and relations may have types of the user's
+        else:
+            _check_choice("kind", self.wanted.kinds, KINDS)
+            _check_choice("type", self.wanted.types, ARTIFACT_TYPES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,11 @@ def texts_of(namespace: str, kind: Subject) -> str:
     return f"{_RESERVED}{kind}{_RESERVED}{namespace}"
 
 
+def namespace_of(texts: str) -> str:
+    """Return the namespace whose texts a reserved one holds; any other is its own."""
+    return texts.split(_RESERVED, 2)[2] if is_reserved(texts) else texts
+
+
 def is_reserved(namespace: str) -> bool:
     """Tell whether a namespace holds the texts of a graph, and so belongs to another one."""
     return namespace.startswith(_RESERVED)
