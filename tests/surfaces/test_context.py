@@ -56,6 +56,19 @@ def test_what_is_not_relevant_is_not_said(program: Program) -> None:
     assert told.stderr == "Nothing that is stored is relevant to it.\n"
 
 
+@pytest.mark.parametrize("task", [(), ("who wants short answers",)])
+def test_what_has_no_room_is_not_called_irrelevant(bare: Program, task: tuple[str, ...]) -> None:
+    bare.run("init")
+    bare.run("remember", SHORT_ANSWERS, "--tier", "long")
+    told = bare.run("context", *task, "--max-tokens", "64")
+    assert (told.stdout, told.stderr) == (
+        "",
+        "What is relevant has no room in so few tokens; give more --max-tokens.\n",
+    )
+    assert bare.json("context", *task, "--max-tokens", "64")["left_out"] == 1
+    assert bare.json("context", *task)["left_out"] == 0
+
+
 def test_a_hook_gets_the_context_of_its_prompt(program: Program) -> None:
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "when does a session expire", "cwd": str(program.project)}
     told = hook(event)
@@ -101,6 +114,13 @@ def test_a_hook_that_fails_never_stops_the_client(program: Program, event: objec
     assert "unexpected" not in told.stderr
 
 
+def test_of_a_prompt_that_is_longer_than_a_query_the_beginning_counts(program: Program) -> None:
+    """People paste whole logs below a question."""
+    told = hook({"prompt": "when does a session expire" + "\n" * 100_000 + "tea", "cwd": str(program.project)})
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert "A session expires after thirty minutes" in told.stdout
+
+
 @pytest.mark.parametrize("arguments", [("--limit", "many"), ("--kind", "song"), ("--max-tokens",), ("--none-such",)])
 def test_a_hook_with_a_wrong_option_does_not_stop_the_client_either(arguments: tuple[str, ...]) -> None:
     told = hook({"prompt": "tea"}, *arguments)
@@ -108,6 +128,12 @@ def test_a_hook_with_a_wrong_option_does_not_stop_the_client_either(arguments: t
     assert told.stderr.startswith("error: ")
     told = CliRunner().invoke(cli, ["context", "tea", *arguments])
     assert told.exit_code == 2
+
+
+@pytest.mark.parametrize("arguments", [["--stor", "x", "context", "--stdin-json"], ["contxt", "--stdin-json"]])
+def test_a_hook_with_a_mistyped_command_does_not_stop_the_client_either(arguments: list[str]) -> None:
+    told = CliRunner().invoke(cli, arguments, input=b"{}")
+    assert (told.exit_code, told.stdout) == (1, "")
 
 
 @pytest.mark.parametrize("value", [0, 63, 1_000_001, True, "many"])

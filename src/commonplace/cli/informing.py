@@ -23,22 +23,7 @@ _HOOK_TOKENS = 2_000
 """Clients cut what a hook prints beyond some ten thousand characters."""
 
 
-class _HookCommand(Command):
-    """A command that a client runs as a hook: there, a wrong option has not the exit code of one either."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        is_hook = "--stdin-json" in args
-        try:
-            return super().make_context(info_name, args, parent, **extra)
-        except click.UsageError as error:
-            if is_hook:
-                raise click.ClickException(error.format_message()) from error
-            raise
-
-
-@click.command(cls=_HookCommand)
+@click.command(cls=Command)
 @click.argument("task", nargs=-1)
 @click.option("--max-tokens", type=int, metavar="N", help="How long it may be; 8,000 unless given.")
 @click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="How many passages at most.")
@@ -79,18 +64,24 @@ def _print(made: Context, invocation: Invocation) -> None:
         print_json(made.to_dict())
     elif made.text:
         say(made.text)
+    elif made.left_out:
+        console(stderr=True).print("What is relevant has no room in so few tokens; give more --max-tokens.")
     else:
         console(stderr=True).print("Nothing that is stored is relevant to it.")
 
 
 def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[str, Any]) -> int:
+    from commonplace.search.request import MAX_QUERY_CHARACTERS
+
     try:
         if task:
             raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
         prompt, directory = _event(sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1))
         if directory:
             _enter(directory)
-        made = _made(invocation, prompt, {**options, "max_tokens": options["max_tokens"] or _HOOK_TOKENS})
+        made = _made(
+            invocation, prompt[:MAX_QUERY_CHARACTERS], {**options, "max_tokens": options["max_tokens"] or _HOOK_TOKENS}
+        )
     except StoreMissingError:
         return SUCCESS
     except (CommonplaceError, OSError) as error:

@@ -16,6 +16,9 @@ from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
 from commonplace.cli.invocation import Group, Invocation
 from commonplace.cli.output import OutputError, guard_output
 
+HOOK_OPTION = "--stdin-json"
+"""Given where a client runs the program as a hook. The exit code of wrong use would refuse its user's prompt."""
+
 
 class Program(Group):
     """The outermost group: runs a command and ends the process."""
@@ -40,6 +43,8 @@ class Program(Group):
             if isinstance(error, OutputError):
                 with suppress(OSError, ValueError):
                     silence_output()
+            if isinstance(error, click.UsageError) and HOOK_OPTION in given:
+                error = click.ClickException(error.format_message())
             report(error, invocation)
             code = exit_code(error)
         finally:

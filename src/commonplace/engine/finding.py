@@ -228,8 +228,10 @@ class Finding(Workings):
             for stored in self._first(each, tags, limit)
             if stored.record.trust >= min_trust
         ]
-        text, hits = assemble(without_secrets(kept[:limit]), max_tokens=max_tokens, count=self._tokens.count_tokens)
-        return Context("", text, tuple(reference(hit) for hit in hits), hits, self._tokens.count_tokens(text))
+        found = without_secrets(kept[:limit])
+        text, hits = assemble(found, max_tokens=max_tokens, count=self._tokens.count_tokens)
+        named = tuple(reference(hit) for hit in hits)
+        return Context("", text, named, hits, self._tokens.count_tokens(text), left_out=len(found) - len(hits))
 
     def _first(self, tiers: tuple[Tier, ...], tags: tuple[str, ...], limit: int) -> list[StoredMemory]:
         """Return live memories: long ones the most present first, others the newest first."""

@@ -42,6 +42,7 @@ class Context:
         hits: what stands in it, best first; the last one may be cut short in the text.
         tokens: of the text, counted by the default embedder's vocabulary.
         degraded, notices: as of the search behind it.
+        left_out: how many relevant passages had no room.
     """
 
     task: str
@@ -52,6 +53,7 @@ class Context:
     degraded: bool = False
     notices: tuple[str, ...] = ()
     latency_ms: int = 0
+    left_out: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -60,6 +62,7 @@ class Context:
             "text": self.text,
             "references": [f"@{each}" for each in self.references],
             "tokens": self.tokens,
+            "left_out": self.left_out,
             "hits": [hit_json(hit) for hit in self.hits],
             "degraded": self.degraded,
             "notices": list(self.notices),
@@ -85,6 +88,7 @@ def context_of(result: SearchResult, *, max_tokens: int, count: CountTokens) -> 
         degraded=result.degraded,
         notices=result.notices,
         latency_ms=result.latency_ms,
+        left_out=len(result.hits) - len(hits),
     )
 
 
