@@ -68,6 +68,24 @@ def test_a_memory_that_stands_on_no_page_is_read_by_its_id(book: Engine) -> None
     assert book.read(f"memory:{in_process.id}").text == "Only for now."
 
 
+def test_a_memory_is_read_by_its_id_alone_and_by_every_reference_to_it(book: Engine) -> None:
+    """Contexts and stored links name `@ID`, hits `memory:ID:2-2`, and a model repeats what it has read."""
+    kept = book.remember("One line.\nAnother line.", tier="medium")
+    for path in (kept.id, f"@{kept.id}", f"@memory:{kept.id}"):
+        read = book.read(path)
+        assert (read.path, read.text) == (f"memory:{kept.id}", "One line.\nAnother line.")
+    read = book.read(f"memory:{kept.id}:2-2")
+    assert (read.path, read.first_line, read.text) == (f"memory:{kept.id}", 2, "Another line.")
+
+
+def test_a_reference_to_lines_is_read_from_there_on(book: Engine, tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("# Tea\n\nGreen.\nBlack.", "utf-8")
+    book.index(tmp_path)
+    assert book.read("tea.md:3-3").text == "Green.\nBlack."
+    assert book.read("@tea.md:3-3", 4).text == "Black."
+    assert book.read("@tea.md").first_line == 1
+
+
 def test_an_artifact_is_read_as_it_was_indexed(book: Engine, tmp_path: Path) -> None:
     lines = [f"## Part {number}\n\nWords of part {number}, " + "and so on " * 40 for number in range(30)]
     text = "\n\n".join(lines)

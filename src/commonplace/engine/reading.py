@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,9 @@ from commonplace.redaction import redact
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
-    from commonplace.ingest.reading import normalise
-from commonplace.mirror.reading import PagePlace
+    from commonplace.mirror.reading import PagePlace
+
+_REFERENCE = re.compile(r"@?(?P<path>.+?)(?::(?P<first>[1-9][0-9]{0,8})-[0-9]+)?", re.DOTALL)
 
 MEMORY_PREFIX = "memory:"
 """`memory:ID` names a memory, or another owner without a file, that stands on no page."""
@@ -64,7 +66,8 @@ class Reading(Workings):
 
         Args:
             path: `MEMORY.md`, `memory/2026-11-21.md`, an artifact's path as a search names it, or `memory:ID`. Where a
-                page and an artifact have one name, that of the artifact has `./` before it.
+                page and an artifact have one name, that of the artifact has `./` before it. Also a memory's id alone,
+                and a reference, `@PATH` or `PATH:3-8`, which is read from its first line on.
             first: from 1.
             lines: at most so many, 1–2,000.
 
@@ -78,6 +81,8 @@ class Reading(Workings):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._before()
         text = self._text(path)
+        if text is None:
+            path, first, text = self._referred(path, first)
         if text is None:
             raise NotFoundError(
                 f"there is no page, artifact or memory {path!r:.200}", remedy="name a path that a search returned"
@@ -99,6 +104,18 @@ class Reading(Workings):
             return self._indexed(path.removeprefix(ARTIFACT_PREFIX))
         page = self._page_reader.text(path)
         return page if page is not None else self._indexed(path)
+
+    def _referred(self, reference: str, first: int) -> tuple[str, int, str | None]:
+        """Return the path that a reference names, where to begin, and the text there."""
+        found = _REFERENCE.fullmatch(reference)
+        if found is None:
+            return reference, first, None
+        begin = max(first, int(found["first"] or 1))
+        for path in (found["path"], f"{MEMORY_PREFIX}{found['path']}"):
+            text = self._text(path)
+            if text is not None:
+                return path, begin, text
+        return reference, first, None
 
     def _said(self, id_: str) -> str | None:
         """Return what a memory says, or a document that is no file."""
