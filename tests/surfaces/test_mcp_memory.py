@@ -196,6 +196,8 @@ def test_context_is_what_the_engine_says(agent: Agent) -> None:
     made = agent.book.context(QUESTIONS[0], 400)
     assert told == {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
     assert {note for note in NOTES if note in agent.text("memory_context")} == set(NOTES)
+    assert agent.text("memory_context", maxTokens=64) == "What is relevant has no room in 64 tokens; give more."
+    assert agent.text("memory_context", task=QUESTIONS[2]) == "Nothing relevant is known yet."
 
 
 def test_why_names_signals_and_what_was_left_out(agent: Agent) -> None:
@@ -214,7 +216,10 @@ def test_forgetting_tells_first_and_proves_what_it_did(agent: Agent) -> None:
     done = agent.call("memory_forget", ids=[ids[0]], confirm=True)
     assert (done["forgotten"], done["verified"], done["counts"]["memories"]) == (True, True, 1)
     assert {memory.id for memory in agent.book.list()} == set(ids[1:])
-    assert "id, tag, source, session" in agent.refusal("memory_forget")
+    for given in ({}, {"ids": [ids[1]], "tag": "notes"}):
+        assert agent.refusal("memory_forget", **given) == (
+            f"memory_forget is told to forget by {len(given)} things; give one of ids, tag, source, session"
+        )
 
 
 def test_bad_arguments_are_told_so_that_a_model_can_mend_them(agent: Agent) -> None:
@@ -249,6 +254,9 @@ def test_the_prompt_tells_how_to_use_the_memory_and_what_is_known_of_a_task(agen
     assert "memory_context" in bare[0]["content"]["text"]
     of_task = agent.talk.ask("prompts/get", {"name": "use-memory", "arguments": {"task": QUESTIONS[0]}})["result"]
     assert NOTES[0] in of_task["messages"][0]["content"]["text"]
+    of_other = agent.talk.ask("prompts/get", {"name": "use-memory", "arguments": {"task": QUESTIONS[2]}})["result"]
+    text = of_other["messages"][0]["content"]["text"]
+    assert text.endswith("The task: arctic terns\n\nNothing relevant is known of it yet.")
 
 
 def test_the_store_is_opened_by_the_first_call_only(tmp_path: Path) -> None:

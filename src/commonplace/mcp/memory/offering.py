@@ -91,8 +91,10 @@ def registry_of(host: Host) -> Registry:
 
     def habits(arguments: Mapping[str, str], context: Context) -> Sequence[PromptMessage]:
         task = arguments.get("task", "").strip()
-        known = host.engine(context).context(task, 2_000).text if task else ""
-        return [PromptMessage("\n\n".join(part for part in (_HABITS, known) if part))]
+        if not task:
+            return [PromptMessage(_HABITS)]
+        known = host.engine(context).context(task, 2_000).text or "Nothing relevant is known of it yet."
+        return [PromptMessage(f"{_HABITS}\n\nThe task: {task}\n\n{known}")]
 
     task = PromptArgument("task", "what is to be done; what is known of it is added")
     return Registry(

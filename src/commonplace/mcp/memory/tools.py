@@ -170,9 +170,16 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _context(book: Engine, given: Arguments) -> ToolResult:
-    made = book.context(given.get("task", ""), given.get("maxTokens", schemas.CONTEXT_TOKENS))
+    budget = given.get("maxTokens", schemas.CONTEXT_TOKENS)
+    made = book.context(given.get("task", ""), budget)
     structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
-    return ToolResult(structured, made.text or "Nothing relevant is known yet.")
+    return ToolResult(structured, made.text or _why_empty(made.left_out, budget))
+
+
+def _why_empty(left_out: int, budget: int) -> str:
+    if left_out:
+        return f"What is relevant has no room in {budget} tokens; give more."
+    return "Nothing relevant is known yet."
 
 
 def _store(book: Engine, given: Arguments) -> ToolResult:
@@ -241,9 +248,13 @@ def _plain_link(link: Link) -> dict[str, Any]:
 
 
 def _forget(book: Engine, given: Arguments) -> ToolResult:
-    named = {name: given[name] for name in ("tag", "source", "session") if name in given}
+    named = {name: given[name] for name in ("ids", "tag", "source", "session") if name in given}
+    if len(named) != 1:
+        raise UsageError(
+            f"memory_forget is told to forget by {len(named)} things", remedy="give one of ids, tag, source, session"
+        )
     is_meant = bool(given.get("confirm"))
-    receipt = book.forget(given.get("ids"), dry_run=not is_meant, **named)
+    receipt = book.forget(named.pop("ids", None), dry_run=not is_meant, **named)
     counts = {name: number for name, number in receipt.counts.items() if number}
     notices = [*(f"waiting: {each}" for each in receipt.waiting), *(f"outside: {each}" for each in receipt.outside)]
     if len(receipt.ids) > _IDS_TOLD:
