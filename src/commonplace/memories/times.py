@@ -50,6 +50,8 @@ def moment_in_words(name: str, moment: Moment, now: float) -> float:
     if isinstance(moment, str):
         from commonplace.timeline import mentions, moment_ago, without
 
+        if moment.strip().lower() == "now":
+            return now
         try:
             return seconds(name, moment)
         except UsageError:
@@ -58,7 +60,10 @@ def moment_in_words(name: str, moment: Moment, now: float) -> float:
                 return known
             found = mentions(moment, now=moment_of(now))
             if len(found) != 1 or _WORD.search(without(moment, found)):
-                raise
+                raise UsageError(
+                    f"{name} is {moment!r:.80}",
+                    remedy='give an ISO 8601 time like 2026-03-01T09:30:00Z, or words such as "last Tuesday"',
+                ) from None
             return min(now, found[0].until - 0.001)
     return seconds(name, moment)
 

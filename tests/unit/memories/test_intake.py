@@ -82,9 +82,10 @@ def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
     now = datetime(2026, 3, 9, 9, 0, tzinfo=UTC).timestamp()
     assert iso(moment_in_words("as_of", "last Tuesday", now)) == "2026-03-03T23:59:59.999000+00:00"
     assert moment_in_words("as_of", "today", now) == now
+    assert moment_in_words("as_of", " Now", now) == now
     assert iso(moment_in_words("as_of", "an hour ago", now)) == "2026-03-09T08:00:00+00:00"
     for odd in ("blue", "quarter of an hour ago", "what Anna did yesterday", "yesterday or today"):
-        with pytest.raises(UsageError, match=f"as_of is '{odd}'"):
+        with pytest.raises(UsageError, match=f"as_of is '{odd}'.*or words such as"):
             moment_in_words("as_of", odd, now)
 
 
