@@ -34,6 +34,7 @@ _PLACES = {
     "restore-memory": "remembering:restore_memory",
     "search": "searching:search",
     "settings": "showing:settings",
+    "spec": "specifying:spec",
     "sync": "syncing:sync",
     "touch": "remembering:touch",
     "update": "remembering:update",

@@ -85,5 +85,7 @@ def _told(error: ValidationError) -> Fault:
 
 
 def _cut(message: str) -> str:
-    line = " ".join(message.split())
+    from commonplace.redaction import redact
+
+    line = " ".join(redact(message).text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"

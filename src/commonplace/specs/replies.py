@@ -7,51 +7,37 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from commonplace.errors import ProviderError
+from commonplace.models.answers import json_of
 from commonplace.specs.checking import faults_of
 from commonplace.specs.document import Task
 from commonplace.specs.faults import SpecError
 
-_WHOLE: Final = re.compile(r"\s*```[^\n`]*\n(.*?)\n?\s*```\s*", re.DOTALL)
-_INSIDE: Final = re.compile(r"^```[^\n`]*\n(.*?)^\s*```\s*$", re.DOTALL | re.MULTILINE)
-
-
-class _Unparsed:
-    """Stands for a reply that is no JSON."""
-
-
-UNPARSED: Final = _Unparsed()
-
-
-def parse_reply(text: str) -> object:
-    """Return the JSON value of a reply, or UNPARSED.
-
-    The value may stand alone, in a Markdown fence, or in the only fence amid prose.
-    """
-    whole = _WHOLE.fullmatch(text)
-    value = _json(whole[1] if whole else text)
-    if value is UNPARSED and not whole:
-        blocks = _INSIDE.findall(text)
-        return _json(blocks[0]) if len(blocks) == 1 else UNPARSED
-    return value
+_FENCED: Final = re.compile(r"\s*```[^\n`]*\n(.*?)\n?\s*```\s*", re.DOTALL)
 
 
 def output_of(task: Task, text: str) -> object:
-    """Return a task's output: the text itself where that is its format, else the parsed reply.
+    """Return a task's output: the text itself where that is its format, else the JSON value that it is or holds.
 
-    A reply that is no JSON is the output of a task that promises no schema, so that it is not lost.
+    Where no schema is promised, nothing can tell a value from an aside: the value must be all there is, bare or in a
+    fence, and any other reply is the output as it stands.
 
     Raises:
-        SpecError: OUTPUT_SCHEMA_ERROR: the task promises a schema, and the reply is no JSON.
+        SpecError: OUTPUT_SCHEMA_ERROR: a schema is promised, and the reply holds no JSON.
     """
     if task.is_text:
         return text
-    value = parse_reply(text)
-    if value is not UNPARSED:
-        return value
     if task.output:
-        what = "is empty" if not text.strip() else f"is no JSON: it begins {text.strip()[:60]!r}"
-        raise _broken(task, f"the answer {what}")
-    return text
+        try:
+            return json_of(text)
+        except ProviderError:
+            what = f"holds no JSON; it begins {text.strip()[:60]!r}" if text.strip() else "is empty"
+            raise _broken(task, f"the answer {what}") from None
+    fenced = _FENCED.fullmatch(text)
+    try:
+        return json.loads(fenced[1] if fenced else text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
 
 
 def check_output(task: Task, output: object) -> None:
@@ -78,12 +64,5 @@ def _broken(task: Task, message: str) -> SpecError:
     return SpecError(message, "OUTPUT_SCHEMA_ERROR", "output_validation", task.name)
 
 
-def _json(text: str) -> object:
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return UNPARSED
-
-
-def _refuse(name: str) -> object:
+def _refuse(name: str) -> None:
     raise ValueError(name)

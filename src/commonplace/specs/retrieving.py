@@ -18,7 +18,8 @@ from commonplace.specs.faults import SpecError
 DEFAULT_TOP_K: Final = 5
 """The contract says so in prose."""
 RELEVANT: Final = 0.3
-"""What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said."""
+"""What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said. Where the
+best turn has little, as with a long message that few turns answer whole, half of what it has is enough."""
 
 
 _INPUT: Final = {
@@ -65,7 +66,8 @@ def rank(reranker: Reranker, values: Mapping[str, Any]) -> dict[str, Any]:
     candidates = values["candidates"]
     texts = [candidate["content"] for candidate in candidates]
     found = reranker.rerank(values["query"], texts, _limit(values))
-    chosen = [result.index for result in found if result.score >= RELEVANT][: _limit(values)]
+    enough = min(RELEVANT, max((result.score for result in found), default=0.0) / 2)
+    chosen = [result.index for result in found if result.score > 0 and result.score >= enough][: _limit(values)]
     return retrieved([candidates[place] for place in _oldest_first(chosen, candidates)])
 
 

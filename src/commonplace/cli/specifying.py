@@ -1,0 +1,139 @@
+"""The command `spec`: check documents of the Open Agent Spec, and run their tasks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commonplace.cli.escaping import harmless_line
+from commonplace.cli.failures import FAILURE, SUCCESS, WRONG_USE
+from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+
+MAX_INPUT_BYTES = 16 * 1024 * 1024
+
+
+@click.group(cls=Group)
+def spec() -> None:
+    """Check and run tasks of the Open Agent Spec."""
+
+
+@spec.command(cls=Command)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@pass_invocation
+def validate(invocation: Invocation, /, file: Path) -> int:
+    """Say everything that is wrong with a spec.
+
+    Nothing is run and no reference is followed. The exit code is 1 where something is wrong.
+    """
+    from commonplace.cli.screen import counted, print_json, say
+    from commonplace.specs import validate as judge
+
+    verdict = judge(file)
+    if invocation.as_json:
+        told = {"name": verdict.name, "version": verdict.version, "tasks": list(verdict.tasks)}
+        lists = {"faults": verdict.faults, "notes": verdict.notes}
+        found = {kind: [{"path": each.path, "message": each.message} for each in lists[kind]] for kind in lists}
+        print_json({"valid": verdict.is_valid, **told, **found})
+    elif verdict.is_valid:
+        tasks = counted(len(verdict.tasks), "task")
+        named = f"{verdict.name} (Open Agent Spec {verdict.version})"
+        say(harmless_line(f"{named} is valid, with {tasks}: {', '.join(verdict.tasks)}"))
+        for note in verdict.notes:
+            say(harmless_line(f"note: {note}"), err=True)
+    else:
+        for fault in verdict.faults:
+            say(harmless_line(str(fault)))
+        say(harmless_line(f"error: {file} has {counted(len(verdict.faults), 'fault')}"), err=True)
+    return SUCCESS if verdict.is_valid else FAILURE
+
+
+@spec.command(cls=Command)
+@click.option("--spec", "file", required=True, metavar="FILE", help="The spec, in YAML or JSON.")
+@click.option("--task", metavar="NAME", help="The task; without it, the first that can be run.")
+@click.option(
+    "--input", "given", metavar="JSON|FILE", default="{}", help="The input: a JSON object, a file of one, or - ."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Print the output alone, without notes.")
+@pass_invocation
+def run(invocation: Invocation, /, file: str, task: str | None, given: str, quiet: bool) -> int:
+    """Run a task and print its output.
+
+    With --verbose the prompt and the model's own words too; with --json the whole envelope, of a result or of an
+    error. The exit code is 1 where the run failed, and 2 where the spec or the input is wrong.
+    """
+    import commonplace
+    from commonplace.cli.screen import print_json, say
+    from commonplace.specs import REQUEST_CODES
+
+    done = commonplace.run_spec(file, task, _input(given), settings=invocation.settings())
+    code = done.get("code")
+    if invocation.as_json:
+        print_json(done)
+    elif code is not None:
+        where = f", task {done['task']}" if "task" in done else ""
+        say(f"error: {harmless_line(done['error'])} ({code} at {done['stage']}{harmless_line(where)})", err=True)
+    else:
+        if not quiet:
+            for line in _notes(done, is_verbose=invocation.is_verbose):
+                say(line, err=True)
+        if isinstance(done["output"], str):
+            say(done["output"])
+        else:
+            print_json(done["output"])
+    if code is None:
+        return SUCCESS
+    return WRONG_USE if code in REQUEST_CODES else FAILURE
+
+
+def _notes(done: Mapping[str, Any], *, is_verbose: bool) -> Iterator[str]:
+    """Yield what a person may want to know beside the output, the tasks in the order in which they ran."""
+    for each in [*done.get("chain", {}).values(), done]:
+        name = harmless_line(each["task"])
+        if is_verbose:
+            model = harmless_line(f"{each['engine']} {each['model']}")
+            yield f"{name} on {model}, asked:\n{each['prompt']}\n"
+            yield f"answered:\n{each['raw_output']}\n"
+        if "degraded_reason" in each:
+            yield f"note: {name} ran on our own re-ranker, as {harmless_line(each['degraded_reason'])}"
+
+
+def _input(given: str) -> dict[str, Any]:
+    """Return the input that an option holds or names.
+
+    Raises:
+        click.BadParameter: it is no JSON object, or cannot be read.
+    """
+    text = given if given.lstrip().startswith(("{", "[")) else _read(given)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _refused(f"it is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise _refused(f"it must be a JSON object, not {type(value).__name__}")
+    return value
+
+
+def _read(name: str) -> str:
+    try:
+        if name == "-":
+            data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+        else:
+            with Path(name).open("rb") as stream:
+                data = stream.read(MAX_INPUT_BYTES + 1)
+        if len(data) > MAX_INPUT_BYTES:
+            raise _refused(f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit")
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _refused(f"{name} is no UTF-8: {error.reason} at byte {error.start}") from None
+    except (OSError, ValueError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise _refused(f"{name!r:.200} is neither a JSON object nor a file that can be read: {told}") from None
+
+
+def _refused(message: str) -> click.BadParameter:
+    return click.BadParameter(message, param_hint="--input")
