@@ -191,7 +191,8 @@ class ModelServer:
         """Return the next reply, and note what was asked."""
         with self._lock:
             self.asked.append(asked)
-            return self._replies.pop(0) if self._replies else self.rule(asked)
+            reply = self._replies.pop(0) if self._replies else None
+        return reply or self.rule(asked)
 
 
 class _Handler(BaseHTTPRequestHandler):

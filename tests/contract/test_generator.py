@@ -1,0 +1,284 @@
+"""What every generator promises, run on each provider against a server that behaves well and badly."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.stubs.model_server import (
+    Asked,
+    ModelServer,
+    Reply,
+    bad_json,
+    broken,
+    busy,
+    drip,
+    dropped,
+    dropped_half_way,
+    empty,
+    fenced,
+    good,
+    hang,
+    huge,
+    prose,
+    refusal,
+    truncated,
+)
+
+from commonplace.errors import ProviderError, UsageError
+from commonplace.models.answers import json_of
+from commonplace.models.client import Waiting
+from commonplace.models.contract import Generated, Generator, Message
+from commonplace.models.generating import RemoteGenerator, open_generator
+from commonplace.models.limits import Budget, Limits
+
+PROVIDERS = ("openai", "anthropic", "ollama")
+ASKED = [
+    Message("system", "You are terse."),
+    Message("user", "Hello"),
+    Message("assistant", "Hi"),
+    Message("user", "Which colour?"),
+]
+SCHEMA = {
+    "type": "object",
+    "properties": {"colour": {"type": "string"}},
+    "required": ["colour"],
+    "additionalProperties": False,
+}
+ANSWER = '{"colour": "blue"}'
+
+
+@pytest.fixture(params=PROVIDERS)
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def opened(server: ModelServer, provider: str, budget: Budget | None = None, **limits: Any) -> RemoteGenerator:
+    """Return a model of the stub that waits for nothing between its retries."""
+    waiting = Waiting(sleep=lambda seconds: None)
+    chosen = Limits(**{"max_bytes": 1 << 20, **limits})
+    found = open_generator(f"{provider}:m", environ=server.environ, limits=chosen, waiting=waiting, budget=budget)
+    assert isinstance(found, RemoteGenerator)
+    return found
+
+
+def answered(server: ModelServer, provider: str, **arguments: Any) -> Generated:
+    return opened(server, provider).generate(ASKED, **arguments)
+
+
+def test_an_answer_comes_with_the_models_name_and_what_it_cost(provider: str) -> None:
+    """Usage is reported, and counted for the run."""
+    with ModelServer([good("blue")]) as server:
+        model: Generator = opened(server, provider)
+        assert model.name == f"{provider}:m"
+        assert model.generate(ASKED) == Generated("blue", "stub-model", 11, 7)
+    assert isinstance(model, RemoteGenerator)
+    assert (model.usage.calls, model.usage.input_tokens, model.usage.output_tokens) == (1, 11, 7)
+
+
+def test_the_conversation_goes_out_in_its_order_and_with_its_options(provider: str) -> None:
+    """Nothing is added to it, dropped from it or rewritten."""
+    with ModelServer([good("blue")]) as server:
+        answered(server, provider, options={"temperature": 0.0, "max_tokens": 5, "seed": None})
+        (asked,) = server.asked
+    document = dict(asked.document)
+    turns = [{"role": each.role, "content": each.content} for each in ASKED]
+    assert document.pop("model") == "m"
+    assert document.pop("temperature") == 0.0
+    assert document.pop("max_tokens") == 5
+    if provider == "anthropic":
+        assert document == {"system": "You are terse.", "messages": turns[1:]}
+        assert asked.path == "/v1/messages"
+        assert (asked.headers["x-api-key"], asked.headers["anthropic-version"]) == ("sk-ant-stub", "2023-06-01")
+        assert "authorization" not in asked.headers
+    else:
+        assert document == {"messages": turns}
+        assert asked.path == "/v1/chat/completions"
+        assert asked.headers.get("authorization") == ("Bearer sk-stub-openai" if provider == "openai" else None)
+
+
+def test_a_schema_goes_out_in_the_providers_best_form(provider: str) -> None:
+    """Servers that know schemas hold the model to them."""
+    with ModelServer([good(ANSWER)]) as server:
+        assert json_of(answered(server, provider, schema=SCHEMA).text) == {"colour": "blue"}
+        (asked,) = server.asked
+    if provider == "anthropic":
+        assert asked.document["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMA}}
+    else:
+        form = {"name": "answer", "schema": SCHEMA, "strict": True}
+        assert asked.document["response_format"] == {"type": "json_schema", "json_schema": form}
+
+
+@pytest.mark.parametrize("refused", [1, 2])
+def test_a_server_that_refuses_a_schema_is_asked_in_a_simpler_way_from_then_on(provider: str, refused: int) -> None:
+    """From the schema to plain JSON or a tool, and then to words; the next call begins where this one ended."""
+    replies = [*[refusal(400, "unsupported parameter")] * refused, good(ANSWER), good(ANSWER)]
+    with ModelServer(replies) as server:
+        model = opened(server, provider)
+        for _ in range(2):
+            assert json_of(model.generate(ASKED, schema=SCHEMA).text) == {"colour": "blue"}
+        assert len(server.asked) == refused + 2
+        *_, before_last, last = server.asked
+    assert before_last.document == last.document
+    assert not {"output_config", "json_schema"} & set(last.document)
+    if refused == 2:
+        assert not {"response_format", "tools"} & set(last.document)
+        assert json.dumps(SCHEMA) in last.prompt
+    elif provider == "anthropic":
+        assert last.document["tool_choice"] == {"type": "tool", "name": "answer"}
+        assert last.document["tools"][0]["input_schema"] == SCHEMA
+    else:
+        assert last.document["response_format"] == {"type": "json_object"}
+        assert json.dumps(SCHEMA) in last.prompt
+
+
+def test_a_schema_that_is_refused_in_every_way_is_an_error_and_spoils_nothing(provider: str) -> None:
+    """Something else is wrong with the request, so nothing is learned from it."""
+    with ModelServer([*[refusal(400, "no")] * 3, good(ANSWER)]) as server:
+        model = opened(server, provider)
+        with pytest.raises(ProviderError, match="answered 400: no"):
+            model.generate(ASKED, schema=SCHEMA)
+        model.generate(ASKED, schema=SCHEMA)
+        assert server.asked[0].document == server.asked[-1].document
+
+
+def test_a_prompt_that_is_too_long_is_not_sent_again(provider: str) -> None:
+    """No form of asking makes it shorter."""
+    with ModelServer([refusal(400, "This model's maximum context length is 8192 tokens")]) as server:
+        with pytest.raises(ProviderError, match="maximum context length"):
+            answered(server, provider, schema=SCHEMA)
+        assert len(server.asked) == 1
+
+
+def test_an_option_that_is_refused_is_left_out_with_a_warning(provider: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Newer models take no temperature; a call that could be answered must not fail for it."""
+    caplog.set_level(logging.WARNING)
+    with ModelServer([refusal(400, "Unsupported value: 'temperature' does not support 0.0"), good("a")]) as server:
+        model = opened(server, provider)
+        model.generate(ASKED, options={"temperature": 0.0, "top_p": 1.0})
+        model.generate(ASKED, options={"temperature": 0.0})
+        assert [("temperature" in each.document) for each in server.asked] == [True, False, False]
+        assert server.asked[1].document["top_p"] == 1.0
+    assert f"{provider}:m does not take temperature, which is left out" in caplog.text
+
+
+def test_max_tokens_is_renamed_for_models_that_want_it_so() -> None:
+    """OpenAI's reasoning models know `max_completion_tokens` alone."""
+    message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    with ModelServer([refusal(400, message), good("a")]) as server:
+        answered(server, "openai", options={"max_tokens": 5})
+        assert server.asked[1].document["max_completion_tokens"] == 5
+        assert "max_tokens" not in server.asked[1].document
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "stream", "response_format", "tools"])
+def test_what_is_ours_to_set_cannot_be_an_option(provider: str, name: str) -> None:
+    """A stream would not be read, another model not be the one that is named."""
+    with ModelServer() as server:
+        with pytest.raises(UsageError, match=f"{name} cannot be set as an option"):
+            answered(server, provider, options={name: "x"})
+        with pytest.raises(UsageError, match="there is no message"):
+            opened(server, provider).generate([])
+        assert server.asked == []
+
+
+@pytest.mark.parametrize("reply", [good, fenced, prose])
+def test_json_is_found_however_it_is_wrapped(provider: str, reply: Callable[[str], Reply]) -> None:
+    """The text comes as it is; `json_of` finds the value."""
+    with ModelServer([reply(ANSWER)]) as server:
+        assert json_of(answered(server, provider, schema=SCHEMA).text) == {"colour": "blue"}
+
+
+@pytest.mark.parametrize("fault", [lambda: busy("1"), broken, dropped, dropped_half_way])
+def test_a_fault_that_passes_is_not_noticed(provider: str, fault: Callable[[], Reply]) -> None:
+    """After a retry the answer is the same."""
+    with ModelServer([fault(), good("blue")]) as server:
+        assert answered(server, provider).text == "blue"
+        assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (broken, "answered 500: out of order"),
+        (lambda: busy("1"), "answered 429: slow down"),
+        (lambda: busy("86400"), "answered 429: slow down; try again in 86400 s"),
+        (dropped, "could not be reached"),
+        (dropped_half_way, "could not be reached"),
+        (bad_json, "answered with no JSON object"),
+        (huge, "the answer has more than 1048576 bytes"),
+        (hang, "did not answer in time"),
+        (drip, "did not answer in time"),
+        (empty, "answer is empty"),
+        (lambda: good(" \n"), "answer is empty"),
+        (lambda: Reply(document={}), "answer is empty"),
+        (lambda: Reply(document={"choices": [], "content": {}}), "answer is empty"),
+        (lambda: Reply(document={"choices": [None], "content": [None, 7]}), "answer is empty"),
+        (lambda: Reply(document={"choices": [{"message": {"content": 7}}], "usage": []}), "answer is empty"),
+        (lambda: truncated(ANSWER), "answer is cut short; give it a larger max_tokens"),
+        (lambda: refusal(401, "bad key"), "answered 401: bad key; check the "),
+        (lambda: refusal(404, "no such model"), "answered 404: no such model; check the model's name"),
+    ],
+)
+def test_every_fault_that_stays_is_an_error_with_a_remedy(
+    provider: str, fault: Callable[[], Reply], message: str
+) -> None:
+    """None hangs, none is taken for an answer."""
+    with ModelServer(rule=lambda asked: fault()) as server:
+        model = opened(server, provider, read_s=0.1, total_s=0.15 if fault in (hang, drip) else 5.0, retries=1)
+        with pytest.raises(ProviderError, match=message) as raised:
+            model.generate(ASKED, schema=SCHEMA)
+    assert raised.value.remedy
+    assert "sk-" not in str(raised.value)
+
+
+def test_an_answer_in_words_may_be_cut_short(provider: str) -> None:
+    """Half a text is of use where half a value is not."""
+    with ModelServer([truncated("a long story")]) as server:
+        assert answered(server, provider).text == "a long"
+
+
+def test_a_model_that_refuses_is_an_error_and_no_answer() -> None:
+    """Its excuse must not be taken for what was asked for."""
+    message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    replies = [
+        Reply(document={"choices": [{"message": message, "finish_reason": "stop"}]}),
+        Reply(document={"content": [], "stop_reason": "refusal"}),
+    ]
+    for provider, reply in zip(("openai", "anthropic"), replies, strict=True):
+        with ModelServer([reply]) as server, pytest.raises(ProviderError, match="the model refused to answer: "):
+            answered(server, provider)
+
+
+def test_a_budget_is_shared_by_the_models_that_are_given_it() -> None:
+    """A run has one purse, whichever models it asks."""
+    budget = Budget(max_calls=2)
+    with ModelServer() as server:
+        for provider in ("openai", "anthropic"):
+            opened(server, provider, budget).generate(ASKED)
+        with pytest.raises(ProviderError, match="this run has spent 2 calls"):
+            opened(server, "ollama", budget).generate(ASKED)
+        assert len(server.asked) == 2
+    assert budget.usage.tokens == 36
+
+
+def test_nothing_is_sent_before_the_model_is_asked(provider: str) -> None:
+    """Opening is free, and works without a network."""
+    with ModelServer() as server:
+        model = opened(server, provider)
+        assert server.asked == []
+        assert "sk-" not in repr(model)
+
+
+def test_text_of_every_kind_arrives_as_it_was(provider: str) -> None:
+    """Scripts, control characters and quotes; a lone surrogate does not break the request."""
+    text = 'früh "¿\\n 東京\u2028\x00 🎈 \udc80'
+
+    def echo(asked: Asked) -> Reply:
+        return good(asked.document["messages"][-1]["content"])
+
+    with ModelServer(rule=echo) as server:
+        assert opened(server, provider).generate([Message("user", text)]).text == text
