@@ -69,6 +69,11 @@ def test_the_snippet_is_what_the_client_reads(bare: Program, name: str, monkeypa
     assert told["path"] in shown.stderr.replace("\n", "")
 
 
+def test_who_has_a_client_that_knows_no_project_is_told_which_store_it_gets(bare: Program) -> None:
+    told = bare.run("mcp", "--print-config", "claude-desktop").stderr.replace("\n", " ")
+    assert "Without --store it uses your own store, not a project's." in told
+
+
 def test_the_client_that_is_in_use_can_be_asked_for(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathlib.Path.home", lambda: bare.project / "home")
     (bare.project / "home" / ".codex").mkdir(parents=True)

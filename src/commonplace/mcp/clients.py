@@ -33,7 +33,7 @@ class Client:
         keys: under which the servers stand in that file.
         entry: returns what is said of a server, of its command line.
         is_toml: the file is TOML, else JSON.
-        then: what the user does next, one sentence.
+        then: what the user does next, and has to know.
     """
 
     name: str
@@ -89,7 +89,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             (".config/Claude", "Library/Application Support/Claude", "AppData/Roaming/Claude"),
             ("mcpServers",),
             _plain,
-            "Quit Claude Desktop and start it again.",
+            "Quit Claude Desktop and start it again. Without --store it uses your own store, not a project's.",
         ),
         Client(
             "cursor",
