@@ -201,3 +201,17 @@ def test_orders_in_what_was_stored_or_asked_change_ranking_alone(order: str, pla
     ours = run(Call(RETRIEVER, "retrieve", values), Settings(), environ={})
     assert SEOUL in ours["output"]["history"]
     assert all(turn in values["candidates"] for turn in ours["output"]["history"])
+
+
+class Weakly:
+    """Finds a little in two turns, less in another, and nothing in the last."""
+
+    def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
+        scores = [0.2, 0.1, 0.09, 0.0]
+        return [RerankResult(text, scores[place], place) for place, text in enumerate(candidates)]
+
+
+def test_where_nothing_has_much_the_best_is_kept_and_what_has_half_of_it() -> None:
+    """A long message is answered whole by no turn, and would else recall nothing."""
+    done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={}, reranker=Weakly)
+    assert done["output"]["history"] == [SEOUL, NOTED]

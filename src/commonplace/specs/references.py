@@ -21,6 +21,8 @@ REGISTRY_URL: Final = "https://openagentspec.dev/registry"
 
 _OA: Final = re.compile(r"oa://([\w.-]+)/([\w.-]+)(?:@([\w.+-]+))?")
 _TIMEOUT_S: Final = 10.0
+_TOTAL_S: Final = 30.0
+_PART_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def _place(address: str) -> PurePosixPath:
 
 
 def _fetched(address: str) -> bytes:
+    import time
     from urllib.error import HTTPError, URLError
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -136,7 +139,13 @@ def _fetched(address: str) -> bytes:
     request = Request(address, headers=headers)  # noqa: S310 - `_address` lets http and https pass alone
     try:
         with build_opener(Unmoved).open(request, timeout=_TIMEOUT_S) as reply:
-            data: bytes = reply.read(MAX_BYTES + 1)
+            deadline, data = time.monotonic() + _TOTAL_S, b""
+            while part := reply.read1(_PART_BYTES):
+                data += part
+                if len(data) > MAX_BYTES:
+                    break
+                if time.monotonic() > deadline:
+                    raise refused(f"{address} did not send the spec within {_TOTAL_S:.0f} s")
             return data
     except HTTPError as error:
         error.close()
