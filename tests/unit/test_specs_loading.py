@@ -131,6 +131,11 @@ def test_a_file_that_is_no_small_text_is_refused(tmp_path: Path) -> None:
     assert "no regular file" in error(pipe)
 
 
+@pytest.mark.parametrize("spec", [None, 3, ["a"], b"a.yaml", "a\0b", ""])
+def test_what_is_neither_a_file_nor_a_document_is_refused(spec: Any) -> None:
+    assert asked(spec)["code"] == "SPEC_LOAD_ERROR"
+
+
 def test_a_schema_that_reaches_out_or_has_no_end_reaches_nothing() -> None:
     """A schema library fetches references of its own accord where it is let."""
     far = {**fields(x="string"), "allOf": [{"$ref": "http://127.0.0.1:9/schema.json"}]}

@@ -91,8 +91,10 @@ def test_equal_turns_stay_as_many_as_they_were() -> None:
         (["2026-03-03", None, "2026-03-01"], [0, 1, 2]),
         (["2026-03-03", "yesterday", "2026-03-01"], [0, 1, 2]),
         ([True, False, True], [0, 1, 2]),
+        ([3, 10**400, 1], [0, 1, 2]),
+        (["2026-03-03", "0001-01-01T00:00:00+14:00", "2026-03-01"], [1, 2, 0]),
     ],
-    ids=["times", "seconds", "ties", "one without", "one unreadable", "no times"],
+    ids=["times", "seconds", "ties", "one without", "one unreadable", "no times", "no number", "long ago"],
 )
 def test_the_oldest_is_first_by_timestamp_where_all_have_one_and_else_as_they_came(
     stamps: list[Any], order: list[int]

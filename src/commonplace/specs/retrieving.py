@@ -5,7 +5,6 @@ A task is one if it takes `query` and `candidates` and gives `history` and `memo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -118,9 +117,9 @@ def _oldest_first(places: Sequence[int], candidates: Sequence[Mapping[str, Any]]
 
 def _moment(timestamp: object) -> float | None:
     """Return seconds since the epoch; a number is that already, and a time without a zone is UTC."""
-    if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
-        return float(timestamp) if math.isfinite(timestamp) else None
     try:
+        if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
+            return float(timestamp)
         moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else None
         return None if moment is None else (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):

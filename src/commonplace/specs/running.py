@@ -78,7 +78,7 @@ def opened(spec: str | Path | Mapping[str, Any]) -> tuple[Spec, Source]:
     Raises:
         SpecError: SPEC_LOAD_ERROR.
     """
-    if isinstance(spec, Mapping):
+    if not isinstance(spec, str | Path):
         return understand(plain(spec, "the spec"), "the spec"), Source("the spec")
     file = Path(spec)
     document = read_spec(file)
