@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.search.cache import AgingCache, Bounds
+from commonplace.models.cache import AgingCache, Bounds
 from commonplace.search.pipeline import QUERY_CACHE, RANKING_CACHE
 
 

@@ -14,7 +14,7 @@ from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.engine.workings import Parts
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.index.directory import Index
-from commonplace.models.opening import EMBEDDERS, open_embedder
+from commonplace.models.opening import embedder_name, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
 from commonplace.settings.locations import STORE_NAME, project_of
@@ -97,16 +97,22 @@ def _embedder(
     if asked is None:
         is_asked = stored is None or settings.origins.get("embedder.name") == "flag"
         asked = settings.embedder.name if is_asked or stored is None else stored.name
-    if stored is not None and isinstance(asked, str) and asked == stored.name and asked not in EMBEDDERS:
+    if isinstance(asked, str):
+        asked = embedder_name(asked) or asked
+    if stored is not None and isinstance(asked, str) and asked == stored.name and embedder_name(asked) is None:
         raise EmbedderMismatchError(
             f"the store was built with an embedder {asked!r} of your own", remedy="pass it to `commonplace.open`"
         )
-    if isinstance(asked, str):
-        asked = tokens if asked == tokens.stamp.name else open_embedder(asked)
-    if stored is not None and asked.stamp != stored:
-        if asked.stamp.name == stored.name:
+    if isinstance(asked, str) and not (is_remote(asked) and stored is not None and asked != stored.name):
+        is_ours = asked == tokens.stamp.name
+        asked = tokens if is_ours else open_embedder(asked, stored=stored, settings=settings.models)
+    # A remote one that did not make the store's vectors is refused by its name: it need not be reached for that.
+    stamp = asked if isinstance(asked, str) else asked.stamp
+    if stored is not None and stamp != stored:
+        if not isinstance(stamp, str) and stamp.name == stored.name:
             remedy = "this release ships another table: index into a new store, or remove this one and index again"
         else:
             remedy = f"open it with embedder {stored.name!r}, or index into a new store"
-        raise EmbedderMismatchError(f"the store was built with embedder {stored}, not {asked.stamp}", remedy=remedy)
+        raise EmbedderMismatchError(f"the store was built with embedder {stored}, not {stamp}", remedy=remedy)
+    assert not isinstance(asked, str)
     return asked

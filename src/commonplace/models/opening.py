@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
 from commonplace.models.contract import Embedder
+
+if TYPE_CHECKING:
+    from commonplace.models.client import JsonClient
+    from commonplace.models.providers import Named
+    from commonplace.settings.model import ModelSettings
+    from commonplace.types import Embedding
 
 
 def _static() -> Embedder:
@@ -21,17 +29,77 @@ def _hashing() -> Embedder:
 
 
 EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"static": _static, "hashing": _hashing}
+REMOTE: Final = ("openai", "ollama", "local")
+"""Providers of embedders; a name is the provider, a colon and the model."""
 
 
-def open_embedder(name: str) -> Embedder:
-    """Return the embedder of that name.
+def embedder_name(name: str) -> str | None:
+    """Return the name that an embedder's stamp has, of the ways in which it may be written; None if there is none."""
+    if name in EMBEDDERS:
+        return name
+    found = _remote(name)
+    return None if found is None else str(found)
+
+
+def is_remote(name: str) -> bool:
+    """Tell whether an embedder of that name is behind an API, so that texts leave this machine."""
+    return name not in EMBEDDERS and _remote(name) is not None
+
+
+def open_embedder(
+    name: str,
+    *,
+    stored: Embedding | None = None,
+    settings: ModelSettings | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Embedder:
+    """Return the embedder of that name: one of ours, `openai:<model>` or `ollama:<model>`.
+
+    Args:
+        stored: the stamp of the store whose vectors it made. With it a remote embedder is opened without a look at
+            address and key, so that a store can be read and mended without them.
+        settings: None is the defaults.
+        environ: None is the process's own.
 
     Raises:
         UsageError: there is none.
         ModelError: its data are missing or damaged.
+        ProviderError: a remote one needs a key and there is none, or was asked for its dimensions in vain.
     """
-    try:
-        opener = EMBEDDERS[name]
-    except KeyError:
-        raise UsageError(f"unknown embedder {name!r}", remedy=f"use one of: {', '.join(EMBEDDERS)}") from None
-    return opener()
+    if name in EMBEDDERS:
+        return EMBEDDERS[name]()
+    found = _remote(name)
+    if found is None:
+        known = [*EMBEDDERS, *(f"{provider}:<model>" for provider in REMOTE)]
+        raise UsageError(f"unknown embedder {name!r}", remedy=f"use one of: {', '.join(known)}")
+    from commonplace.models.embedding import RemoteEmbedder
+
+    def connect() -> JsonClient:
+        return _client(found, settings, environ)
+
+    if stored is not None and stored.name == str(found):
+        return RemoteEmbedder(found, connect, stored.dimensions)
+    client = connect()
+    return RemoteEmbedder(found, lambda: client)
+
+
+def _remote(name: str) -> Named | None:
+    from commonplace.models.providers import named
+
+    # A bare name is a misspelt one of ours, but for OpenAI's, which all begin alike.
+    if not name.startswith((*(f"{provider}{mark}" for provider in REMOTE for mark in ":/"), "text-embedding-")):
+        return None
+    found = named(name)
+    return replace(found, provider="ollama") if found.provider == "local" else found
+
+
+def _client(name: Named, settings: ModelSettings | None, environ: Mapping[str, str] | None) -> JsonClient:
+    from commonplace.models.client import JsonClient
+    from commonplace.models.embedding import MAX_BYTES
+    from commonplace.models.limits import Budget, Limits, limits_of
+    from commonplace.models.providers import Place, access
+
+    limits = limits_of(settings) if settings else Limits()
+    budget = Budget(settings.max_calls, settings.max_tokens) if settings else Budget()
+    where = access(name.provider, Place(settings=settings, environ=environ))
+    return JsonClient(where, replace(limits, max_bytes=MAX_BYTES), budget)

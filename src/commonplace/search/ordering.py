@@ -37,6 +37,7 @@ class Ranking:
         weights: weight of each standardised signal; empty for a single-signal method.
         odds: log-odds of relevance; float32, shape (n,).
         asked: the times that the query names.
+        fault: why meaning had no part in it; "" where it had.
     """
 
     terms: tuple[str, ...]
@@ -46,6 +47,7 @@ class Ranking:
     weights: Mapping[str, float]
     odds: NDArray[np.float32]
     asked: AskedTimes = NO_TIMES
+    fault: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -75,16 +77,18 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
         signals = {LEXICAL: candidates.lexical}
-        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, _odds(candidates))
+        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, _odds(query, candidates))
     if request.method == "semantic":
-        return Ranking(query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, _odds(candidates))
+        return Ranking(
+            query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, _odds(query, candidates)
+        )
     if context.dated is not None and context.asked.is_all:
         return _by_time(query, candidates, context.asked, context.dated)
     return _fused(request, query, candidates, context)
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
-    signals, weights, odds = _own_signals(candidates), dict(WEIGHTS), _odds(candidates)
+    signals, weights, odds = _own_signals(candidates), dict(WEIGHTS), _odds(query, candidates)
     if context.dated is None:
         del weights[TIME]
     else:
@@ -116,7 +120,9 @@ def _by_time(query: PreparedQuery, candidates: Candidates, asked: AskedTimes, da
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
     # The time is the whole question, so its fit stands for how well each signal covers the question.
-    odds = np.maximum(log_odds(CALIBRATION, fits, fits, fits), np.where(is_held[keep], _odds(candidates), -np.inf))
+    odds = np.maximum(
+        log_odds(CALIBRATION, fits, fits, fits), np.where(is_held[keep], _odds(query, candidates), -np.inf)
+    )
     return Ranking(query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), asked)
 
 
@@ -129,5 +135,7 @@ def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     }
 
 
-def _odds(candidates: Candidates) -> NDArray[np.float32]:
-    return log_odds(CALIBRATION, candidates.late, candidates.literal, candidates.dense)
+def _odds(query: PreparedQuery, candidates: Candidates) -> NDArray[np.float32]:
+    # Where the query has no vector, how well its words are covered stands for how alike they are: the scale wants both.
+    dense = candidates.late if query.fault else candidates.dense
+    return log_odds(CALIBRATION, candidates.late, candidates.literal, dense)

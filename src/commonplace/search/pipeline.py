@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from commonplace.errors import IndexFaultError
 from commonplace.index.contract import Scope, Scored
+from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
-from commonplace.search.cache import AgingCache, Bounds
 from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, TokenRows, concatenate
 from commonplace.search.conversation import next_to
 from commonplace.search.ordering import Context, Ranking, order
@@ -40,6 +40,8 @@ RANKING_CACHE = Bounds(most=1_000, most_bytes=1 << 18, ttl_s=5 * 60)
 OWNERS_CACHE = Bounds(most=16, most_bytes=8 << 20, ttl_s=5 * 60)
 ENTRY_BYTES = 2_000
 """About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
+
+_BY_WORDS = "searched by words alone, for the query could not be embedded: {}"
 
 
 @dataclass
@@ -105,7 +107,7 @@ class Searcher:
             ranking = None if request.retention_weight else self._rankings.get(key)
             if ranking is None:
                 ranking = self._rank(request, asked, generation, tail, clock)
-                if not request.retention_weight:
+                if not request.retention_weight and not ranking.fault:
                     self._rankings.put(key, ranking, ranking.size_bytes + len(request.query) + ENTRY_BYTES)
             with clock.stage("hits") as count:
                 hits, trace = select(ranking, request, self._store)
@@ -118,8 +120,8 @@ class Searcher:
             hits=hits,
             stages=tuple(clock.stages),
             latency_ms=clock.total_ms,
-            degraded=degraded,
-            notices=notices,
+            degraded=degraded or bool(ranking.fault),
+            notices=(*notices, *([_BY_WORDS.format(ranking.fault)] if ranking.fault else [])),
             trace=trace,
         )
 
@@ -133,6 +135,8 @@ class Searcher:
     def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):
             query = self._prepared(request.query)
+            if query.fault and request.method == "semantic":
+                request = replace(request, method="bm25")
             scope = self._scope(request, tail)
             rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
             tokens = weigh_tokens(query, generation, rows, self._tokens)
@@ -153,7 +157,9 @@ class Searcher:
             count.append(len(candidates))
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)
-            return order(request, query, candidates, Context(beside, asked, dated, retained))
+            return replace(
+                order(request, query, candidates, Context(beside, asked, dated, retained)), fault=query.fault
+            )
 
     def _dated(
         self, request: Request, asked: AskedTimes, scope: Scope, clock: _Clock
@@ -191,7 +197,8 @@ class Searcher:
         prepared = self._queries.get(query)
         if prepared is None:
             prepared = prepare(query, self._tokens.tokenize, self._embedder)
-            self._queries.put(query, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
+            if not prepared.fault:
+                self._queries.put(query, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
         return prepared
 
     def _scope(self, request: Request, tail: Tail) -> Scope:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
 
-from commonplace.errors import UsageError
+from commonplace.errors import ProviderError, UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
 from commonplace.store.graph_contract import is_reserved
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, Filter, Method
@@ -102,12 +102,14 @@ class PreparedQuery:
         vector: float32, shape (d,), unit length or zero.
         unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
             so only terms tell what they mean.
+        fault: why it has no vector although it has words; "" where it has.
     """
 
     terms: tuple[str, ...]
     token_ids: NDArray[np.uint16]
     vector: NDArray[np.float32]
     unspaced: float
+    fault: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -116,12 +118,18 @@ class PreparedQuery:
 
 
 def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder) -> PreparedQuery:
-    """Analyse, tokenize and embed a query."""
+    """Analyse, tokenize and embed a query. Where a remote embedder does not answer, the query is without a vector."""
+    import numpy as np
+
     from commonplace.models.contract import TokenizedText
     from commonplace.ranking.arrays import distinct
     from commonplace.text.analysis import analyse, without_unspaced
 
-    vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
+    fault = ""
+    try:
+        vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
+    except ProviderError as error:
+        vector, fault = np.zeros(embedder.stamp.dimensions, np.float32), str(error)
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
     token_ids = tokenize(words)
     return PreparedQuery(
@@ -129,6 +137,7 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
         token_ids=distinct(token_ids),
         vector=vector,
         unspaced=characters / max(1, characters + len(token_ids)),
+        fault=fault,
     )
 
 

@@ -23,6 +23,7 @@ class Rule:
     Attributes:
         minimum, maximum: both included; None is open.
         choices: the only values of a `choice`.
+        prefixes: what else a `choice` may begin with, outside a project's own file.
         project: whether a project's own file may set it; such a file arrives with someone else's clone.
         environment: the variable's name where it is not COMMONPLACE_<SECTION>_<KEY>.
     """
@@ -32,6 +33,7 @@ class Rule:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
     project: bool = True
     environment: str = ""
 
@@ -58,7 +60,7 @@ class Key:
         """Say which values are allowed, for messages and for the manual."""
         rule = self.rule
         if rule.choices:
-            return "one of " + ", ".join(rule.choices)
+            return "one of " + ", ".join((*rule.choices, *(f"{prefix}…" for prefix in rule.prefixes)))
         if rule.kind == "globs":
             return "a list of globs as in .gitignore"
         if rule.kind == "text":
@@ -96,7 +98,7 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
     except (TypeError, ValueError):
         raise _refused(key, raw, origin) from None
     rule = key.rule
-    if rule.choices and value not in rule.choices:
+    if rule.choices and value not in rule.choices and not _goes_on(str(value), rule.prefixes):
         raise _refused(key, raw, origin)
     if isinstance(value, int | float) and not _within(value, rule):
         raise _refused(key, raw, origin)
@@ -107,6 +109,11 @@ def _within(value: float, rule: Rule) -> bool:
     """Tell whether a number is in range; NaN is in none."""
     above = rule.minimum is None or value >= rule.minimum
     return above and (rule.maximum is None or value <= rule.maximum)
+
+
+def _goes_on(value: str, prefixes: tuple[str, ...]) -> bool:
+    """Tell whether a value begins with one of the prefixes and is longer."""
+    return any(value.startswith(prefix) and value != prefix for prefix in prefixes)
 
 
 def _refused(key: Key, raw: object, origin: str) -> SettingsError:

@@ -170,9 +170,11 @@ def _from_document(
 
 
 def _check_project_may(key: Key, value: object, path: Path | str) -> None:
-    if not key.rule.project:
+    is_outside = bool(key.rule.prefixes) and value not in key.rule.choices
+    if not key.rule.project or is_outside:
+        to = f" to {value!r}" if is_outside else ""
         raise SettingsError(
-            f"{path} sets {key.dotted}, which a project's own file may not",
+            f"{path} sets {key.dotted}{to}, which a project's own file may not",
             remedy=f"set it in {locations.user_settings_file()} or as {key.environment}",
         )
     written = value if isinstance(value, tuple) else (value,)

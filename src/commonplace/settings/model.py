@@ -111,6 +111,7 @@ class EmbedderSettings:
         "the embedder of a store that is created; a store that holds vectors keeps the one that made them",
         "choice",
         choices=("static", "hashing"),
+        prefixes=("openai:", "ollama:", "text-embedding-"),
     )
 
 
@@ -187,7 +188,7 @@ class SpecSettings:
 
     registry: str = setting(
         "",
-        "the directory that holds them, as <namespace>/<name>/<version>/spec.yaml or <host>/<path>; empty: none",
+        "the directory that holds them, as namespace/name/version/spec.yaml or host/path; empty: none",
         "path",
         project=False,
     )
