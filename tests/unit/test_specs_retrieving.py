@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.unit.specifying import BILLING, CANDIDATES, NOTED, RETRIEVER, REX, SEOUL, asked
 
+from commonplace.errors import ModelError
 from commonplace.models.contract import RerankResult
 from commonplace.models.scripted import ScriptedGenerator
 from commonplace.settings import Settings
@@ -217,3 +218,16 @@ def test_where_nothing_has_much_the_best_is_kept_and_what_has_half_of_it() -> No
     """A long message is answered whole by no turn, and would else recall nothing."""
     done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={}, reranker=Weakly)
     assert done["output"]["history"] == [SEOUL, NOTED]
+
+
+def test_our_own_reranker_without_its_data_is_a_run_error() -> None:
+    def missing() -> Weakly:
+        raise ModelError("the table is gone", remedy="install Commonplace again")
+
+    done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={}, reranker=missing)
+    assert done == {
+        "error": "the table is gone; install Commonplace again",
+        "code": "RUN_ERROR",
+        "stage": "run",
+        "task": "retrieve",
+    }

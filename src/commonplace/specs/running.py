@@ -147,7 +147,10 @@ class _Run:
         if retrieving.needs_no_call(values):
             envelope["output"] = retrieving.retrieved(())
         else:
-            envelope["output"] = retrieving.rank(self._reranker(), values)
+            try:
+                envelope["output"] = retrieving.rank(self._reranker(), values)
+            except CommonplaceError as error:
+                raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
             if engine.degraded:
                 envelope.update(degraded=True, degraded_reason=engine.degraded)
         envelope["raw_output"] = json.dumps(envelope["output"], ensure_ascii=False)
