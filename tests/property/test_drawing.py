@@ -1,0 +1,130 @@
+"""Whatever names and facts say, a drawing stays a drawing: its markup is ours, its words are theirs."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from itertools import combinations
+from xml.etree import ElementTree as ET
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.formats.drawing import Drawing, Edge, Node, trim
+from commonplace.formats.drawing_html import to_html
+from commonplace.formats.drawing_layout import Item, place
+from commonplace.formats.drawing_svg import to_svg
+from commonplace.formats.drawing_text import to_dot, to_mermaid
+from commonplace.formats.drawing_words import name_of, plain, shorten, width
+
+BAD = """< > & " ' ` \\ # % { } [ ] ( ) | ; : - -- --> ]]> <!-- */ \n \r \x00 \x0b \u2028 \u202e \ud800 \ufffe \u200b
+<script>alert(1)</script> </title></svg><script> " onload="x javascript:x <![CDATA[ &lt; &#60; #60; \\" \\N end
+%%{init:{}}%% ``` :::t0 --- click style 👩‍👧 é ש 語""".split(" ")
+TEXTS = st.lists(st.sampled_from(BAD) | st.text(max_size=3), max_size=6).map("".join)
+TIMES = st.none() | st.floats()
+IDS = st.sampled_from(["a", "b", "c", "d", '"', "<"])
+NODES = st.lists(
+    st.builds(Node, IDS, TEXTS, TEXTS, st.booleans(), st.integers(-1, 3), TEXTS),
+    max_size=5,
+    unique_by=lambda node: node.id,
+)
+EDGES = st.lists(st.builds(Edge, IDS, IDS, TEXTS, TEXTS, TIMES, TIMES, st.booleans(), st.booleans()), max_size=6)
+DRAWINGS = st.builds(Drawing, NODES.map(tuple), EDGES.map(tuple), TEXTS, TIMES)
+
+SHAPES = {"svg", "title", "desc", "style", "rect", "g", "path", "polygon", "text"}
+PAGE = SHAPES | set("html head meta body figure table thead tbody tr th td script".split())
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+DOT_LINE = re.compile(
+    rf"digraph \{{|  (?:graph|node|edge|n\d+|n\d+ -> n\d+) \[(?:[a-z]+=(?:{QUOTED}|[\w.]+)(?:, )?)+\]|\}}"
+)
+WORDS = r'"(?:[\w .,:/()-]|#\d+;)*"'
+MERMAID_LINE = re.compile(
+    rf"flowchart LR|  n\d+(?:\[{WORDS}\]|\(\[{WORDS}\]\)):::t\d|  n\d+ (?:-->|-\.->)(?:\|{WORDS}\|)? n\d+"
+    r"|  linkStyle \d+ stroke:#[0-9a-f]{6}|  classDef t\d (?:fill|stroke|color|:|#|,|[0-9a-f])+"
+)
+
+
+class Tags(HTMLParser):
+    """The tags of a page, the names of their attributes, and its comments."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.strange: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_comment(self, data: str) -> None:
+        self.strange.append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        self.strange.append(data)
+
+
+@given(DRAWINGS)
+def test_an_svg_has_no_markup_but_ours(drawing: Drawing) -> None:
+    root = ET.fromstring(to_svg(drawing).encode())
+    shown = trim(drawing)
+    assert {each.tag.rpartition("}")[2] for each in root.iter()} <= SHAPES
+    assert not any(name.startswith("on") or "href" in name for each in root.iter() for name in each.attrib)
+    nodes = [each for each in root.iter() if "data-node" in each.attrib]
+    assert len(nodes) == len(shown.nodes)
+    assert len([each for each in root.iter() if "data-edge" in each.attrib]) == len(shown.edges)
+    for node, group in zip(shown.nodes, nodes, strict=True):
+        assert (group[0].text or "").startswith(name_of(node))
+
+
+@given(DRAWINGS)
+def test_a_page_has_no_markup_but_ours(drawing: Drawing) -> None:
+    page = Tags(to_html(drawing))
+    assert set(page.tags) <= PAGE
+    assert page.tags.count("script") == 1
+    assert page.tags.count("tr") == (1 + len(trim(drawing).edges) if trim(drawing).edges else 0)
+    assert not any(name.startswith("on") or name in ("href", "src", "style") for name in page.attributes)
+    assert page.strange == []
+
+
+@given(DRAWINGS)
+def test_every_line_for_graphviz_is_ours_but_for_what_is_quoted(drawing: Drawing) -> None:
+    lines = to_dot(drawing).split("\n")
+    assert lines.pop() == ""
+    assert all(DOT_LINE.fullmatch(line) for line in lines)
+    assert len(lines) == 5 + len(trim(drawing).nodes) + len(trim(drawing).edges)
+
+
+@given(DRAWINGS)
+def test_every_line_for_mermaid_is_ours_but_for_letters(drawing: Drawing) -> None:
+    opening, title, closing, *lines = to_mermaid(drawing).split("\n")
+    assert (opening, closing, lines.pop()) == ("---", "---", "")
+    assert re.fullmatch(r'title: "(?:[ !#$&-\[\]-~]|\\.)*"', title)
+    assert all(MERMAID_LINE.fullmatch(line) for line in lines)
+
+
+@given(DRAWINGS)
+def test_a_drawing_can_be_written_to_a_file(drawing: Drawing) -> None:
+    for draw in (to_svg, to_html, to_dot, to_mermaid):
+        assert "\x00" not in draw(drawing).encode().decode()
+
+
+@given(TEXTS, st.integers(0, 200))
+def test_a_shortened_text_is_no_wider_than_it_may_be(text: str, most: int) -> None:
+    short = shorten(plain(text), float(most), 10)
+    assert width(short, 10) <= max(most, width("…", 10))
+    assert short == plain(text) or "…" in short
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(40, 170)), min_size=1, max_size=25),
+    st.lists(st.tuples(st.integers(0, 24), st.integers(0, 24), st.integers(0, 120)), max_size=40),
+)
+def test_no_box_covers_another(sizes: list[tuple[int, int]], links: list[tuple[int, int, int]]) -> None:
+    items = [Item(str(at), distance, float(wide), 28.0) for at, (distance, wide) in enumerate(sizes)]
+    ends = [(str(one), str(other), float(long)) for one, other, long in links if max(one, other) < len(items)]
+    boxes = place(items, ends)
+    assert list(boxes) == [item.id for item in items]
+    assert not any(one.overlaps(other, 0.99) for one, other in combinations(boxes.values(), 2))

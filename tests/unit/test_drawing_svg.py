@@ -1,0 +1,224 @@
+"""Pictures of a graph: what they show, what they say of what they leave out, and that words stay words."""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64encode
+from datetime import UTC, datetime
+from hashlib import sha256
+from html.parser import HTMLParser
+from types import ModuleType
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from commonplace.errors import MissingExtraError, UsageError
+from commonplace.formats.drawing import Drawing, Edge, Node
+from commonplace.formats.drawing_html import to_html
+from commonplace.formats.drawing_png import to_png
+from commonplace.formats.drawing_svg import to_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def since(year: int, month: int = 1) -> float:
+    return datetime(year, month, 1, tzinfo=UTC).timestamp()
+
+
+MIRA = Drawing(
+    (
+        Node("m", "Mira Okafor", "person", is_centre=True, distance=0, summary="Leads billing."),
+        Node("l", "Lagos", "place"),
+        Node("b", "Berlin", "place"),
+        Node("f", "src/billing/adapters/postgres_writer.py", "file", distance=2),
+    ),
+    (
+        Edge("m", "l", "LIVES_IN", "Mira lived in Lagos", since(2019), since(2024, 5), is_past=True),
+        Edge("m", "b", "LIVES_IN", "Mira moved to Berlin", since(2024, 5)),
+        Edge("f", "m", "RELATED_TO", is_disputed=True),
+    ),
+    "Mira Okafor",
+    since(2026, 6),
+)
+
+
+def drawn(drawing: Drawing) -> ET.Element:
+    return ET.fromstring(to_svg(drawing))
+
+
+def texts(root: ET.Element, tag: str = "text") -> list[str]:
+    return ["".join(each.itertext()) for each in root.iter(SVG + tag)]
+
+
+def groups(root: ET.Element, name: str) -> list[ET.Element]:
+    return [each for each in root.iter(SVG + "g") if name in each.get("class", "").split()]
+
+
+def test_names_relations_and_times_are_written() -> None:
+    written = texts(drawn(MIRA))
+    assert {"Mira Okafor", "Lagos", "Berlin", "lives in", "2019–2024-05", "since 2024-05"} <= set(written)
+    assert {"related to", "disputed"} <= set(written)
+    assert "as of 2026-06 · 4 entities, 3 facts" in written
+
+
+def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
+    root = drawn(MIRA)
+    assert "…/postgres_writer.py" in texts(root)
+    assert texts(root, "title") == [
+        "Mira Okafor",
+        "Mira moved to Berlin · since 2024-05",
+        "src/billing/adapters/postgres_writer.py related to Mira Okafor · disputed",
+        "Mira lived in Lagos · 2019–2024-05",
+        "Mira Okafor (person): Leads billing.",
+        "Lagos (place)",
+        "Berlin (place)",
+        "src/billing/adapters/postgres_writer.py (file)",
+    ]
+
+
+def test_past_and_disputed_facts_look_different_and_the_legend_says_how() -> None:
+    root = drawn(MIRA)
+    assert [len(groups(root, state)) for state in ("now", "past", "disputed")] == [1, 2, 2]
+    dashed = [each for each in root.iter(SVG + "path") if each.get("stroke-dasharray")]
+    assert len(dashed) == 2
+    (legend,) = groups(root, "legend")
+    assert texts(legend) == ["file", "person", "place", "disputed", "holds no longer"]
+
+
+def test_the_legend_names_only_what_is_drawn() -> None:
+    (legend,) = groups(drawn(Drawing((Node("a", "a", "tool"),))), "legend")
+    assert texts(legend) == ["tool"]
+
+
+def test_nothing_and_one_alone_are_drawings_too() -> None:
+    assert texts(drawn(Drawing(()))) == ["0 entities, 0 facts"]
+    assert texts(drawn(Drawing((Node("a", "alone"),), title="T"))) == ["T", "1 entity, 0 facts", "alone", "concept"]
+
+
+def test_a_drawing_is_legible_on_dark_ground_and_needs_nothing_from_outside() -> None:
+    svg = to_svg(MIRA)
+    assert "@media (prefers-color-scheme:dark)" in svg
+    assert svg.count("http") == 1
+    assert 'xmlns="http://www.w3.org/2000/svg"' in svg
+    assert not any(outside in svg for outside in ("href", "url(", "@import", "<image", "<script"))
+
+
+def test_of_more_than_a_person_can_read_the_rest_is_told() -> None:
+    nodes = tuple(Node(str(number), f"n{number}", is_centre=number == 0) for number in range(238))
+    edges = tuple(Edge("0", str(number), "USES") for number in range(1, 238))
+    root = drawn(Drawing(nodes, edges))
+    assert len(groups(root, "node")) == 200
+    assert any("and 38 more entities and 38 more facts, not drawn" in words for words in texts(root))
+
+
+def test_the_same_drawing_gives_the_same_bytes() -> None:
+    assert to_svg(MIRA) == to_svg(MIRA)
+    assert to_html(MIRA) == to_html(MIRA)
+
+
+def test_everything_drawn_lies_on_the_page() -> None:
+    root = drawn(MIRA)
+    wide, high = float(root.get("width", "")), float(root.get("height", ""))
+    (shift,) = [each for each in root.findall(SVG + "g") if each.get("class") is None]
+    left, top = map(float, shift.get("transform", "")[len("translate(") : -1].split())
+    for box in shift.iter(SVG + "rect"):
+        x, y, across, down = (float(box.get(name, "")) for name in ("x", "y", "width", "height"))
+        assert 0 <= left + x < left + x + across <= wide
+        assert 0 <= top + y < top + y + down <= high
+
+
+def test_two_nodes_with_one_id_are_refused() -> None:
+    for draw in (to_svg, to_html):
+        with pytest.raises(UsageError, match="2 nodes with the id 'a'"):
+            draw(Drawing((Node("a", "one"), Node("a", "two"))))
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its tags, and the text right inside of each."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.inside = tag
+        self.attributes.append((tag, dict(attrs)))
+        self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.texts[self.inside][-1] += data
+
+
+def test_a_page_has_the_picture_and_every_fact_in_a_table() -> None:
+    page = Page(to_html(MIRA))
+    assert page.tags.count("svg") == 1
+    assert page.texts["th"] == ["Fact", "From", "Relation", "To", "Since", "Until", "State"]
+    rows = [page.texts["td"][at : at + 7] for at in range(0, 21, 7)]
+    assert rows == [
+        ["Mira moved to Berlin", "Mira Okafor", "lives in", "Berlin", "2024-05", "", ""],
+        [
+            "src/billing/adapters/postgres_writer.py related to Mira Okafor",
+            "src/billing/adapters/postgres_writer.py",
+            "related to",
+            "Mira Okafor",
+            "",
+            "",
+            "disputed",
+        ],
+        ["Mira lived in Lagos", "Mira Okafor", "lives in", "Lagos", "2019", "2024-05", "holds no longer"],
+    ]
+
+
+def test_rows_and_edges_of_a_page_are_found_by_the_same_number() -> None:
+    page = Page(to_html(MIRA))
+    marked = [(tag, found["data-edge"], found["data-ends"]) for tag, found in page.attributes if "data-edge" in found]
+    edges, rows = [each[1:] for each in marked if each[0] == "g"], [each[1:] for each in marked if each[0] == "tr"]
+    assert edges == rows == [("0", "0 2"), ("1", "3 0"), ("2", "0 1")]
+
+
+def test_a_page_runs_no_script_but_its_own() -> None:
+    page = Page(to_html(MIRA))
+    (script,) = page.texts["script"]
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    (policy,) = [found["content"] or "" for _, found in page.attributes if "http-equiv" in found]
+    assert policy.split("; ")[0] == "default-src 'none'"
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_a_page_without_facts_has_no_table() -> None:
+    assert "table" not in Page(to_html(Drawing((Node("a", "alone"),)))).tags
+
+
+def test_a_png_is_what_the_converter_makes_of_the_svg(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, object]] = []
+
+    class Converter(ModuleType):
+        def svg_to_bytes(self, **options: object) -> list[int]:
+            asked.append(options)
+            return list(b"\x89PNG")
+
+    monkeypatch.setitem(sys.modules, "resvg_py", Converter("resvg_py"))
+    assert to_png(MIRA, scale=3) == b"\x89PNG"
+    assert asked == [{"svg_string": to_svg(MIRA), "zoom": 3.0}]
+
+
+def test_a_png_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(MissingExtraError, match=r"needs resvg; install it with: pip install 'commonplace\[png\]'"):
+        to_png(MIRA)
+
+
+@pytest.mark.parametrize("scale", [0, -1, 9, float("nan"), True])
+def test_a_png_of_no_size_or_of_too_much_is_refused(scale: float) -> None:
+    with pytest.raises(UsageError, match="it must be a number above 0 and up to 8"):
+        to_png(MIRA, scale=scale)
