@@ -1,0 +1,240 @@
+"""Measure what is found in sentences that people have marked: entities and relations, by type, and the time it takes.
+
+Only names are compared, for the files give no places: an entity is found where its name and type are. A claim is right
+where any of the forms that the text has for its two ends stand in one marked relation of that type. The files mark
+`Milan , Ohio` as one place here and as two there, and titles here but not there; so all is counted twice: `exact`, and
+`by_part`, where a marked name is also met by what stands before or behind its comma, or without its title.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from commonplace.benchmarks.asking import latency
+from commonplace.benchmarks.machine import describe
+from commonplace.errors import UsageError
+from commonplace.extract import Extraction, extract
+from commonplace.extract.words_people import TITLES
+from commonplace.types import Progress
+
+ENTITY_TYPES: Final[Mapping[str, str]] = {"Peop": "person", "Loc": "place", "Org": "organization", "Other": "other"}
+RELATION_TYPES: Final[Mapping[str, str]] = {
+    "Work_For": "WORKS_FOR",
+    "Live_In": "LIVES_IN",
+    "Located_In": "LOCATED_IN",
+    "OrgBased_In": "LOCATED_IN",
+}
+"""`Kill` is left out: we have no such relation."""
+
+WRITTEN_AT: Final = 788_918_400.0
+"""1995-01-01: the sentences are older, and none of the figures depends on it."""
+
+_NOT_COMPARED: Final = re.compile(r"[\W_]+")
+Fact = tuple[str, str, str]
+Name = tuple[str, str]
+Readings = Callable[[str], frozenset[str]]
+"""How a marked name may be read: the folded names that meet it."""
+OTHER: Final = "other"
+_JUDGED: Final = frozenset(ENTITY_TYPES.values()) - {OTHER}
+_KNOWN: Final = frozenset(RELATION_TYPES.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionOptions:
+    """What to measure.
+
+    Attributes:
+        file: the marked sentences.
+        format: how they are laid out, one of `FORMATS`.
+    """
+
+    file: Path
+    format: str = "conll04"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """One sentence with what people found in it, in our types."""
+
+    text: str
+    entities: frozenset[Name]
+    relations: frozenset[Fact]
+
+
+def run(options: ExtractionOptions, progress: Progress | None = None) -> dict[str, Any]:
+    """Extract from every sentence, compare, and return the JSON form of it.
+
+    Raises:
+        UsageError: the file cannot be read, or is not of the format.
+    """
+    if options.format not in FORMATS:
+        raise UsageError(f"format {options.format!r} is unknown", remedy=f"use one of {', '.join(FORMATS)}")
+    sentences = list(FORMATS[options.format](options.file))
+    tallies = {way: (Tally(), Tally()) for way in WAYS}
+    times: list[float] = []
+    for number, marked in enumerate(sentences):
+        begin = time.perf_counter()
+        found = extract(marked.text, at=WRITTEN_AT)
+        times.append((time.perf_counter() - begin) * 1000)
+        for way, (entities, relations) in tallies.items():
+            compare_entities(marked, found, entities, WAYS[way])
+            compare_relations(marked, found, relations, WAYS[way])
+        if progress is not None:
+            progress("extracting", number + 1, len(sentences))
+    return {
+        "benchmark": "extraction",
+        "machine": describe(),
+        "embedder": "none",
+        "sentences": len(sentences),
+        **{
+            way: {"entities": entities.figures(), "relations": relations.figures()}
+            for way, (entities, relations) in tallies.items()
+        },
+        "time": latency(times),
+    }
+
+
+class Tally:
+    """Counts by type: what was marked, what was found, how much of each the other has."""
+
+    def __init__(self) -> None:
+        self.marked: Counter[str] = Counter()
+        self.found: Counter[str] = Counter()
+        self.right: Counter[str] = Counter()
+        self.met: Counter[str] = Counter()
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Return precision, recall and F1 of every type, and of `all` counted together."""
+        types = sorted(self.marked.keys() | self.found.keys())
+        rows = {type_: self._row([type_]) for type_ in types}
+        return {**rows, "all": self._row(types)}
+
+    def _row(self, types: Sequence[str]) -> dict[str, float]:
+        marked, found = sum(self.marked[type_] for type_ in types), sum(self.found[type_] for type_ in types)
+        precision = sum(self.right[type_] for type_ in types) / found if found else 0.0
+        recall = sum(self.met[type_] for type_ in types) / marked if marked else 0.0
+        both = precision + recall
+        return {
+            "marked": marked,
+            "found": found,
+            "precision": precision,
+            "recall": recall,
+            "f1": 2 * precision * recall / both if both else 0.0,
+        }
+
+
+def compare_entities(marked: Marked, found: Extraction, tally: Tally, readings: Readings) -> None:
+    """Count the names of one sentence.
+
+    Marked as `other` are dates, amounts and all the rest, which may be of any type here; they count as found where
+    anything of ours, dates too, has that name, and what of ours has another type than the three is not held against it.
+    """
+    ours = {(name, entity.type) for entity in found.entities for name in forms(marked.text, entity.spans)}
+    names = {name for name, _ in ours} | {folded(date.text) for date in found.dates}
+    right: set[Name] = set()
+    for name, type_ in marked.entities:
+        read = readings(name)
+        met = {(one, type_) for one in read if (one, type_) in ours}
+        is_met = bool(met) or (type_ == OTHER and not names.isdisjoint(read))
+        right |= met
+        tally.marked[type_] += 1
+        tally.met[type_] += is_met
+        if type_ == OTHER:
+            tally.found[type_] += is_met
+            tally.right[type_] += is_met
+    for one in ours:
+        if one[1] in _JUDGED:
+            tally.found[one[1]] += 1
+            tally.right[one[1]] += one in right
+
+
+def compare_relations(marked: Marked, found: Extraction, tally: Tally, readings: Readings) -> None:
+    """Count the relations of one sentence, but no claims of types that the file has not, nor inside one marked name."""
+    facts = {
+        fact: {(left, fact[1], right) for left in readings(fact[0]) for right in readings(fact[2])}
+        for fact in marked.relations
+    }
+    whole = [readings(name) for name, _ in marked.entities]
+    met: set[Fact] = set()
+    for source, target, type_ in {(claim.source, claim.target, claim.type) for claim in found.claims}:
+        if type_ not in _KNOWN:
+            continue
+        lefts, rights = (forms(marked.text, found.entities[place].spans) for place in (source, target))
+        said = {(left, type_, right) for left in lefts for right in rights}
+        fitting = {fact for fact, read in facts.items() if said & read}
+        if not fitting and any(lefts & read and rights & read for read in whole):
+            continue
+        tally.found[type_] += 1
+        tally.right[type_] += bool(fitting)
+        met |= fitting
+    for fact in marked.relations:
+        tally.marked[fact[1]] += 1
+        tally.met[fact[1]] += fact in met
+
+
+def exactly(name: str) -> frozenset[str]:
+    """Return the one way to read a marked name."""
+    return frozenset({folded(name)})
+
+
+def by_part(name: str) -> frozenset[str]:
+    """Return a marked name, what stands before and behind its comma, and what is left of it without a title."""
+    words = name.split()
+    while len(words) > 1 and words[0].lower().rstrip(".") in TITLES:
+        words = words[1:]
+    return frozenset({folded(name), folded(" ".join(words)), *map(folded, name.split(","))}) - {""}
+
+
+def forms(text: str, spans: Sequence[tuple[int, int]]) -> set[str]:
+    """Return the names that a text has for an entity, pronouns and common nouns left out."""
+    said = {text[start:end] for start, end in spans}
+    return {folded(name) for name in said if any(char.isupper() or char.isdigit() for char in name)}
+
+
+def folded(name: str) -> str:
+    """Return a name without spaces and punctuation, which the file sets apart."""
+    return _NOT_COMPARED.sub("", name).casefold()
+
+
+def read_conll04(path: Path) -> Iterator[Marked]:
+    """Yield the sentences of JSON lines {text, entities: [[name, type]], relations: [[name, type, name]]}.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is no such thing; names file and line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", remedy="name a readable file in UTF-8") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+            yield Marked(
+                str(entry["text"]),
+                frozenset((_plain(name), ENTITY_TYPES[type_]) for name, type_ in entry["entities"]),
+                frozenset(
+                    (_plain(source), RELATION_TYPES[type_], _plain(target))
+                    for source, type_, target in entry["relations"]
+                    if type_ in RELATION_TYPES
+                ),
+            )
+        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(
+                f"{path}:{number} is no conll04 sentence: {type(error).__name__} {error}",
+                remedy="check the format and the file",
+            ) from error
+
+
+def _plain(name: str) -> str:
+    return " ".join(str(name).split()).casefold()
+
+
+WAYS: Final[Mapping[str, Readings]] = {"exact": exactly, "by_part": by_part}
+FORMATS: Final = {"conll04": read_conll04}

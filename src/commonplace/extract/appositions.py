@@ -1,0 +1,151 @@
+"""Find what names say by standing beside each other: `Mira, the CTO of Acme`, `Oslo, Norway`, `Berlin-based Acme`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from commonplace.extract.names import Mention
+from commonplace.extract.phrases import Line, Phrase
+from commonplace.extract.statements import Statement
+from commonplace.extract.words_people import PUBLIC_ROLES, ROLES
+from commonplace.extract.words_places import COUNTRIES, POSTAL, STATES
+from commonplace.extract.words_plain import STOPS
+
+_FURTHEST: Final = 9
+_AT: Final = frozenset("of at for with from".split())
+_FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
+_SMALL: Final = frozenset("the a an of for and to 's , &".split())
+_DWELLERS: Final = frozenset("native resident citizen".split())
+_PERSON: Final = frozenset({"person"})
+_ORGANIZATION: Final = frozenset({"organization"})
+_PLACE: Final = frozenset({"place"})
+_SURE: Final = 0.65
+Demand = tuple[str, bool, float]
+"""A relation, whether it goes from the second name to the first, how sure it is."""
+
+
+def beside(line: Line) -> Iterator[Statement]:
+    """Yield what each two names that follow each other say."""
+    for left, right in zip(line.mentions, line.mentions[1:], strict=False):
+        if right.first - left.last > _FURTHEST:
+            continue
+        gap = line.tokens.lower[left.last : right.first]
+        found = _said(line, left, right, gap)
+        if found is None:
+            continue
+        relation, is_reversed, sure = found
+        source, target = (right, left) if is_reversed else (left, right)
+        if source.type == "person" and source.confidence < _SURE - 0.1:
+            continue
+        yield Statement(
+            _phrase(source),
+            _phrase(target),
+            relation,
+            left.last - 1,
+            right.last,
+            is_end=bool(_FORMER.intersection(gap)) or line.tokens.at(left.first - 1) in _FORMER,
+            confidence=sure,
+        )
+
+
+def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    types = (left.type, right.type)
+    if types == ("place", "place"):
+        return _inside(line, left, right, gap)
+    if types in (("organization", "place"), ("place", "organization")):
+        return _seated(line, left, right, gap)
+    if types in (("person", "organization"), ("person", "place")):
+        return _serves(line, right, gap)
+    if types in (("organization", "person"), ("place", "person")):
+        return _served(left, gap)
+    return None
+
+
+def _inside(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Troy, Mich.` and `the Mound Plant in Ohio`."""
+    if gap == [","]:
+        return ("LOCATED_IN", False, 0.9) if _is_region(right) and not _in_row(line, left, right) else None
+    if gap in (["in"], ["section", "of"], [",", "in"], ["province", "of"], ["suburb", "of"]):
+        return "LOCATED_IN", False, 0.8
+    if gap == ["'s"] and not _is_region(right):
+        return "LOCATED_IN", True, 0.7
+    return None
+
+
+def _is_region(mention: Mention) -> bool:
+    name = mention.name.lower().rstrip(".")
+    return name in STATES or name in COUNTRIES or mention.name in POSTAL
+
+
+def _in_row(line: Line, left: Mention, right: Mention) -> bool:
+    """Tell whether two places are items of a list: `France, Germany and Italy`."""
+    if left.name.lower() in COUNTRIES or (_is_region(left) and right.name.lower() in STATES):
+        return True
+    is_state = right.name.lower().rstrip(".") in STATES
+    return not is_state and line.tokens.at(right.last) in ("and", "or", "&")
+
+
+def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Acme of Berlin`, `Acme in Berlin`, `Berlin's Acme`, `Berlin-based Acme`."""
+    if left.type == "organization":
+        if gap in (["in"], ["of"], [",", "in"], ["at"]):
+            return "LOCATED_IN", False, 0.8
+        if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in STATES:
+            return "LOCATED_IN", False, 0.8
+        return None
+    is_based = line.tokens.lower[left.first].endswith(("-based", "-headquartered"))
+    if gap == ["'s"] or (is_based and not any(word in STOPS for word in gap) and "," not in gap):
+        return "LOCATED_IN", True, 0.85
+    return None
+
+
+def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Mira of Acme`, `Mira, 47, of Oslo`, `Mira, the CTO of Acme`, `Mira, Acme's CTO`."""
+    relation, sure = ("WORKS_FOR", 0.85) if right.type == "organization" else ("LIVES_IN", 0.7)
+    words = [word for word in gap if word != "," and not word.isdigit()]
+    if words in (["of"], ["from"]):
+        return relation, False, sure
+    roles = [place for place, word in enumerate(words) if word in ROLES]
+    if roles and gap[0] == ",":
+        behind = [word for word in words[roles[-1] + 1 :] if word not in ("the", "a", "an", "state", "local")]
+        if behind and behind[0] in _AT and not any(word in STOPS - _SMALL for word in words):
+            if right.type == "place" and not _DWELLERS.intersection(words):
+                return None
+            return relation, False, sure
+    if gap in ([","], [",", "the"], [",", "a"], [",", "an"]) and right.type == "organization":
+        behind_right = line.tokens.lower[right.last : right.last + 4]
+        if any(word in ROLES for word in behind_right[:3]) and not any(
+            word in STOPS - {"'s"} for word in behind_right[:1]
+        ):
+            return relation, False, sure
+    return None
+
+
+def _served(left: Mention, gap: list[str]) -> Demand | None:
+    """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`, `Oslo native Mira`."""
+    words = [word for word in gap if word not in (",", "'s")]
+    if not words or any(word in STOPS or not word[0].isalpha() for word in words):
+        return None
+    if gap[0] == "," or gap.count(",") > 1:
+        return None
+    if left.type == "organization":
+        return ("WORKS_FOR", True, 0.85) if words[-1] in ROLES or words[-1].endswith("man") else None
+    if words[-1] in _DWELLERS:
+        return "LIVES_IN", True, 0.85
+    if words[-1] in PUBLIC_ROLES:
+        return "LIVES_IN", True, 0.7
+    return None
+
+
+def _phrase(mention: Mention) -> Phrase:
+    return Phrase(
+        mention.first,
+        mention.last,
+        mention.start,
+        mention.end,
+        mention.name,
+        mention.type,
+        mention.confidence,
+        mention,
+    )

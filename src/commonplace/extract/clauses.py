@@ -1,0 +1,277 @@
+"""Find what the verbs of a sentence state, by the table of `grammar`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Final
+
+from commonplace.extract.deciding import chosen, decided, preferred
+from commonplace.extract.entities import Entities
+from commonplace.extract.grammar import LIKING, LONGEST, MOVING, RULES, VERBS_OF_RULES, Rule
+from commonplace.extract.moods import doubtful_places, has_condition_behind
+from commonplace.extract.moving import moved, replaced
+from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
+from commonplace.extract.statements import Statement, fitting_type
+from commonplace.extract.verb_groups import VerbGroup, read_group
+from commonplace.extract.verbs import FORMS
+from commonplace.extract.words_people import ROLES
+from commonplace.extract.words_plain import ADVERBS, DETERMINERS, NEGATIONS
+
+TRIGGERS: Final = frozenset(word for word, forms in FORMS.items() if forms[0].lemma in VERBS_OF_RULES | {"decide"}) | {
+    "is",
+    "are",
+    "was",
+    "were",
+}
+_PLURAL: Final = frozenset("i we you they these those".split())
+_AT: Final = frozenset("of at for with in".split())
+_FURTHEST: Final = 24
+_ENDED: Final = frozenset({"no", "longer"})
+_AGENTLESS: Final = frozenset("choose pick select use adopt".split())
+
+
+class Clauses:
+    """Reads one sentence, verb by verb."""
+
+    def __init__(self, line: Line, entities: Entities) -> None:
+        self.line = line
+        self.tokens = line.tokens
+        self.entities = entities
+        self._doubtful = doubtful_places(line.tokens)
+        self._subject: list[Phrase] = []
+        self._inside = {place for mention in line.mentions for place in range(mention.first, mention.last)}
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield what the sentence states, in order."""
+        verbs = [place for place, lower in enumerate(self.tokens.lower) if lower in TRIGGERS]
+        for number, verb in enumerate(verbs):
+            if verb in self._inside or verb in self.line.dated:
+                continue
+            group = read_group(self.tokens, verb)
+            if group is None or self._doubtful[verb]:
+                continue
+            end = verbs[number + 1] if number + 1 < len(verbs) else self.tokens.count
+            yield from self._of_group(group, end)
+
+    def _of_group(self, group: VerbGroup, end: int) -> Iterator[Statement]:
+        subject = self._subjects(group)
+        if not subject and not group.is_reduced and group.form.lemma != "decide":
+            return
+        behind = group.verb + 1
+        if subject:
+            self._subject = subject
+        fact = self._as_fact(self._denied(group), end)
+        if fact is None or has_condition_behind(self.tokens, behind, min(end + _FURTHEST, self.tokens.count)):
+            return
+        for statement in self._stated(fact, subject, behind):
+            last = max(end, statement.end) if statement.end else end
+            yield replace(statement, end=last)
+
+    def _stated(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
+        special = self._special(group, subject)
+        if special is not None:
+            yield from special
+            return
+        if group.voice == "be":
+            yield from self._held_role(group, subject, behind)
+        for rules, place, is_passive in self._rules(group, behind):
+            objects, stop = read_behind(self.line, place)
+            if rules[0].relation == "DECIDED" and not is_passive:
+                yield from chosen(self.line, group, subject, objects, stop)
+                return
+            fitting = rules
+            if not objects and is_passive and group.form.lemma in _AGENTLESS:
+                objects, stop = self._purpose(place)
+                fitting = [rule._replace(before=frozenset()) for rule in rules]
+            for source, target in product(subject, objects):
+                statement = self._by_rule(fitting, group, source, target, is_passive=is_passive)
+                if statement is not None:
+                    yield replace(statement, end=stop)
+            if objects:
+                return
+
+    def _special(self, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement] | None:
+        """Return what verbs state that more belongs to than an object; None for all others."""
+        lemma = group.form.lemma
+        if lemma == "decide":
+            return decided(self.line, group, subject)
+        if group.is_decided:
+            return iter(())
+        if lemma in MOVING:
+            return moved(self.line, self.entities, group, subject)
+        if lemma in LIKING:
+            return preferred(self.line, group, subject)
+        if lemma == "replace" and (found := list(replaced(self.line, group, subject))):
+            return iter(found)
+        return None
+
+    def _by_rule(
+        self, rules: list[Rule], group: VerbGroup, source: Phrase, target: Phrase, *, is_passive: bool
+    ) -> Statement | None:
+        """Return what two phrases and a verb state: by the first rule that they fit, or that they can be made fit."""
+        for rule in rules:
+            is_reversed = rule.is_reversed != is_passive
+            left, right = (target, source) if is_reversed else (source, target)
+            types = (rule.before, rule.behind)
+            if (
+                fitting_type(self.entities, left, types[0]) is None
+                or fitting_type(self.entities, right, types[1]) is None
+            ):
+                continue
+            relation = rule.relation
+            is_future = group.is_future or (rule.is_event and group.form.shape == "ing" and not group.is_past)
+            if is_future and relation == "USES" and source.anaphor in ("we", "i"):
+                relation, is_future = "DECIDED", False
+            return Statement(
+                left,
+                right,
+                relation,
+                group.verb,
+                0,
+                *types,
+                is_event=rule.is_event or group.is_start,
+                is_end=rule.is_end or group.is_end,
+                is_past=group.is_past,
+                is_future=is_future,
+            )
+        return None
+
+    def _rules(self, group: VerbGroup, behind: int) -> Iterator[tuple[list[Rule], int, bool]]:
+        """Yield the lines of the table that fit a verb and the words behind it, the longest first.
+
+        With each come the place of the object and whether subject and object have changed places.
+        """
+        lemma = group.form.lemma
+        voices = ("passive", "active") if group.voice == "passive" or group.is_reduced else (group.voice,)
+        for start, voice, length in product(self._starts(group, behind), voices, range(LONGEST, -1, -1)):
+            end = start + length
+            rules = RULES.get((lemma, voice, tuple(self.tokens.lower[start:end])))
+            if rules is None or end > self.tokens.count:
+                continue
+            if group.voice == voice:
+                yield rules, end, False
+            elif self.tokens.at(end) == "by":
+                yield rules, end + 1, True
+            elif voice == "passive":
+                yield rules, end, False
+            elif lemma in _AGENTLESS and not length and group.voice == "passive":
+                yield rules, start, True
+
+    def _starts(self, group: VerbGroup, behind: int) -> list[int]:
+        """Return where the words that belong to a verb may begin: at once, or behind adverbs and `no longer`."""
+        place = behind
+        while self.tokens.at(place) in ADVERBS | _ENDED or _is_manner(self.tokens.at(place)):
+            place += 1
+        if group.voice != "be":
+            return [behind, place] if place != behind else [behind]
+        while self.tokens.at(place) in DETERMINERS:
+            place += 1
+        return [place]
+
+    def _purpose(self, place: int) -> tuple[list[Phrase], int]:
+        """Read `for billing` behind `Postgres was chosen (over MySQL)`."""
+        for ahead in range(place, min(place + 8, self.tokens.count)):
+            if self.tokens.lower[ahead] in (".", ";", ","):
+                break
+            if self.tokens.lower[ahead] in ("for", "in", "by"):
+                return read_behind(self.line, ahead + 1)
+        return [], place
+
+    def _held_role(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
+        """Read `Mira is the new head of design at Acme`."""
+        tokens = self.tokens
+        has_role = False
+        for place in range(behind, min(behind + 8, tokens.count)):
+            lower = tokens.lower[place]
+            if lower in (",", ";", "who", "which", "that", "and", "or", "not"):
+                return
+            if has_role and lower in _AT:
+                objects, stop = read_behind(self.line, place + 1)
+                for source in subject:
+                    for target in objects[:1]:
+                        if target.type == "organization" or (target.mention and target.type == "concept"):
+                            yield Statement(
+                                source,
+                                target,
+                                "WORKS_FOR",
+                                group.verb,
+                                stop,
+                                frozenset({"person"}),
+                                frozenset({"organization"}),
+                                is_end=group.is_end,
+                                is_past=group.is_past,
+                            )
+                if any(target.type == "organization" for target in objects):
+                    return
+            has_role = has_role or lower in ROLES
+
+    def _subjects(self, group: VerbGroup) -> list[Phrase]:
+        """Return what a verb is said of."""
+        tokens = self.tokens
+        place = group.first
+        before = tokens.at(place - 1)
+        if before in ("which", "who", "that"):
+            place -= 2 if tokens.at(place - 2) == "," else 1
+            return read_before(self.line, place)[0][-1:]
+        if before in ("and", "but", ",", "then") and self._subject and not group.is_bare:
+            inner = self._before_insertion(place) if before == "," else place
+            if inner == place:
+                return self._subject
+            place = inner
+        elif before in (",", ")"):
+            place = self._before_insertion(place)
+        found, _ = read_before(self.line, place)
+        if group.is_bare and not self._is_plural(found):
+            return []
+        return found
+
+    def _is_plural(self, subject: list[Phrase]) -> bool:
+        if len(subject) != 1:
+            return len(subject) > 1
+        return subject[0].anaphor in _PLURAL or (not subject[0].anaphor and subject[0].name[-1:] == "s")
+
+    def _before_insertion(self, place: int) -> int:
+        """Return where `, which …,` or `( … )` before a verb begins; the place itself where there is none."""
+        tokens = self.tokens
+        if tokens.at(place - 1) == ")":
+            opener = next(
+                (back for back in range(place - 2, max(place - _FURTHEST, -1), -1) if tokens.lower[back] == "("), -1
+            )
+            return opener if opener > 0 else place
+        for back in range(place - 2, max(place - _FURTHEST, 0), -1):
+            if tokens.lower[back] == ",":
+                return back if back - 1 >= 0 and not self.line.is_stop(back - 1) else place
+        return place
+
+    def _denied(self, group: VerbGroup) -> VerbGroup:
+        """Read `is not …`, `is no longer …`: behind `be` stands what is before any other verb."""
+        if group.voice != "be":
+            return group
+        for place in range(group.verb + 1, min(group.verb + 4, self.tokens.count)):
+            lower = self.tokens.lower[place]
+            if lower == "no" and self.tokens.at(place + 1) == "longer":
+                return replace(group, is_end=True)
+            if lower in NEGATIONS or lower == "no":
+                return replace(group, is_negative=True)
+            if lower not in ADVERBS:
+                break
+        return group
+
+    def _as_fact(self, group: VerbGroup, end: int) -> VerbGroup | None:
+        """Return a verb that says that something is so, or no longer is; None for one that denies or supposes it."""
+        if group.is_modal:
+            return None
+        if not group.is_negative:
+            return group
+        tokens = self.tokens
+        for place in range(group.verb + 1, min(end + 2, tokens.count)):
+            lower = tokens.lower[place]
+            if lower == "anymore" or (lower == "any" and tokens.at(place + 1) in ("more", "longer")):
+                return replace(group, is_end=True, is_negative=False)
+        return None
+
+
+def _is_manner(word: str) -> bool:
+    return word.endswith("ly") and len(word) > 4

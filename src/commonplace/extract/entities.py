@@ -1,0 +1,254 @@
+"""Gather what a text names, each thing once: full and short names, files and what they are called, pronouns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from commonplace.extract.kinds import kind_of_noun
+from commonplace.extract.names import Mention
+from commonplace.extract.phrases import PERSONAL, POINTING, Phrase
+from commonplace.extract.result import Found
+from commonplace.extract.words_things import CLASS_NOUNS
+
+USER: Final = "the user"
+TEAM: Final = "we"
+_GROUPS: Final = frozenset("company firm startup team agency organization organisation".split())
+_FILES: Final = frozenset("module file script component class".split())
+_SINGLE: Final = frozenset("it this that".split())
+_ACRONYM: Final = 0.5
+"""So sure is it that unknown capitals are an organisation; among tools and files they hardly are."""
+_MOST_PEOPLE: Final = 20
+_RECENT: Final = 3
+"""So many sentences back a pronoun may reach."""
+
+
+@dataclass(slots=True)
+class _Entity:
+    name: str
+    type: str
+    confidence: float
+    sentence: int
+    is_sure: bool
+    spans: dict[tuple[int, int], None] = field(default_factory=dict)
+    forms: dict[str, None] = field(default_factory=dict)
+
+
+class Entities:
+    """The things named so far, in the order of their first mention; `sentence` counts the sentences read."""
+
+    def __init__(self, speaker: str) -> None:
+        self._speaker = speaker.strip()
+        self._all: list[_Entity] = []
+        self._by_key: dict[str, int] = {}
+        self._surnames: dict[str, int] = {}
+        self._files: dict[str, int] = {}
+        self._topic: list[tuple[int, Phrase]] = []
+        self._last: dict[str, int] = {}
+        self._people: list[tuple[int, int]] = []
+        self.sentence = 0
+
+    def type_of(self, phrase: Phrase) -> str:
+        """Return the type of what a phrase means, "" where it means nothing that is known."""
+        if not phrase.anaphor:
+            known = self._known(phrase)
+            return self._all[known].type if known is not None else phrase.type
+        if phrase.anaphor in ("i", "me"):
+            return "person"
+        if phrase.anaphor in ("we", "us"):
+            return "organization"
+        meant = self._antecedent(phrase)
+        if isinstance(meant, Phrase):
+            return self.type_of(meant)
+        return self._all[meant].type if meant is not None else ""
+
+    def name_of(self, place: int) -> str:
+        """Return what an entity is called so far."""
+        return self._all[place].name
+
+    def retype(self, place: int, type_: str) -> None:
+        """Say what an entity is, where its name alone did not."""
+        self._all[place].type = type_
+
+    def begin(self, mentions: Iterable[Mention], subject: Phrase | None) -> None:
+        """Take in a sentence: its names, and what it speaks of, for the pronouns of the next."""
+        self.sentence += 1
+        for mention in mentions:
+            self._add_mention(mention)
+        self._topic = [topic for topic in self._topic if self.sentence - topic[0] < _RECENT]
+        if subject is not None and not subject.anaphor:
+            self._topic.append((self.sentence, subject))
+
+    def speak_of(self, subject: Phrase) -> None:
+        """Make something what the pronouns that follow mean."""
+        if not subject.anaphor:
+            self._topic.append((self.sentence, subject))
+
+    def place_of(self, phrase: Phrase, *, type_: str = "") -> int | None:
+        """Return the place of what a phrase means, which is added where it is new; None where it means nothing."""
+        if phrase.anaphor:
+            place = self._place_of_anaphor(phrase)
+        else:
+            place = self._known(phrase)
+            if place is None:
+                place = self._new(phrase.name, type_ or phrase.type, phrase.confidence)
+                self._remember_name(place, phrase.name)
+            if " " in phrase.name or not phrase.is_definite or _key(phrase.name) in self._by_key:
+                self._all[place].forms[phrase.name] = None
+        if place is None:
+            return None
+        entity = self._all[place]
+        entity.is_sure = True
+        if phrase.end > phrase.start:
+            entity.spans[phrase.start, phrase.end] = None
+        entity.sentence = self.sentence
+        self._last[entity.type] = place
+        return place
+
+    def found(self) -> tuple[list[Found], dict[int, int]]:
+        """Return what is sure to be named, and where each place has gone."""
+        places: dict[int, int] = {}
+        found: list[Found] = []
+        order = sorted(range(len(self._all)), key=lambda place: (min(self._all[place].spans, default=(0, 0)), place))
+        is_technical = any(entity.type in ("file", "tool") for entity in self._all if entity.is_sure)
+        for place in order:
+            entity = self._all[place]
+            if not entity.is_sure:
+                continue
+            if is_technical and entity.type == "organization" and entity.confidence <= _ACRONYM:
+                entity.type = "concept"
+            places[place] = len(found)
+            aliases = tuple(form for form in entity.forms if form != entity.name)
+            spans = _apart(sorted(entity.spans))
+            found.append(Found(entity.name, entity.type, spans, aliases, round(entity.confidence, 2)))
+        return found, places
+
+    def _add_mention(self, mention: Mention) -> None:
+        key = _key(mention.name)
+        place = self._by_key.get(key)
+        if place is None and mention.type in ("person", "concept") and " " not in key:
+            place = self._surnames.get(key)
+        if place is None and mention.type == "file":
+            place = self._same_file(key)
+        if place is None and mention.type == "person":
+            place = self._short_of(key)
+        if place is None:
+            place = self._new(mention.name, mention.type, mention.confidence)
+        entity = self._all[place]
+        entity.is_sure = entity.is_sure or not mention.is_weak
+        entity.sentence = self.sentence
+        entity.spans[mention.start, mention.end] = None
+        entity.forms[mention.name] = None
+        if mention.confidence > entity.confidence:
+            entity.type, entity.confidence = mention.type, mention.confidence
+        if len(mention.name) > len(entity.name) and key != _key(entity.name):
+            entity.name = mention.name
+        if key not in self._by_key:
+            self._remember_name(place, mention.name)
+        self._last[entity.type] = place
+        if entity.type == "person":
+            self._people.append((mention.start, place))
+
+    def _new(self, name: str, type_: str, confidence: float) -> int:
+        self._all.append(_Entity(name, type_, confidence, self.sentence, is_sure=False))
+        return len(self._all) - 1
+
+    def _remember_name(self, place: int, name: str) -> None:
+        key = _key(name)
+        self._by_key.setdefault(key, place)
+        words = key.split()
+        type_ = self._all[place].type
+        if type_ == "person" and 1 < len(words) <= 4:
+            for word in (words[-1], words[0]):
+                self._surnames.setdefault(word, place)
+        if type_ == "file" and "://" not in key:
+            base = key.rsplit("/", 1)[-1]
+            self._files.setdefault(base, place)
+            self._files.setdefault(base.split(".", 1)[0], place)
+
+    def _short_of(self, key: str) -> int | None:
+        """Return who was called by the first or last name alone before the full name came."""
+        words = key.split()
+        for word in (words[-1], words[0]) if 1 < len(words) <= 4 else ():
+            place = self._by_key.get(word)
+            if (
+                place is not None
+                and self._all[place].type in ("person", "concept")
+                and " " not in self._all[place].name
+            ):
+                return place
+        return None
+
+    def _same_file(self, key: str) -> int | None:
+        base = key.rsplit("/", 1)[-1]
+        place = self._files.get(base)
+        if place is None or "." not in base:
+            return None
+        other = _key(self._all[place].name)
+        return place if key.endswith("/" + other) or other.endswith("/" + key) or other == key else None
+
+    def _known(self, phrase: Phrase) -> int | None:
+        """Return the entity that a name or `the auth module`, `the company` means."""
+        key = _key(phrase.name)
+        place = self._by_key.get(key)
+        if place is None and phrase.mention is not None:
+            place = self._surnames.get(key)
+            if place is None and phrase.type == "file":
+                place = self._same_file(key)
+        if place is not None or phrase.mention is not None or not phrase.is_definite:
+            return place
+        words = key.split()
+        if len(words) == 2 and words[1] in _FILES | {"service", "package"} and words[0] in self._files:
+            return self._files[words[0]]
+        if len(words) == 1 and words[0] in CLASS_NOUNS | _GROUPS:
+            return self._last.get(kind_of_noun(words[0]))
+        return None
+
+    def _place_of_anaphor(self, phrase: Phrase) -> int | None:
+        if phrase.anaphor in ("i", "me", "we", "us"):
+            name = self._speaker or (USER if phrase.anaphor in ("i", "me") else TEAM)
+            type_ = "person" if self._speaker or name == USER else "organization"
+            place = self._by_key.get(_key(name))
+            if place is None:
+                place = self._new(name, type_, 0.9)
+                self._remember_name(place, name)
+            return place
+        meant = self._antecedent(phrase)
+        return self.place_of(meant) if isinstance(meant, Phrase) else meant
+
+    def _antecedent(self, phrase: Phrase) -> Phrase | int | None:
+        """Return what a pronoun means: the nearest subject before it that fits, else the nearest name."""
+        for _, topic in reversed(self._topic):
+            if topic.start < phrase.start and _fits(phrase.anaphor, self.type_of(topic)):
+                return topic
+        if phrase.anaphor in PERSONAL:
+            for start, place in reversed(self._people[-_MOST_PEOPLE:]):
+                if start < phrase.start and self.sentence - self._all[place].sentence < _RECENT:
+                    return place
+        return None
+
+
+def _fits(anaphor: str, type_: str) -> bool:
+    if anaphor in PERSONAL:
+        return type_ == "person"
+    if anaphor in _SINGLE:
+        return type_ not in ("person", "")
+    return anaphor in POINTING and type_ != ""
+
+
+def _key(name: str) -> str:
+    """Return a name as it is compared: small letters, single spaces, no full stop at the end."""
+    return " ".join(name.casefold().split()).rstrip(".")
+
+
+def _apart(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return spans without those that lie in another."""
+    kept: list[tuple[int, int]] = []
+    for start, end in spans:
+        if kept and start < kept[-1][1]:
+            if end > kept[-1][1] and start == kept[-1][0]:
+                kept[-1] = (start, end)
+            continue
+        kept.append((start, end))
+    return tuple(kept)

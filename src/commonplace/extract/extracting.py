@@ -1,0 +1,149 @@
+"""Extract entities, claims and dates from a text, sentence by sentence, in time that grows with its length alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+from commonplace.errors import UsageError
+from commonplace.extract.appositions import beside
+from commonplace.extract.clauses import TRIGGERS, Clauses
+from commonplace.extract.deciding import written_down
+from commonplace.extract.entities import Entities
+from commonplace.extract.moods import is_question, is_reported
+from commonplace.extract.names import find_names
+from commonplace.extract.phrases import Line, Phrase, read_behind
+from commonplace.extract.result import Claim, Extraction
+from commonplace.extract.sentences import Stretch, stretches
+from commonplace.extract.statements import Settler, Statement
+from commonplace.extract.tokens import Tokens
+from commonplace.timeline import Mention as Date
+from commonplace.timeline import Prefer
+from commonplace.timeline import mentions as find_dates
+
+_NONE: Final[Mapping[str, Collection[str]]] = {}
+_PLANNED: Final = frozenset({"will", "'ll", "going", "wo"})
+_LONGEST_SENTENCE: Final = 4_000
+
+
+def extract(
+    text: str, *, at: float, zone: tzinfo = UTC, types: Mapping[str, Collection[str]] = _NONE, speaker: str = ""
+) -> Extraction:
+    """Return what a text says: whom and what it names, what it claims of them, which dates it speaks of.
+
+    What is asked, supposed, wished, rumoured or denied is not claimed; what is said to have ended is claimed as ended.
+    Without somebody named to have decided, `we chose Postgres for billing` is a decision of billing: of what it is
+    for; without that, of `speaker`, or of `we`. English only: other languages give names and paths, and hardly a claim.
+
+    Args:
+        at: when the text was written, seconds since the epoch: dates are told from it.
+        zone: whose calendar the dates mean.
+        types: the caller's own types of entities, each with the names that are of it, in any case.
+        speaker: who `I` and `we` are; without, `I` is `the user`.
+
+    Raises:
+        UsageError: `at` is no time of the calendar.
+    """
+    try:
+        now = datetime.fromtimestamp(at, zone)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{at} is no time of the calendar", remedy="pass seconds since 1970, of years 1 to 9999"
+        ) from error
+    own = {name.lower(): type_ for type_, names in types.items() for name in names}
+    reader = _Reader(text, now, at, own, Entities(speaker))
+    for stretch in stretches(text):
+        reader.read(stretch)
+    return reader.result()
+
+
+class _Reader:
+    """Reads the sentences of one text in order."""
+
+    def __init__(self, text: str, now: datetime, at: float, own: Mapping[str, str], entities: Entities) -> None:
+        self._text = text
+        self._now = now
+        self._at = at
+        self._own = own
+        self._entities = entities
+        self._claims: list[Claim] = []
+        self._dates: list[Date] = []
+
+    def read(self, stretch: Stretch) -> None:
+        """Take in one sentence."""
+        for begin in range(stretch.start, stretch.end, _LONGEST_SENTENCE):
+            tokens = Tokens(self._text, begin, min(begin + _LONGEST_SENTENCE, stretch.end))
+            if tokens.count:
+                self._read(tokens, is_prose=stretch.is_prose)
+
+    def result(self) -> Extraction:
+        """Return what has been found, each claim once."""
+        found, places = self._entities.found()
+        claims = {
+            (claim.source, claim.target, claim.type, claim.span, claim.is_end): claim
+            for claim in reversed(self._claims)
+        }
+        kept = [
+            replace(claim, source=places[claim.source], target=places[claim.target])
+            for claim in reversed(claims.values())
+            if claim.source in places and claim.target in places and places[claim.source] != places[claim.target]
+        ]
+        return Extraction(tuple(found), tuple(kept), tuple(self._dates))
+
+    def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
+        mentions = find_names(tokens, self._own, is_prose=is_prose)
+        if not is_prose:
+            self._entities.begin(mentions, None)
+            return
+        dates = self._dates_of(tokens)
+        dated = _dated(tokens, dates) if dates else frozenset()
+        if dated:
+            mentions = [mention for mention in mentions if mention.first not in dated]
+        line = Line(tokens, mentions, dated)
+        may_state = not TRIGGERS.isdisjoint(tokens.lower)
+        subject = _topic(line) if may_state else None
+        self._entities.begin(mentions, subject)
+        if is_question(tokens):
+            return
+        settler = Settler(self._entities, line, dates, self._at)
+        for statement in self._statements(line, may_state=may_state):
+            claim = settler.settle(statement, is_reported=is_reported(tokens, statement.verb))
+            if claim is not None:
+                self._claims.append(claim)
+
+    def _statements(self, line: Line, *, may_state: bool) -> Iterator[Statement]:
+        if len(line.mentions) > 1:
+            yield from beside(line)
+        if line.tokens.at(0) in ("decision", "decided") and line.tokens.at(1) == ":":
+            yield from written_down(line)
+        elif may_state:
+            yield from Clauses(line, self._entities).statements()
+
+    def _dates_of(self, tokens: Tokens) -> list[Date]:
+        start, end = tokens.start[0], tokens.end[-1]
+        prefer: Prefer = "future" if not _PLANNED.isdisjoint(tokens.lower) else "past"
+        found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
+        dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
+        self._dates.extend(dates)
+        return dates
+
+
+def _dated(tokens: Tokens, dates: Sequence[Date]) -> frozenset[int]:
+    """Return the places of the words that are part of a date."""
+    inside: list[int] = []
+    place = 0
+    for date in dates:
+        while place < tokens.count and tokens.end[place] <= date.start:
+            place += 1
+        while place < tokens.count and tokens.start[place] < date.end:
+            inside.append(place)
+            place += 1
+    return frozenset(inside)
+
+
+def _topic(line: Line) -> Phrase | None:
+    """Return what a sentence begins with, which the pronouns behind it may mean."""
+    found, _ = read_behind(line, 0)
+    return found[0] if found and not found[0].anaphor else None

@@ -1,0 +1,313 @@
+"""Read the noun phrases before and behind a verb, with their lists: `auth.ts and the billing service`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from commonplace.extract.kinds import kind_of_noun
+from commonplace.extract.names import Mention
+from commonplace.extract.tokens import Tokens
+from commonplace.extract.verbs import FORMS
+from commonplace.extract.words_plain import CONJUNCTIONS, DETERMINERS, PREPOSITIONS, STOPS, VAGUE
+from commonplace.extract.words_things import CLASS_NOUNS
+
+SPEAKERS: Final = frozenset("i me we us".split())
+PERSONAL: Final = frozenset("he she him her".split())
+POINTING: Final = frozenset("it they them this that these those".split())
+ANAPHORS: Final = SPEAKERS | PERSONAL | POINTING
+_FRESH: Final = frozenset("new old own current existing latest same previous former legacy entire whole main".split())
+_NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
+_OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_"])
+_CLOSING: Final = frozenset(['"', "”", "*", "_"])
+_LONGEST: Final = 5
+_MOST_ITEMS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """What stands before or behind a verb.
+
+    Attributes:
+        first, last: its words, without determiner, half-open.
+        start, end: the same in characters of the text.
+        mention: the name it is, None for a common noun.
+        anaphor: the pronoun it is, in small letters, or "".
+        is_definite: it has a determiner: `the company` means one that was named before.
+    """
+
+    first: int
+    last: int
+    start: int
+    end: int
+    name: str
+    type: str
+    confidence: float
+    mention: Mention | None = None
+    anaphor: str = ""
+    is_definite: bool = False
+
+
+@dataclass(slots=True)
+class Line:
+    """One sentence with the names and dates in it."""
+
+    tokens: Tokens
+    mentions: Sequence[Mention]
+    dated: frozenset[int] = frozenset()
+    starting: dict[int, Mention] = field(default_factory=dict)
+    ending: dict[int, Mention] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.starting = {mention.first: mention for mention in self.mentions}
+        self.ending = {mention.last: mention for mention in self.mentions}
+
+    def is_stop(self, place: int) -> bool:
+        """Tell whether a word is in no noun phrase."""
+        lower = self.tokens.lower[place]
+        return (
+            lower in STOPS
+            or place in self.dated
+            or not (lower[0].isalnum() or lower[0] == "`")
+            or (lower.endswith("ly") and len(lower) > 4 and lower not in ("reply", "family", "assembly", "supply"))
+        )
+
+
+def read_behind(line: Line, place: int) -> tuple[list[Phrase], int]:
+    """Read one noun phrase or a list of them with `and`; give the word behind them too. `or` says nothing certain."""
+    found: list[Phrase] = []
+    end = place
+    while len(found) < _MOST_ITEMS:
+        read = _one_behind(line, place)
+        if read is None:
+            break
+        phrase, behind = read
+        if found and _is_verb(line, behind):
+            break
+        found.append(phrase)
+        end = place = behind
+        joint = line.tokens.at(place)
+        if joint == "or" or (joint == "," and line.tokens.at(place + 1) == "or"):
+            return [], end
+        if joint == "," and line.tokens.at(place + 1) in ("and", "&"):
+            place += 2
+        elif joint in ("and", "&", "plus"):
+            place += 2 if line.tokens.at(place + 1) == "on" else 1
+        elif joint == "," and _list_goes_on(line, place + 1):
+            place += 1
+        else:
+            break
+    return found, end
+
+
+def _list_goes_on(line: Line, place: int) -> bool:
+    """Tell whether behind a comma stands one more item, by the `and` that must come behind that."""
+    for _ in range(_MOST_ITEMS):
+        read = _one_behind(line, place)
+        if read is None:
+            return False
+        joint = line.tokens.at(read[1])
+        if joint in ("and", "&") or (joint == "," and line.tokens.at(read[1] + 1) in ("and", "&")):
+            return not _is_verb(line, read[1] + 1)
+        if joint != ",":
+            return False
+        place = read[1] + 1
+    return False
+
+
+def _is_verb(line: Line, place: int) -> bool:
+    """Tell whether a word is a finite verb here, which makes what stands before it a subject."""
+    lower = line.tokens.at(place)
+    if lower in (
+        "is",
+        "are",
+        "was",
+        "were",
+        "has",
+        "have",
+        "does",
+        "do",
+        "will",
+        "can",
+        "no",
+        "not",
+        "should",
+        "would",
+    ):
+        return True
+    return place not in line.starting and any(form.shape in ("s", "ed", "base") for form in FORMS.get(lower, ()))
+
+
+def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
+    """Read one noun phrase, with the `of` that belongs to a common noun."""
+    tokens = line.tokens
+    while tokens.at(place) in _OPENING:
+        place += 1
+    lower = tokens.at(place)
+    if lower in ANAPHORS and not (lower in DETERMINERS and _is_noun(line, place + 1)):
+        return _anaphor(line, place), place + 1
+    if lower in _NONE or not lower:
+        return None
+    is_definite = lower in DETERMINERS
+    first = place + 1 if is_definite else place
+    while tokens.at(first) in _FRESH:
+        first += 1
+    mention, last = _extent(line, first)
+    phrase = _phrase(line, first, last, mention, is_definite=is_definite)
+    if phrase is None:
+        return None
+    if mention is None and tokens.at(last) == "of":
+        longer = _one_behind(line, last + 1)
+        if longer is not None and not longer[0].anaphor:
+            return _joined(line, phrase, longer[0]), longer[1]
+    while tokens.at(last) in _CLOSING:
+        last += 1
+    return phrase, last
+
+
+def _extent(line: Line, first: int) -> tuple[Mention | None, int]:
+    """Return the name among the words that a phrase may have from a place on, and where it ends."""
+    last, mention = first, None
+    while last < line.tokens.count and last - first < _LONGEST:
+        named = line.starting.get(last)
+        if named is not None:
+            if mention is not None:
+                break
+            mention, last = named, named.last
+        elif line.is_stop(last) or (last > first and _ends_phrase(line, last, after_name=mention is not None)):
+            break
+        else:
+            last += 1
+    return mention, last
+
+
+def _is_noun(line: Line, place: int) -> bool:
+    return place < line.tokens.count and not line.is_stop(place)
+
+
+def _ends_phrase(line: Line, place: int, *, after_name: bool) -> bool:
+    """Tell whether a word that could be a noun is a verb behind one."""
+    forms = FORMS.get(line.tokens.lower[place])
+    if not forms:
+        word = line.tokens.lower[place]
+        return after_name and word.endswith("ed") and len(word) > 4
+    if any(form.shape in ("s", "ed", "ing") for form in forms):
+        return True
+    return place + 1 < line.tokens.count and (line.tokens.lower[place + 1] in DETERMINERS or place + 1 in line.starting)
+
+
+def _anaphor(line: Line, place: int) -> Phrase:
+    tokens = line.tokens
+    start, end = tokens.start[place], tokens.end[place]
+    return Phrase(place, place + 1, start, end, tokens.word[place], "", 0.9, None, tokens.lower[place])
+
+
+def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_definite: bool) -> Phrase | None:
+    """Return what some words name: the name among them, or the common noun they end in."""
+    tokens = line.tokens
+    if last <= first:
+        return None
+    if mention is not None:
+        if all(tokens.lower[place] in CLASS_NOUNS for place in range(mention.last, last)):
+            return Phrase(
+                first, last, mention.start, mention.end, mention.name, mention.type, mention.confidence, mention
+            )
+        first = mention.first
+    head = tokens.lower[last - 1]
+    if head in VAGUE or not any(char.isalpha() for char in head) or (head.isascii() and len(head) < 2):
+        return None
+    while first < last - 1 and (tokens.lower[first].isdigit() or tokens.lower[first] in _FRESH):
+        first += 1
+    start, end = tokens.start[first], tokens.end[last - 1]
+    confidence = 0.7 if mention is None else 0.8
+    return Phrase(
+        first, last, start, end, tokens.read(first, last), kind_of_noun(head), confidence, None, "", is_definite
+    )
+
+
+def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:
+    name = line.tokens.read(head.first, tail.last)
+    end = line.tokens.end[tail.last - 1]
+    return Phrase(head.first, tail.last, head.start, end, name, head.type, 0.7)
+
+
+def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
+    """Read the noun phrase or list that ends before a word; give where it begins, with its determiner."""
+    found: list[Phrase] = []
+    begin = end
+    while len(found) < _MOST_ITEMS:
+        read = _one_before(line, end)
+        if read is None:
+            break
+        phrase, start = read
+        if found and not _may_head_list(line, phrase, start):
+            break
+        found.insert(0, phrase)
+        begin = start
+        joint = line.tokens.at(start - 1)
+        if joint == "or":
+            return [], begin
+        if joint in ("and", "&"):
+            end = start - 2 if line.tokens.at(start - 2) == "," else start - 1
+        elif joint == "," and len(found) > 1:
+            end = start - 1
+        else:
+            break
+    return found, begin
+
+
+def _may_head_list(line: Line, phrase: Phrase, start: int) -> bool:
+    """Tell whether a phrase before `and` is one more subject, not the end of another clause."""
+    before = line.tokens.at(start - 1)
+    if phrase.anaphor in ("it", "them", "him", "us", "me"):
+        return False
+    return before in ("", ",", "and", "both", ":", "(", '"', "“") or before in CONJUNCTIONS
+
+
+def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
+    """Read the noun phrase that ends before a word."""
+    tokens = line.tokens
+    while tokens.at(end - 1) in _CLOSING or tokens.at(end - 1) in ("both", "all"):
+        end -= 1
+    if end <= 0:
+        return None
+    if tokens.lower[end - 1] in ANAPHORS and end not in line.ending:
+        return _anaphor(line, end - 1), end - 1
+    mention, first = _extent_before(line, end)
+    is_definite = tokens.at(first - 1) in DETERMINERS
+    start = first - 1 if is_definite else first
+    phrase = _phrase(line, first, end, mention, is_definite=is_definite)
+    if phrase is None or tokens.at(start - 1) in _NONE:
+        return None
+    if mention is None and phrase.last - phrase.first >= _LONGEST:
+        return None
+    return _with_head(line, phrase, start)
+
+
+def _extent_before(line: Line, end: int) -> tuple[Mention | None, int]:
+    """Return the name among the words that a phrase may have before a place, and where it begins."""
+    first, mention = end, None
+    while first > 0 and end - first < _LONGEST:
+        named = line.ending.get(first)
+        if named is not None:
+            if mention is None:
+                mention, first = named, named.first
+            break
+        if line.is_stop(first - 1) or (first < end and _is_verb(line, first - 1)):
+            break
+        first -= 1
+    return mention, first
+
+
+def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | None:
+    """Go on to the noun that a phrase with a preposition belongs to: `the owner of billing`, `the tests in auth.ts`."""
+    before = line.tokens.at(start - 1)
+    if before not in PREPOSITIONS or before == "because":
+        return phrase, start
+    head = _one_before(line, start - 1)
+    if head is None or head[0].anaphor:
+        return None
+    if before == "of" and head[0].mention is None:
+        return _joined(line, head[0], phrase), head[1]
+    return head

@@ -1,0 +1,95 @@
+"""The plain words of English that the grammar knows by their job: what ends a name, what ends a phrase."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DETERMINERS: Final = frozenset(
+    "a an the this that these those our my his her its their your both some such one".split()
+)
+PREPOSITIONS: Final = frozenset(
+    """
+about above across after against along among around as at before behind below beneath beside besides between beyond by
+despite down during except for from in inside into like near of off on onto opposite out outside over past per since
+than through throughout till to toward towards under unlike until up upon via with within without because
+""".split()
+)
+CONJUNCTIONS: Final = frozenset(
+    "and or but nor so yet if unless although though while whereas whether when whenever where wherever because that "
+    "which who whom whose what how why then".split()
+)
+PRONOUNS: Final = frozenset(
+    "i me we us you he him she her it they them this that these those myself ourselves himself herself itself "
+    "themselves mine yours hers theirs everyone everybody someone somebody anyone anybody nobody nothing something "
+    "anything everything none there here".split()
+)
+BE: Final = frozenset("be am is are was were been being 's 're 'm".split())
+HAVE: Final = frozenset("have has had having 've".split())
+DO: Final = frozenset("do does did".split())
+MODALS: Final = frozenset("would could might may should can shall must ought 'd ca cannot".split())
+FUTURE: Final = frozenset("will 'll wo".split())
+AUXILIARIES: Final = BE | HAVE | DO | MODALS | FUTURE
+
+NEGATIONS: Final = frozenset("not n't never hardly barely rarely seldom scarcely neither nor cannot".split())
+ADVERBS: Final = frozenset(
+    """
+also now still already just always often usually only mainly then later once even really both all today soon ever never
+not n't however therefore thus instead again too almost quite rather very currently sometimes yet first finally
+eventually recently anymore somewhat simply either since further together back apart
+""".split()
+)
+VERBS: Final = frozenset(
+    """
+say says said tell tells told make makes made get gets got go goes went gone give gives gave given see sees saw seen
+know knows knew known think thinks thought want wants wanted seem seems seemed become becomes became let lets feel feels
+felt find finds found keep keeps kept start starts started stop stops stopped begin begins began try tries tried ask
+asks asked mean means meant happen happens happened discuss discussed mention mentioned notice noticed learn learned
+learnt show shows showed shown believe believes believed hope hopes hoped wish wishes wished hear hears heard add adds
+added announce announces announced confirm confirms confirmed report reported explain explained agree agrees agreed
+decide
+decides decided plan planned look looks looked turn turned turns seems fix fixed fixes deploy deployed deploys handles
+handle handled allow allows allowed let provide provides provided support supports supported break breaks broke return
+returns returned fail fails failed works
+""".split()
+)
+STOPS: Final = (
+    PREPOSITIONS
+    | CONJUNCTIONS
+    | PRONOUNS
+    | AUXILIARIES
+    | ADVERBS
+    | VERBS
+    | DETERMINERS
+    | frozenset("to no any each every another least most more less longer 's ' please yes ok okay".split())
+)
+"""No noun phrase has one of these inside."""
+
+BREAKERS: Final = (
+    (PREPOSITIONS | CONJUNCTIONS | PRONOUNS | AUXILIARIES | DETERMINERS | ADVERBS | VERBS)
+    - frozenset("may will us past down like let down said kept back".split())
+) | frozenset(
+    """
+the no yes ok okay please thanks hello hi hey dear also many most much more several few two three four five six seven
+eight nine ten last next each every any all other another earlier according including meanwhile police people officials
+sources note todo fixme warning decision decisions preference preferences summary text article photo
+""".split()
+)
+"""No name has one of these inside, however it is written."""
+
+CALENDAR: Final = frozenset(
+    """
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+october november december jan feb mar apr jun jul aug sept sep oct nov dec mon tue tues wed thu thurs fri sat sun
+spring summer autumn winter christmas easter thanksgiving today yesterday tomorrow
+""".split()
+)
+
+VAGUE: Final = frozenset(
+    """
+thing things stuff way ways lot lots one ones time times number numbers kind kinds sort sorts bit part parts case cases
+day days fact facts place places year years week weeks month months reason reasons rest result results point points
+example examples side sides end ends people person something anything change changes others percent others same such
+following it more less most least well much many few little everything kinds type types
+""".split()
+)
+"""Nouns that name nothing by themselves."""
