@@ -2,6 +2,7 @@
 
 forgetters.py read STORE               read one state of the store until a line comes on standard input
 forgetters.py search STORE             search once, and again for every line that comes
+forgetters.py stay STORE               be in the middle of a search until a line comes on standard input
 forgetters.py count STORE WHAT         forget WHAT, then print how many moments there were
 forgetters.py die STORE WHAT MOMENT    forget WHAT, and be killed (SIGKILL) at the MOMENTth of them, or at the end
 
@@ -48,6 +49,10 @@ def main() -> None:
                 tell_hits(book)
                 for _ in sys.stdin:
                     tell_hits(book)
+        case ["stay", store]:
+            with commonplace.open(store) as book, book._index.reading() as generation:
+                print(generation.documents, flush=True)
+                sys.stdin.readline()
         case ["count", store, what]:
             print(watched(store, what))
         case ["die", store, what, moment]:

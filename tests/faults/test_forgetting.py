@@ -18,6 +18,7 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.logs import RetrievalLog
+from commonplace.store.sqlite import SqliteStore
 from commonplace.text.analysis import analyse
 from commonplace.types import Document, Filter
 
@@ -139,30 +140,78 @@ def test_a_reader_of_the_state_before_is_waited_for_and_the_doctor_finishes(tmp_
         assert forgetting_findings(book) == []
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_a_process_with_the_old_index_open_is_waited_for_until_it_lets_go(tmp_path: Path, is_killed: bool) -> None:
-    """A server that rests keeps the files of its last search; with its next one, or its end, it lets them go."""
+def test_a_process_that_rests_after_a_search_keeps_nothing_of_what_is_forgotten(tmp_path: Path) -> None:
+    """A server that nobody asks any more, in another window, is the usual company: it must hold up no forgetting."""
     filled = fill(tmp_path / "store")
-    [old] = filled.generations
     with running("search", filled.store) as searcher, commonplace.open(filled.store) as book:
         assert said(searcher) == "9"
+        for words in ("The kettle of Mrs Larkspur whistles in G", "The kettle of Mr Bellwether has a dent"):
+            tell(searcher)
+            assert said(searcher) == "9"
+            memory = book.remember(words)
+            receipt = book.forget(memory.id)
+            assert (receipt.verified, receipt.waiting) == (True, ())
         receipt = book.forget(tag="deal")
-        assert receipt.waiting == (
-            f"{old}: somebody still has it open to search in it; `commonplace doctor` finishes it",
-        )
+        assert (receipt.verified, receipt.waiting) == (True, ())
+        assert filled.left_in(filled.store) == []
+        assert bytes_open(searcher.pid, filled.store / "index") == 0
+        tell(searcher)
+        assert said(searcher) == "9"
+        assert book.doctor().findings == ()
+
+
+def bytes_open(pid: int, directory: Path) -> int:
+    """Return how much is in the removed files of a directory that a process has open; only Linux tells."""
+    links = [path for path in Path(f"/proc/{pid}/fd").glob("*") if str(path.readlink()).startswith(f"{directory}/")]
+    return sum(path.stat().st_size for path in links)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_search_that_goes_on_in_the_old_index_is_waited_for(tmp_path: Path, is_killed: bool) -> None:
+    """It takes milliseconds, unless its process was halted: then the doctor finishes the forgetting."""
+    filled = fill(tmp_path / "store")
+    [old] = filled.generations
+    with running("stay", filled.store) as searcher, commonplace.open(filled.store) as book:
+        assert said(searcher) == "14"
+        receipt = book.forget(tag="deal")
+        assert receipt.waiting == (f"{old}: somebody is searching in it; `commonplace doctor` finishes it",)
         assert not receipt.verified
         assert filled.left_in(filled.store) == [old]
         assert forgetting_findings(book) == [False]
         book.remember("Another kettle that whistles", id="whistle")
         if is_killed:
             searcher.kill()
-            searcher.wait()
         else:
             tell(searcher)
-            assert said(searcher) == "10"
+        searcher.wait()
         assert forgetting_findings(book) == [True]
         assert [each.verified for each in book.receipts()] == [True]
         assert filled.left_in(filled.store) == []
+
+
+def test_many_forgettings_that_wait_for_one_reader_keep_nobody_once_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second for each of those before made every next one slower."""
+    filled = fill(tmp_path / "store")
+    tried: list[bool] = []
+    compact = SqliteStore.compact
+
+    def counted(self: SqliteStore, *, thorough: bool) -> bool:
+        tried.append(thorough)
+        return compact(self, thorough=thorough)
+
+    with running("read", filled.store) as reader, commonplace.open(filled.store) as book:
+        assert int(said(reader)) > 0
+        for id_ in ("secret", *list(KETTLES)[:3]):
+            assert not book.forget(id_).verified
+        monkeypatch.setattr(SqliteStore, "compact", counted)
+        assert forgetting_findings(book) == [False] * 4
+        assert tried == [True]
+        tell(reader)
+        finish(reader)
+        assert forgetting_findings(book) == [True] * 4
+        assert all(receipt.verified for receipt in book.receipts())
 
 
 @pytest.mark.parametrize("what", ["tag:deal", "namespace:deal"])

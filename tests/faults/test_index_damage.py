@@ -173,11 +173,12 @@ def test_an_open_generation_whose_file_changes_its_size_is_a_fault(tmp_path: Pat
         copy = tmp_path / f"copy{number}"
         shutil.copytree(original, copy)
         generation = Index(copy, store_id=store.id, embedding=EMBEDDING).reader()
-        generation.check()
+        with generation.in_use():
+            assert generation.fault == ""
         with (copy / path.relative_to(original)).open("ab") as file:
             file.write(b"x")
-        with pytest.raises(IndexFaultError, match=f"{path.name} is 1 bytes too long"):
-            generation.check()
+        with pytest.raises(IndexFaultError, match=f"{path.name} is 1 bytes too long"), generation.in_use():
+            pytest.fail("it was given out")
 
 
 def test_vectors_are_a_fault_after_their_file_was_cut_short(tmp_path: Path) -> None:
@@ -202,8 +203,8 @@ def test_an_open_generation_passes_its_check_after_newer_ones_replaced_it(tmp_pa
     old = index.reader()
     for number in range(31, 35):
         index.update([entry(number)], [], upto=number)
-    old.check()
-    assert len(old.lexical.search(["appl"], SCOPE, 100).numbers) == 30
+    with old.in_use():
+        assert len(old.lexical.search(["appl"], SCOPE, 100).numbers) == 30
 
 
 def cut_manifest(directory: Path) -> None:

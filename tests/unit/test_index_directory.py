@@ -285,8 +285,8 @@ def test_a_search_that_has_begun_ends_well_after_closing(tmp_path: Path) -> None
     index.update([entry(1, "apple")], [], upto=1)
     generation = index.reader()
     index.close()
-    generation.check()
-    assert generation.lexical.search(["appl"], Scope("default", Filter()), 10).numbers.tolist() == [1]
+    with generation.in_use():
+        assert generation.lexical.search(["appl"], Scope("default", Filter()), 10).numbers.tolist() == [1]
 
 
 def open_files(directory: Path) -> int:
@@ -443,30 +443,3 @@ def test_progress_tells_done_and_total_of_a_rebuild(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     bring_up_to_date(store, make(tmp_path, store.id), progress=lambda *step: told.append(step))
     assert told == [("indexing passages", done, 1100) for done in (500, 1000, 1100)]
-
-
-def test_only_the_published_generation_is_left_where_nobody_has_an_older_one_open(tmp_path: Path) -> None:
-    """What was forgotten stands in the generations before: they must go, not some update later."""
-    index = created(tmp_path)
-    index.update([entry(1, "apple")], [], upto=1)
-    index.update([entry(2, "pear")], [], upto=2, rebuild=True)
-    assert len(published(tmp_path)) == 2
-    assert index.claim(0)
-    assert index.remove_older() == []
-    index.release()
-    assert published(tmp_path) == ["g00000003"]
-    assert held(index, "pear") == [2]
-
-
-def test_a_generation_that_somebody_has_open_stays_and_is_named_until_he_lets_go(tmp_path: Path) -> None:
-    """A file that is removed while it is open is on the disk all the same, and then nobody can find it."""
-    writer, reader = created(tmp_path), make(tmp_path)
-    writer.update([entry(1, "apple")], [], upto=1)
-    assert reader.reader().change == 1
-    for number in range(2, 5):
-        writer.update([entry(number, "pear")], [], upto=number, rebuild=True)
-    assert writer.remove_older() == ["g00000002"]
-    assert published(tmp_path) == ["g00000002", "g00000005"]
-    assert held(reader, "pear") == [4]
-    assert writer.remove_older() == []
-    assert published(tmp_path) == ["g00000005"]

@@ -36,8 +36,8 @@ def test_an_index_on_a_read_only_place_is_searched() -> None:
             index = Index(directory / "index", store_id="s", embedding=EMBEDDING)
             generation = index.reader()
             assert generation.fault == ""
-            found = generation.lexical.search(["appl"], Scope("n", Filter()), 10)
-            generation.check()
+            with generation.in_use():
+                found = generation.lexical.search(["appl"], Scope("n", Filter()), 10)
             index.close()
         assert found.numbers.tolist() == [1]
     finally:

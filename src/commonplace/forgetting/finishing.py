@@ -9,7 +9,7 @@ from commonplace.errors import StoreError
 from commonplace.forgetting.pending import FORGETTING, Pending, pending_of
 from commonplace.forgetting.proving import clear_unknown_questions
 from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
-from commonplace.forgetting.steps import DATABASE, FINISHES, INDEX, Waiting, take
+from commonplace.forgetting.steps import DATABASE, FINISHES, GENERATIONS, INDEX, Waiting, take
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LOCK = "forgetting.lock"
 """Held, in the store's directory, by the one process that forgets."""
+_SHARED = frozenset({INDEX, GENERATIONS, DATABASE})
+"""The steps that are the same whatever was forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,16 @@ def finish_waiting(place: Place, *, mend: bool = True) -> list[Unfinished]:
 
 def finish_held(place: Place) -> list[Unfinished]:
     """Do the same for a caller that holds the lock."""
-    found = [_finish(place, each) for each in pending_of(place.store.notes(None, FORGETTING))]
+    found: list[Unfinished] = []
+    shared: dict[str, Waiting] = {}
+    for each in pending_of(place.store.notes(None, FORGETTING)):
+        if shared.keys() >= set(each.steps):
+            # What had to wait for one run has to for the others: nobody is kept once more for each of them.
+            found.append(_unfinished(each, [shared[step] for step in each.steps]))
+        else:
+            unfinished, waiting = _finish(place, each)
+            found.append(unfinished)
+            shared |= {left.step: left for left in waiting if left.step in _SHARED}
     if found:
         place.forget_caches()
     return found
@@ -92,11 +103,11 @@ def _space(pending: Pending) -> str:
     return STORE_SPACE if pending.is_namespace else pending.namespace
 
 
-def _finish(place: Place, pending: Pending) -> Unfinished:
+def _finish(place: Place, pending: Pending) -> tuple[Unfinished, Sequence[Waiting]]:
     notes = [note for note in place.store.notes(_space(pending), RECEIPT) if note.id == pending.id]
     is_marked = any(note.id == pending.id for note in place.store.notes(pending.namespace, FORGETTING))
     if not notes or (pending.is_namespace and is_marked):
-        return _called_off(place, pending)
+        return _called_off(place, pending), ()
     receipt = receipt_of(notes[0])
     if not pending.is_proved:
         receipt = replace(receipt, notices=tuple(dict.fromkeys((*receipt.notices, UNPROVED))))
@@ -105,10 +116,16 @@ def _finish(place: Place, pending: Pending) -> Unfinished:
     if not pending.is_proved and not any(each.step == INDEX for each in waiting):
         counts["log_lines"] = counts.get("log_lines", 0) + clear_unknown_questions(place)
     receipt = settle(place, replace(receipt, counts=counts), pending, waiting)
+    if waiting:
+        return _unfinished(pending, waiting), waiting
     if receipt.waiting:
-        remedy = waiting[0].remedy if waiting else "see that there is room on the disk"
-        return Unfinished(f"{_problem(pending)}: {receipt.waiting[0].removesuffix(FINISHES)}", remedy)
-    return Unfinished(_problem(pending), "finish it", mended=True)
+        why = receipt.waiting[0].removesuffix(FINISHES)
+        return Unfinished(f"{_problem(pending)}: {why}", "see that there is room on the disk"), ()
+    return Unfinished(_problem(pending), "finish it", mended=True), ()
+
+
+def _unfinished(pending: Pending, waiting: Sequence[Waiting]) -> Unfinished:
+    return Unfinished(f"{_problem(pending)}: {str(waiting[0]).removesuffix(FINISHES)}", waiting[0].remedy)
 
 
 def _called_off(place: Place, pending: Pending) -> Unfinished:

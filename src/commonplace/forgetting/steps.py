@@ -142,4 +142,4 @@ def _remove_generations(place: Place) -> list[Waiting]:
             time.sleep(_HELD_STEP_S)  # a search that was under way takes milliseconds
     finally:
         place.index.release()
-    return [Waiting(GENERATIONS, f"index/{name}", "somebody still has it open to search in it") for name in held]
+    return [Waiting(GENERATIONS, f"index/{name}", "somebody is searching in it") for name in held]

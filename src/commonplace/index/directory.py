@@ -8,8 +8,8 @@ writer. An index that cannot be used is empty, with a `fault` that says why: eve
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,16 +54,15 @@ class Generation:
         """True when so much of it is deleted that a rebuild pays."""
         return self.dead > max(_SPARED_DEAD, self.documents)
 
-    def check(self) -> None:
-        """Check that it can still be read; to be called before each search, for it costs microseconds.
+    def in_use(self) -> AbstractContextManager[None]:
+        """Check that it can still be read, and keep it so for the length of a `with` block; that costs microseconds.
 
         Reading a mapped file that was cut short meanwhile would end the process.
 
         Raises:
-            IndexFaultError: a file was damaged; `Index.condemn` the generation.
+            IndexFaultError: a file was damaged, or is being removed.
         """
-        if self.files is not None:
-            self.files.check()
+        return nullcontext() if self.files is None else self.files.in_use()
 
 
 class Index:
@@ -81,8 +80,9 @@ class Index:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Let a forked child read: another thread may have been opening a generation when it was forked."""
+        """Let a forked child open files of its own: what it locks and unlocks in its parent's, it does for both."""
         self._opening = threading.Lock()
+        self._generation = None
 
     def close(self) -> None:
         """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""
@@ -90,7 +90,7 @@ class Index:
             self._generation, self._is_closed = None, True
 
     def reader(self) -> Generation:
-        """Return the current generation; costs one `stat` while no other was published.
+        """Return the current generation, to see what it holds; costs one `stat` while no other was published.
 
         Raises:
             StoreError: the index is closed, or its files may be whole and cannot be read.
@@ -106,6 +106,27 @@ class Index:
                 self._generation, self._seen = self._open(), seen
             assert self._generation is not None
             return self._generation
+
+    @contextmanager
+    def reading(self) -> Iterator[Generation]:
+        """Give the current generation to search in, and keep its files for the length of a `with` block.
+
+        Raises:
+            IndexFaultError: a file was damaged; `condemn` the generation.
+            StoreError: the index is closed, or its files may be whole and cannot be read.
+        """
+        generation = self.reader()
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(generation.in_use())
+                    break
+                except IndexFaultError:
+                    # Whoever forgets removes older ones, and may have come between.
+                    tried, generation = generation, self.reader()
+                    if generation is tried:
+                        raise
+            yield generation
 
     def condemn(self, fault: str, generation: Generation | None = None) -> None:
         """Stop using a generation that failed while it was read; `reader` tells the fault until another is published.
@@ -188,9 +209,9 @@ class Index:
             raise StoreError(f"the index cannot be written: {error}") from error
 
     def remove_older(self) -> list[str]:
-        """Remove what is left of earlier generations; return the names of those that somebody still has open.
+        """Empty and remove what is left of earlier generations; return the names of those that are read at this moment.
 
-        The caller has claimed the index.
+        The caller has claimed the index. A process that rests loses what it has open, and opens the current one.
         """
         from commonplace.index.update import remove_older
 
@@ -206,20 +227,21 @@ class Index:
         current = self._read_manifest()
         directory = generation_path(self._directory, current.generation)
         files = OpenFiles(directory, current.files)
-        try:
-            dense = ChunkedDenseIndex(directory, current)
-        except OSError as error:
-            raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
-        generation = Generation(
-            current.change,
-            TantivyLexicalIndex(directory / LEXICAL, current),
-            dense,
-            documents=current.documents,
-            dead=current.counted - current.documents,
-            token=current.token,
-            files=files,
-        )
-        generation.check()
+        with files.in_use():
+            try:
+                dense = ChunkedDenseIndex(directory, current)
+            except OSError as error:
+                raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
+            generation = Generation(
+                current.change,
+                TantivyLexicalIndex(directory / LEXICAL, current),
+                dense,
+                documents=current.documents,
+                dead=current.counted - current.documents,
+                token=current.token,
+                files=files,
+            )
+            files.check()
         if files.records != current.files:
             self._record(replace(current, files=files.records), current)
         return generation

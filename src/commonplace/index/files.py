@@ -1,8 +1,9 @@
 """The files of a generation, open and compared with what was published; it knows sizes, times and checksums only.
 
 A file is trusted by its size and time, else by its checksum. Descriptors stay open so that a file which shrinks later
-is noticed before anybody touches its mapped pages, which would end the process. Whoever has a generation open holds a
-shared lock on its directory, so that others can tell: what is removed while it is open is on the disk all the same.
+is noticed before anybody touches its mapped pages, which would end the process. There are two locks, both shared.
+Whoever has a generation open holds one on its directory: what is only removed while it is open is on the disk all the
+same. Whoever reads in it holds another meanwhile, on `IN_USE`: without it, what is open can be emptied and removed.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import threading
 import weakref
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from zlib import crc32
 
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.manifest import FileRecord
 
+IN_USE = "lexical/meta.json"
+"""The file that is locked while a generation is read; each has one of its own, which is a link to no other's."""
 _BLOCK = 1 << 18
 _OF_WRONG_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
@@ -49,6 +53,37 @@ class OpenFiles:
             self._hold(directory)
         self._sizes = [known.size for known in files.values()]
         self.records = {name: self._open(directory / name, name, known, thorough) for name, known in files.items()}
+        self._turn = threading.Lock()
+        self._users = 0
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Check the files, and let nobody empty them for the length of a `with` block, which others may share.
+
+        Raises:
+            IndexFaultError: one was damaged, or is being removed.
+        """
+        with self._turn:
+            if not self._users:
+                self._lock(fcntl.LOCK_SH | fcntl.LOCK_NB)
+            self._users += 1
+        try:
+            self.check()
+            yield
+        finally:
+            with self._turn:
+                self._users -= 1
+                if not self._users:
+                    self._lock(fcntl.LOCK_UN)
+
+    def _lock(self, operation: int) -> None:
+        if IN_USE in self._descriptors:
+            try:
+                fcntl.flock(self._descriptors[IN_USE], operation)
+            except BlockingIOError as error:
+                raise IndexFaultError("is being removed") from error
+            except OSError:
+                pass  # no locks here: nobody empties what he cannot lock
 
     def check(self) -> None:
         """Check that no file has changed its size since it was opened; a fraction of a microsecond for each.
@@ -106,6 +141,36 @@ def remove_unless_open(directory: Path) -> bool:
         except OSError:
             pass  # no locks here: nobody holds one
         shutil.rmtree(directory, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+    return not directory.exists()
+
+
+def empty_and_remove(directory: Path) -> bool:
+    """Empty the files of a generation and remove them unless somebody reads in it at this moment.
+
+    Nothing of them is on the disk then, even where a process that rests has them open. A file that is also another
+    generation's is left to that one.
+
+    Returns:
+        Whether it is gone.
+    """
+    import shutil
+
+    try:
+        descriptor = os.open(directory / IN_USE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return remove_unless_open(directory)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for path in directory.rglob("*"):
+            if path.is_file() and path.stat().st_nlink == 1:
+                os.truncate(path, 0)
+        shutil.rmtree(directory, ignore_errors=True)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return remove_unless_open(directory)
     finally:
         os.close(descriptor)
     return not directory.exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from commonplace.index.dense import DEAD, FREQUENCIES
 from commonplace.index.dense_writer import DenseWriter
-from commonplace.index.files import OpenFiles, record, remove_unless_open
+from commonplace.index.files import OpenFiles, empty_and_remove, record, remove_unless_open
 from commonplace.index.lexical import LEXICAL
 from commonplace.index.lexical_writer import COPIED, LexicalWriter
 from commonplace.index.manifest import (
@@ -163,15 +163,15 @@ class Update:
 
 
 def remove_older(directory: Path) -> list[str]:
-    """Remove every generation but the published one; return the names of those that somebody still has open.
+    """Empty and remove every generation but the published one; return the names of those that are read at this moment.
 
-    Whoever is about to open one of them finds it missing, and looks again. The caller is the only writer.
+    Whoever is about to open or to read one of them finds it missing, and looks again. The caller is the only writer.
     """
     published = published_generation(directory)
     return [
         path.name
         for path in sorted(directory.glob("g*"))
-        if path.is_dir() and _number(path) != published and not remove_unless_open(path)
+        if path.is_dir() and _number(path) != published and not empty_and_remove(path)
     ]
 
 

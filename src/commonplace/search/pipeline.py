@@ -94,9 +94,7 @@ class Searcher:
         """
         clock = _Clock()
         # First the generation, then the state: so the state holds all that the generation does.
-        generation = self._index.reader()
-        generation.check()
-        with self._store.snapshot():
+        with self._index.reading() as generation, self._store.snapshot():
             if self._store.token(generation.change) != generation.token:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._tails.read(request.namespace, generation.change)
