@@ -119,6 +119,9 @@ def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
     for line in wrapped(Text(harmless(text), style="dim"), target.width)[:_LINES_LISTED]:
         target.print(Text(INDENT) + line)
     target.print()
+    if receipt.reranked_by:
+        name = harmless_line(receipt.reranked_by)
+        target.print(f"{INDENT}re-ranked by {name}; it was candidate {receipt.first_rank} before\n")
     for share in receipt.signals:
         weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
         target.print(f"{INDENT}{share.name:<12}{share.value:>9.3f}{weighed}")

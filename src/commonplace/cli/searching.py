@@ -10,7 +10,7 @@ import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.values import filled, globs, score, time
-from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES
+from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES, RERANK_MODES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +55,9 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
     callback=score,
     help="Leave out hits below it, 0 to 1; 0 shows all ranked, auto cuts as usual.",
 )
+@click.option(
+    "--rerank", type=click.Choice(RERANK_MODES), help="Have a language model re-rank: one call a hit, or one for all."
+)
 @pass_invocation
 def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
     """Find the passages that answer QUERY, best first.
@@ -72,6 +75,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
         search_stage1_limit=options["stage1_topk"],
         search_limit=options["stage2_topk"] if limit is None else limit,
         search_min_score=options["min_score"],
+        models_reranker=options["rerank"],
     )
     filters = {name: options[name] for name in ("as_of", "kinds", "types", "phases", "tags", "paths")}
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:

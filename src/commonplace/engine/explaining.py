@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError
+from commonplace.search.reranking import FIRST_STAGE, RERANK
 from commonplace.search.result import reference
 from commonplace.search.trace import Candidate, Receipt, Rejected, SignalShare
 from commonplace.text.analysis import analyse, fields_of
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from commonplace.search.result import SearchResult
     from commonplace.store.contract import Store
+    from commonplace.types import Hit
 
 
 _WORDS: Final = re.compile(r"[\w.\-]+")
@@ -25,7 +27,7 @@ _HUMPS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
     """Return why a result holds a hit; see `Engine.why`."""
-    hit = next((hit for hit in result.hits if hit.id == hit_id), None)
+    place, hit = next(((place, hit) for place, hit in enumerate(result.hits) if hit.id == hit_id), (0, None))
     if hit is None:
         raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
     number = result.trace.numbers[hit_id]
@@ -35,17 +37,23 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         hit_id=hit_id,
         reference=reference(hit),
         query=result.query,
-        rank=candidate.rank,
+        rank=place + 1 if result.reranked_by else candidate.rank,
         score=hit.score,
         min_score=result.trace.min_score,
         signals=tuple(
             SignalShare(name, value, candidate.standardised.get(name, 0.0), float(result.trace.weights.get(name, 0.0)))
-            for name, value in candidate.signals.items()
+            for name, value in {**candidate.signals, **_of_reranking(hit)}.items()
         ),
         matched_terms=_distinct(written.get(term, term) for term in result.trace.terms if term in matched),
         missing_terms=_distinct(written.get(term, term) for term in result.trace.terms if term not in matched),
         rejected=_rejected(store, result),
+        first_rank=candidate.rank,
+        reranked_by=result.reranked_by,
     )
+
+
+def _of_reranking(hit: Hit) -> dict[str, float]:
+    return {name: hit.signals[name] for name in (FIRST_STAGE, RERANK) if name in hit.signals}
 
 
 def _written(query: str) -> dict[str, str]:

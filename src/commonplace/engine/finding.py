@@ -11,14 +11,14 @@ from commonplace.errors import IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share, whole
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
-from commonplace.search.request import FadingRule, Request, chosen
+from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen
 from commonplace.search.result import SearchResult
-from commonplace.types import TIERS, Filter, Hit, Selection
+from commonplace.types import RERANK_MODES, TIERS, Filter, Hit, Selection
 
 if TYPE_CHECKING:
     from commonplace.search.context import Context
     from commonplace.search.trace import Receipt
-    from commonplace.types import Kind, Method, StoredMemory, Tier
+    from commonplace.types import Kind, Method, RerankMode, StoredMemory, Tier
 
 FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
 MOST_PASSAGES = 1_000
@@ -48,6 +48,7 @@ class Finding(Workings):
         min_trust: float = 0.0,
         stage1_limit: int | None = None,
         per_owner: int = 1,
+        rerank: RerankMode | None = None,
     ) -> SearchResult:
         """Find the passages that answer a query, best first; nothing when nothing is relevant.
 
@@ -71,6 +72,10 @@ class Finding(Workings):
             min_trust: leave out memories that are trusted less, 0–1.
             stage1_limit: candidates that lexical and dense recall bring each, 1–10,000; None is the setting, 100.
             per_owner: how many passages of one artifact or memory may be hits.
+            rerank: "single" or "batch" has a language model re-rank three times as many hits as are asked for, by a
+                call for each or by one for all, which sends query and passages to it; their scores are then the
+                model's. None is the setting, "none". A model that fails leaves order and scores as they were, and the
+                result is degraded.
 
         Raises:
             UsageError: a value is out of its range.
@@ -92,6 +97,9 @@ class Finding(Workings):
             min_trust=share("min_trust", min_trust),
             as_of=known,
         )
+        mode: RerankMode = one_of(  # type: ignore[assignment] # one of the modes
+            "rerank", self.settings.models.reranker if rerank is None else rerank, RERANK_MODES
+        )
         request = Request(
             query=query,
             namespace=self.namespace,
@@ -107,7 +115,7 @@ class Finding(Workings):
             fading=FadingRule(self._fading.curve, tuple(sorted(self._fading.half_lives.items()))),
         )
         self._before()
-        return self._answer(request)
+        return self._answer(request) if mode == "none" else self._reranked(request, mode)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,
@@ -207,7 +215,7 @@ class Finding(Workings):
             raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
         in_process = result.in_process
         if in_process is not None and hit_id in in_process.trace.numbers:
-            return explain(self._ultra.store, in_process, hit_id)
+            return explain(self._ultra.store, replace(result, trace=in_process.trace), hit_id)
         return explain(self._store, result, hit_id)
 
     def _opening(
@@ -242,6 +250,14 @@ class Finding(Workings):
             now = self._now()
             found.sort(key=lambda each: (-self._fading.raw(each.record, now), each.owner.id))
         return found
+
+    def _reranked(self, request: Request, mode: RerankMode) -> SearchResult:
+        """Search for more hits than are asked for, and let a language model choose among them."""
+        from commonplace.search.reranking import FACTOR, Reranking, rerank
+
+        result = self._answer(replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit)))
+        name = f"{self._models.reranker_name} ({mode})"
+        return rerank(result, Reranking(lambda: self._models.reranker(mode), name, request.limit))
 
     def _answer(self, request: Request) -> SearchResult:
         """Search the store, and the memories of this process where there are any."""

@@ -14,6 +14,7 @@ from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.engine.workings import Parts
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.index.directory import Index
+from commonplace.models.limits import Budget
 from commonplace.models.opening import embedder_name, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
@@ -48,7 +49,8 @@ def open_engine(
     store = SqliteStore.open(directory / DATABASE, create=True)
     try:
         tokens = StaticEmbedder.load()
-        chosen = _embedder(embedder, settings, store.embedding(), tokens)
+        budget = Budget(settings.models.max_calls, settings.models.max_tokens)
+        chosen = _embedder(embedder, settings, store.embedding(), tokens, budget)
         index = Index(directory / INDEX, store_id=store.id, embedding=chosen.stamp)
     except BaseException:
         store.close()
@@ -64,6 +66,7 @@ def open_engine(
         settings=replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace)),
         progress=progress,
         clock=clock,
+        budget=budget,
     )
     return Engine(parts)
 
@@ -91,7 +94,7 @@ def _make_directory(directory: Path) -> None:
 
 
 def _embedder(
-    asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder
+    asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder, budget: Budget
 ) -> Embedder:
     """Return the embedder asked for, or else the one that the store was built with."""
     if asked is None:
@@ -105,7 +108,7 @@ def _embedder(
         )
     if isinstance(asked, str) and not (is_remote(asked) and stored is not None and asked != stored.name):
         is_ours = asked == tokens.stamp.name
-        asked = tokens if is_ours else open_embedder(asked, stored=stored, settings=settings.models)
+        asked = tokens if is_ours else open_embedder(asked, stored=stored, settings=settings.models, budget=budget)
     # A remote one that did not make the store's vectors is refused by its name: it need not be reached for that.
     stamp = asked if isinstance(asked, str) else asked.stamp
     if stored is not None and stamp != stored:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.engine.asking import Models
 from commonplace.engine.layout import INDEX
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import StoreError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from commonplace.memories.keeping import Keeper
     from commonplace.memories.ultra import Ultra
     from commonplace.models.contract import Embedder
+    from commonplace.models.limits import Budget
     from commonplace.models.static import StaticEmbedder
     from commonplace.settings import Settings
     from commonplace.store.contract import Store
@@ -43,6 +45,7 @@ class Parts:
         project: the directory that artifact paths are relative to; None makes them absolute.
         tokens: the static model, for token ids and late interaction, whatever embedder makes the vectors.
         clock: seconds since the epoch.
+        budget: what all remote models of the run may spend together.
     """
 
     directory: Path
@@ -55,6 +58,7 @@ class Parts:
     settings: Settings
     progress: Progress | None
     clock: Callable[[], float]
+    budget: Budget
 
 
 class Workings:
@@ -73,6 +77,7 @@ class Workings:
         self._clock = parts.clock
         self._searcher = Searcher(parts.store, parts.index, parts.embedder, parts.tokens)
         self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress)
+        self._models = Models(parts.settings.models, parts.budget)
         self._uses = UseCounter()
         self._process_lock = threading.Lock()
         self._made_ultra: Ultra | None = None

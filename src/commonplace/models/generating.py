@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.client import JsonClient, Waiting
 from commonplace.models.dialects import Anthropic, OpenAI
-from commonplace.models.limits import Budget, Limits, Usage, limits_of
+from commonplace.models.limits import Budget, Usage, limits_of
 from commonplace.models.providers import Named, Place, access, named
+from commonplace.settings.model import ModelSettings
 
 if TYPE_CHECKING:
     from commonplace.models.contract import Generated, Generator, Message
     from commonplace.models.dialects import Dialect
-    from commonplace.settings.model import ModelSettings
+    from commonplace.models.limits import Limits
 
 _log = logging.getLogger(__name__)
 
@@ -56,11 +57,13 @@ def open_generator(
     """
     found = named(name)
     place = Place(base_url or "", sends_key, settings, environ)
-    if limits is None:
-        limits = limits_of(settings) if settings else Limits()
-    if budget is None:
-        budget = Budget(settings.max_calls, settings.max_tokens) if settings else Budget()
-    client = JsonClient(access(found.provider, place), limits, budget, waiting)
+    chosen = settings or ModelSettings()
+    client = JsonClient(
+        access(found.provider, place),
+        limits or limits_of(chosen),
+        budget or Budget(chosen.max_calls, chosen.max_tokens),
+        waiting,
+    )
     return RemoteGenerator(found, client, Anthropic() if found.provider == "anthropic" else OpenAI())
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
 from commonplace.models.contract import Embedder
+from commonplace.settings.model import ModelSettings
 
 if TYPE_CHECKING:
     from commonplace.models.client import JsonClient
+    from commonplace.models.limits import Budget
     from commonplace.models.providers import Named
-    from commonplace.settings.model import ModelSettings
     from commonplace.types import Embedding
 
 
@@ -52,6 +53,7 @@ def open_embedder(
     stored: Embedding | None = None,
     settings: ModelSettings | None = None,
     environ: Mapping[str, str] | None = None,
+    budget: Budget | None = None,
 ) -> Embedder:
     """Return the embedder of that name: one of ours, `openai:<model>` or `ollama:<model>`.
 
@@ -60,6 +62,7 @@ def open_embedder(
             address and key, so that a store can be read and mended without them.
         settings: None is the defaults.
         environ: None is the process's own.
+        budget: what several models may spend together; None is one of its own, as the settings say.
 
     Raises:
         UsageError: there is none.
@@ -75,7 +78,7 @@ def open_embedder(
     from commonplace.models.embedding import RemoteEmbedder
 
     def connect() -> JsonClient:
-        return _client(found, settings, environ)
+        return _client(found, settings or ModelSettings(), environ, budget)
 
     if stored is not None and stored.name == str(found):
         return RemoteEmbedder(found, connect, stored.dimensions)
@@ -93,13 +96,14 @@ def _remote(name: str) -> Named | None:
     return replace(found, provider="ollama") if found.provider == "local" else found
 
 
-def _client(name: Named, settings: ModelSettings | None, environ: Mapping[str, str] | None) -> JsonClient:
+def _client(
+    name: Named, settings: ModelSettings, environ: Mapping[str, str] | None, budget: Budget | None
+) -> JsonClient:
     from commonplace.models.client import JsonClient
     from commonplace.models.embedding import MAX_BYTES
-    from commonplace.models.limits import Budget, Limits, limits_of
+    from commonplace.models.limits import Budget, limits_of
     from commonplace.models.providers import Place, access
 
-    limits = limits_of(settings) if settings else Limits()
-    budget = Budget(settings.max_calls, settings.max_tokens) if settings else Budget()
     where = access(name.provider, Place(settings=settings, environ=environ))
-    return JsonClient(where, replace(limits, max_bytes=MAX_BYTES), budget)
+    limits = replace(limits_of(settings), max_bytes=MAX_BYTES)
+    return JsonClient(where, limits, budget or Budget(settings.max_calls, settings.max_tokens))

@@ -11,7 +11,7 @@ import math
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import ProviderError
 from commonplace.models.answers import json_of
@@ -19,9 +19,7 @@ from commonplace.models.contract import Message, RerankResult
 
 if TYPE_CHECKING:
     from commonplace.models.contract import Generator, Reranker
-
-RerankMode = Literal["none", "single", "batch"]
-RERANK_MODES: Final[tuple[RerankMode, ...]] = ("none", "single", "batch")
+    from commonplace.types import RerankMode
 
 MAX_CHARACTERS: Final = 4_000
 """Of a candidate a model reads so many."""

@@ -23,6 +23,7 @@ class SearchResult:
         notices: one sentence each, for people.
         trace: the candidates behind the hits, for `why`.
         in_process: the answer from the memories of this process alone, whose hits are among `hits`; None without any.
+        reranked_by: the mode and model that put the hits into their order and scored them, "" where none did.
     """
 
     query: str
@@ -36,6 +37,7 @@ class SearchResult:
     notices: tuple[str, ...]
     trace: Trace
     in_process: SearchResult | None = None
+    reranked_by: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
@@ -54,6 +56,7 @@ class SearchResult:
             "hits": [hit_json(hit) for hit in self.hits],
             "degraded": self.degraded,
             "method": self.method,
+            "reranked_by": self.reranked_by or None,
             "namespace": self.namespace,
             "stages": [{"name": s.name, "candidates": s.candidates, "ms": round(s.ms, 2)} for s in self.stages],
             "notices": list(self.notices),

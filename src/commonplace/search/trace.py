@@ -71,7 +71,9 @@ class Receipt:
     """Why a hit was found.
 
     Attributes:
-        rank: from 1.
+        rank: from 1, among the candidates; where the hits were re-ranked, among these.
+        first_rank: from 1, among the candidates.
+        reranked_by: who re-ranked the hits, "" where nobody did; `score` is then theirs.
         matched_terms: the words of the query that the passage holds, as they stand in the query; of an identifier its
             parts too.
         missing_terms: those that it does not.
@@ -88,3 +90,5 @@ class Receipt:
     matched_terms: tuple[str, ...]
     missing_terms: tuple[str, ...]
     rejected: tuple[Rejected, ...]
+    first_rank: int = 0
+    reranked_by: str = ""

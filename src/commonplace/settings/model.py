@@ -9,7 +9,7 @@ from pathlib import Path
 
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.keys import Key, setting
-from commonplace.types import METHODS
+from commonplace.types import METHODS, RERANK_MODES
 
 MIB = 1024 * 1024
 
@@ -129,7 +129,7 @@ class ModelSettings:
         "none",
         "how a search asks a model to re-rank its hits: not at all, by a call for each hit, or by one call for all",
         "choice",
-        choices=("none", "single", "batch"),
+        choices=RERANK_MODES,
         project=False,
     )
     reranker_model: str = setting(

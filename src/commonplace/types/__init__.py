@@ -32,6 +32,8 @@ ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "document", "web")
 
 Method = Literal["bm25", "semantic", "two-stage"]
 METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
+RerankMode = Literal["none", "single", "batch"]
+RERANK_MODES: tuple[RerankMode, ...] = ("none", "single", "batch")
 
 
 @dataclass(frozen=True, slots=True)
