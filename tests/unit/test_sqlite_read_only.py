@@ -13,6 +13,7 @@ from tests.unit.rights import without_rights
 
 from commonplace.errors import StoreError
 from commonplace.store.driver import connect
+from commonplace.store.migrations import NEWEST
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
@@ -95,7 +96,7 @@ def test_an_old_schema_there_cannot_be_brought_up_to_date(directory: Path) -> No
     directory.chmod(0o555)
     with (
         without_rights(),
-        pytest.raises(StoreError, match="is read-only and has schema version 1, not 2; open it"),
+        pytest.raises(StoreError, match=f"is read-only and has schema version 1, not {NEWEST}; open it"),
     ):
         SqliteStore.open(directory / "store.db", create=False)
 

@@ -136,7 +136,11 @@ HAPPENINGS = """
 COUNTS = """
     SELECT
         (SELECT count(*) FROM episodes WHERE namespace = :space),
-        (SELECT count(*) FROM entities WHERE namespace = :space AND expired_at IS NULL),
+        (SELECT count(*) FROM entities INDEXED BY entities_by_id WHERE namespace = :space)
+            - (
+                SELECT count(*) FROM entities INDEXED BY entities_past
+                WHERE namespace = :space AND expired_at IS NOT NULL
+            ),
         (SELECT count(*) FROM relations WHERE namespace = :space),
         (SELECT count(*) FROM relations WHERE namespace = :space AND dispute != '')
 """

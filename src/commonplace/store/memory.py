@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from commonplace.store.batches import check_times, refuse_reembedding, settle
+from commonplace.store.graph_checking import reference_problems
 from commonplace.store.graph_contract import is_reserved
 from commonplace.store.reference_filtering import matching_owners
 from commonplace.store.reference_memories import ReferenceMemories
@@ -229,9 +230,9 @@ class MemoryStore(ReferenceMemories):
             return sorted(number for deletion, number in self._state.deletions if change < deletion <= upto)
 
     def check(self) -> list[str]:
-        """Return nothing: dictionaries under one lock cannot come apart."""
+        """Return where ids in a graph lead nowhere: nothing else can come apart in dictionaries under one lock."""
         with self._open():
-            return []
+            return reference_problems(self._state.spaces)
 
     def backup(self, target: Path) -> None:
         """Write a complete copy to a new file, a SQLite store with the same id, numbers and changes."""

@@ -126,6 +126,7 @@ class SqliteGraphChange(SqliteGraphReading):
             return
         change, db = self._transaction.begin(), self._transaction.db
         if write.passages:
+            change.flush()  # what it replaces may have been written in this transaction
             with change.inside(create_namespace(db, texts_of(self._transaction.namespace, kind))):
                 change.put(write, at)
         else:
@@ -135,6 +136,7 @@ class SqliteGraphChange(SqliteGraphReading):
         change = self._transaction.known()
         space = namespace_number(self._transaction.db, texts_of(self._transaction.namespace, kind))
         if change is not None and space is not None:
+            change.flush()
             with change.inside(space):
                 change.drop(kind, id_)
 

@@ -40,6 +40,7 @@ CREATE TABLE entities (
 
 CREATE UNIQUE INDEX entities_by_id ON entities (namespace, id);
 CREATE INDEX entities_by_name ON entities (namespace, name, id);
+CREATE INDEX entities_past ON entities (namespace) WHERE expired_at IS NOT NULL;
 
 CREATE TABLE aliases (
     namespace INTEGER NOT NULL,

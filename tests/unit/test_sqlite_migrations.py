@@ -1,0 +1,78 @@
+"""A store of an older version is brought up to date when it is opened, all at once, and keeps what it has."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.contract.graphs import entity, put
+from tests.contract.memories import add, latest, written
+from tests.contract.stores import file
+
+from commonplace.errors import StoreError
+from commonplace.store import database_files, migrations
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types.graph import GraphCounts
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a store of schema version 2 with a memory of two versions and a file."""
+    path = tmp_path / "store.db"
+    with monkeypatch.context() as patch:
+        for module in (migrations, database_files):
+            patch.setattr(module, "NEWEST", 2)
+        store = SqliteStore.create(path)
+        add(store, written("m", "one"), until=20.0)
+        add(store, written("m", "two"), at=20.0)
+        store.put_owners("n", [file("f", "a.py", "text")])
+        store.close()
+    assert tables(path).isdisjoint({"episodes", "entities", "relations"})
+    return path
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as db:
+        return {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+
+
+def versions(path: Path) -> list[tuple[int, str]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT version, name FROM schema_versions ORDER BY version").fetchall()
+
+
+def test_it_keeps_what_it_has_and_takes_a_graph(old: Path) -> None:
+    """Numbers, changes and versions go on: an index of it stays right."""
+    store = SqliteStore.open(old, create=False)
+    assert [version.number for version in store.versions("n", "m")] == [1, 2]
+    assert latest(store, "m").record.content == "two"
+    assert (store.change(), store.counts("n")["owners"]) == (3, 2)
+    assert store.graph("n").counts() == GraphCounts()
+    put(store, entity("a"))
+    assert (store.change(), store.graph("n").counts()) == (4, GraphCounts(entities=1))
+    assert store.check() == []
+    store.close()
+    assert versions(old) == [*enumerate(migrations.MIGRATIONS, 1)]
+
+
+def test_opening_it_again_changes_nothing(old: Path) -> None:
+    """Each migration runs once."""
+    for _ in range(2):
+        SqliteStore.open(old, create=False).close()
+    assert len(versions(old)) == migrations.NEWEST
+
+
+def test_a_migration_that_fails_leaves_nothing(old: Path) -> None:
+    """A store is of one version or of the next, never between."""
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("CREATE TABLE happenings (number)")
+    before = tables(old)
+    with pytest.raises(StoreError, match="happenings already exists"):
+        SqliteStore.open(old, create=False)
+    assert (tables(old), len(versions(old))) == (before, 2)
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("DROP TABLE happenings")
+    SqliteStore.open(old, create=False).close()
+    assert len(versions(old)) == migrations.NEWEST
