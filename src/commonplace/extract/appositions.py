@@ -15,7 +15,9 @@ from commonplace.extract.words_plain import STOPS
 _FURTHEST: Final = 9
 _AT: Final = frozenset("of at for with from".split())
 _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
-_SMALL: Final = frozenset("the a an of for and to 's , &".split())
+_SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
+_ARTICLES: Final = frozenset({"the", "a", "an"})
+_FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
 _DWELLERS: Final = frozenset("native resident citizen".split())
 _PERSON: Final = frozenset({"person"})
 _ORGANIZATION: Final = frozenset({"organization"})
@@ -36,7 +38,7 @@ def beside(line: Line) -> Iterator[Statement]:
             continue
         relation, is_reversed, sure = found
         source, target = (right, left) if is_reversed else (left, right)
-        if source.type == "person" and source.confidence < _SURE - 0.1:
+        if source.type == "person" and source.confidence < _SURE:
             continue
         yield Statement(
             _phrase(source),
@@ -58,7 +60,7 @@ def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand |
     if types in (("person", "organization"), ("person", "place")):
         return _serves(line, right, gap)
     if types in (("organization", "person"), ("place", "person")):
-        return _served(left, gap)
+        return _served(left, gap, is_title=line.tokens.word[right.first - 1][0].isupper())
     return None
 
 
@@ -91,11 +93,13 @@ def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand
     if left.type == "organization":
         if gap in (["in"], ["of"], [",", "in"], ["at"]):
             return "LOCATED_IN", False, 0.8
+        if _is_told(gap) and _FIRMS.intersection(line.tokens.lower[right.last : right.last + 3]):
+            return "LOCATED_IN", False, 0.8
         if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in STATES:
             return "LOCATED_IN", False, 0.8
         return None
     is_based = line.tokens.lower[left.first].endswith(("-based", "-headquartered"))
-    if gap == ["'s"] or (is_based and not any(word in STOPS for word in gap) and "," not in gap):
+    if gap in ([], ["'s"]) or (is_based and not any(word in STOPS for word in gap) and "," not in gap):
         return "LOCATED_IN", True, 0.85
     return None
 
@@ -104,8 +108,11 @@ def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
     """Read `Mira of Acme`, `Mira, 47, of Oslo`, `Mira, the CTO of Acme`, `Mira, Acme's CTO`."""
     relation, sure = ("WORKS_FOR", 0.85) if right.type == "organization" else ("LIVES_IN", 0.7)
     words = [word for word in gap if word != "," and not word.isdigit()]
-    if words in (["of"], ["from"]):
+    if words in (["of"], ["from"]) or (words == ["of", "the"] and right.type == "organization"):
         return relation, False, sure
+    behind_right = line.tokens.lower[right.last : right.last + 3]
+    if right.type == "place" and _is_told(gap) and _DWELLERS.intersection(behind_right[:1]):
+        return "LIVES_IN", False, 0.85
     roles = [place for place, word in enumerate(words) if word in ROLES]
     if roles and gap[0] == ",":
         behind = [word for word in words[roles[-1] + 1 :] if word not in ("the", "a", "an", "state", "local")]
@@ -114,15 +121,12 @@ def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
                 return None
             return relation, False, sure
     if gap in ([","], [",", "the"], [",", "a"], [",", "an"]) and right.type == "organization":
-        behind_right = line.tokens.lower[right.last : right.last + 4]
-        if any(word in ROLES for word in behind_right[:3]) and not any(
-            word in STOPS - {"'s"} for word in behind_right[:1]
-        ):
+        if ROLES.intersection(behind_right) and not (STOPS - {"'s"}).intersection(behind_right[:1]):
             return relation, False, sure
     return None
 
 
-def _served(left: Mention, gap: list[str]) -> Demand | None:
+def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
     """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`, `Oslo native Mira`."""
     words = [word for word in gap if word not in (",", "'s")]
     if not words or any(word in STOPS or not word[0].isalpha() for word in words):
@@ -133,9 +137,14 @@ def _served(left: Mention, gap: list[str]) -> Demand | None:
         return ("WORKS_FOR", True, 0.85) if words[-1] in ROLES or words[-1].endswith("man") else None
     if words[-1] in _DWELLERS:
         return "LIVES_IN", True, 0.85
-    if words[-1] in PUBLIC_ROLES:
+    if words[-1] in PUBLIC_ROLES or (is_title and _is_region(left)):
         return "LIVES_IN", True, 0.7
     return None
+
+
+def _is_told(gap: list[str]) -> bool:
+    """Tell whether what follows says of a name what it is: `Mira, a …`, `Mira is a …`."""
+    return len(gap) == 2 and gap[0] in (",", "is", "was") and gap[1] in _ARTICLES
 
 
 def _phrase(mention: Mention) -> Phrase:

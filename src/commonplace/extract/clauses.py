@@ -28,6 +28,9 @@ TRIGGERS: Final = frozenset(word for word, forms in FORMS.items() if forms[0].le
 _PLURAL: Final = frozenset("i we you they these those".split())
 _AT: Final = frozenset("of at for with in".split())
 _FURTHEST: Final = 24
+_LONGEST_TITLE: Final = 8
+_MOST_VERBS: Final = 64
+"""What has more verbs is no sentence."""
 _ENDED: Final = frozenset({"no", "longer"})
 _AGENTLESS: Final = frozenset("choose pick select use adopt".split())
 
@@ -45,15 +48,17 @@ class Clauses:
 
     def statements(self) -> Iterator[Statement]:
         """Yield what the sentence states, in order."""
-        verbs = [place for place, lower in enumerate(self.tokens.lower) if lower in TRIGGERS]
-        for number, verb in enumerate(verbs):
-            if verb in self._inside or verb in self.line.dated:
-                continue
-            group = read_group(self.tokens, verb)
-            if group is None or self._doubtful[verb]:
-                continue
-            end = verbs[number + 1] if number + 1 < len(verbs) else self.tokens.count
-            yield from self._of_group(group, end)
+        verbs = [place for place, lower in enumerate(self.tokens.lower) if lower in TRIGGERS][:_MOST_VERBS]
+        groups = [
+            group
+            for verb in verbs
+            if verb not in self._inside and verb not in self.line.dated
+            if (group := read_group(self.tokens, verb)) is not None
+        ]
+        for number, group in enumerate(groups):
+            if not self._doubtful[group.verb]:
+                end = groups[number + 1].first if number + 1 < len(groups) else self.tokens.count
+                yield from self._of_group(group, end)
 
     def _of_group(self, group: VerbGroup, end: int) -> Iterator[Statement]:
         subject = self._subjects(group)
@@ -95,7 +100,7 @@ class Clauses:
     def _special(self, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement] | None:
         """Return what verbs state that more belongs to than an object; None for all others."""
         lemma = group.form.lemma
-        if lemma == "decide":
+        if lemma == "decide" or (lemma == "agree" and self.tokens.at(group.verb + 1) in ("to", "not")):
             return decided(self.line, group, subject)
         if group.is_decided:
             return iter(())
@@ -164,6 +169,8 @@ class Clauses:
         place = behind
         while self.tokens.at(place) in ADVERBS | _ENDED or _is_manner(self.tokens.at(place)):
             place += 1
+        while place in self.line.dated or (self.tokens.at(place) == "," and {place - 1, place + 1} & self.line.dated):
+            place += 1
         if group.voice != "be":
             return [behind, place] if place != behind else [behind]
         while self.tokens.at(place) in DETERMINERS:
@@ -215,6 +222,8 @@ class Clauses:
         if before in ("which", "who", "that"):
             place -= 2 if tokens.at(place - 2) == "," else 1
             return read_before(self.line, place)[0][-1:]
+        if before == "," and group.is_reduced:
+            return self._before_comma(place - 1)
         if before in ("and", "but", ",", "then") and self._subject and not group.is_bare:
             inner = self._before_insertion(place) if before == "," else place
             if inner == place:
@@ -226,6 +235,12 @@ class Clauses:
         if group.is_bare and not self._is_plural(found):
             return []
         return found
+
+    def _before_comma(self, place: int) -> list[Phrase]:
+        """Return what a participle behind a comma belongs to: `Mira, 69, born in Oslo`."""
+        if self.tokens.at(place - 1).isdigit() and self.tokens.at(place - 2) == ",":
+            place -= 2
+        return read_before(self.line, place)[0][-1:]
 
     def _is_plural(self, subject: list[Phrase]) -> bool:
         if len(subject) != 1:
@@ -242,8 +257,15 @@ class Clauses:
             return opener if opener > 0 else place
         for back in range(place - 2, max(place - _FURTHEST, 0), -1):
             if tokens.lower[back] == ",":
+                named = self.line.starting.get(back + 1)
+                if named is not None and named.last == place - 1 and self._is_title(back):
+                    return place - 1
                 return back if back - 1 >= 0 and not self.line.is_stop(back - 1) else place
         return place
+
+    def _is_title(self, place: int) -> bool:
+        """Tell whether what stands before a comma says who comes behind it: `the 10th president of Chile, Ana Soto,`."""
+        return self.tokens.any_of(ROLES, place - _LONGEST_TITLE, place)
 
     def _denied(self, group: VerbGroup) -> VerbGroup:
         """Read `is not …`, `is no longer …`: behind `be` stands what is before any other verb."""

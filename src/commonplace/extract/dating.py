@@ -20,13 +20,12 @@ class Validity(NamedTuple):
     until: float | None = None
 
 
-def nearest(dates: Sequence[Mention], begin: int, verb: int, end: int) -> Mention | None:
-    """Return the date that belongs to a verb: the first behind it in its clause, else the last before it."""
-    behind = [date for date in dates if verb <= date.start < end]
-    if behind:
-        return behind[0]
-    before = [date for date in dates if begin <= date.start < verb]
-    return before[-1] if before else None
+def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Mention | None:
+    """Return the date that belongs to a verb: the first behind it in its clause, else the last before its subject."""
+    behind = next((date for date in dates if verb <= date.start < end), None)
+    if behind is not None:
+        return behind
+    return next((date for date in reversed(dates) if date.end <= subject), None)
 
 
 def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, is_past: bool) -> Validity:

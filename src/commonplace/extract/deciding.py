@@ -46,23 +46,29 @@ def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Sta
         targets, stop = _done(line, place + 1)
     else:
         return
+    if group.voice == "passive" and all(phrase.anaphor == "it" for phrase in subject):
+        subject = [_team(line)]
     yield from chosen(line, group, subject, targets, stop)
+
+
+def _team(line: Line) -> Phrase:
+    """Return who decides where nobody is named."""
+    start = line.tokens.start[0]
+    return Phrase(0, 0, start, start, "we", "organization", 0.8, None, "we")
 
 
 def written_down(line: Line) -> Iterator[Statement]:
     """Read `Decision: use Postgres for billing`."""
     group = VerbGroup(0, 0, _EVENT, "active", is_past=True)
-    start, end = line.tokens.start[0], line.tokens.start[0]
-    team = Phrase(0, 0, start, end, "we", "organization", 0.8, None, "we")
     targets, stop = _taken(line, 2)
-    yield from chosen(line, group, [team], targets, stop)
+    yield from chosen(line, group, [_team(line)], targets, stop)
 
 
 def chosen(
     line: Line, group: VerbGroup, subject: list[Phrase], targets: list[Phrase], stop: int
 ) -> Iterator[Statement]:
     """Yield a decision, from what it is for where the text says so, and from who took it where they have a name."""
-    purposes = purpose(line, stop)
+    purposes = purpose(line, stop) or _purpose_before(line)
     sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]
     for target in targets:
         for source in (*sources, *purposes):
@@ -90,6 +96,11 @@ def purpose(line: Line, place: int) -> list[Phrase]:
         if lower == "for":
             return read_behind(line, ahead + 1)[0]
     return []
+
+
+def _purpose_before(line: Line) -> list[Phrase]:
+    """Read `For billing we chose Stripe`."""
+    return read_behind(line, 1)[0] if line.tokens.at(0) == "for" else []
 
 
 def _taken(line: Line, place: int) -> tuple[list[Phrase], int]:

@@ -14,7 +14,7 @@ from commonplace.extract.deciding import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.moods import is_question, is_reported
 from commonplace.extract.names import find_names
-from commonplace.extract.phrases import Line, Phrase, read_behind
+from commonplace.extract.phrases import ANAPHORS, Line, Phrase, read_behind
 from commonplace.extract.result import Claim, Extraction
 from commonplace.extract.sentences import Stretch, stretches
 from commonplace.extract.statements import Settler, Statement
@@ -25,6 +25,10 @@ from commonplace.timeline import mentions as find_dates
 
 _NONE: Final[Mapping[str, Collection[str]]] = {}
 _PLANNED: Final = frozenset({"will", "'ll", "going", "wo"})
+_ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
+_SHORT: Final = 5
+_GUESSED: Final = 0.6
+"""No surer is it what a name in capitals is that stands in no list."""
 _LONGEST_SENTENCE: Final = 4_000
 
 
@@ -97,6 +101,8 @@ class _Reader:
         if not is_prose:
             self._entities.begin(mentions, None)
             return
+        if not _is_english(tokens):
+            mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED else one for one in mentions]
         dates = self._dates_of(tokens)
         dated = _dated(tokens, dates) if dates else frozenset()
         if dated:
@@ -116,7 +122,7 @@ class _Reader:
     def _statements(self, line: Line, *, may_state: bool) -> Iterator[Statement]:
         if len(line.mentions) > 1:
             yield from beside(line)
-        if line.tokens.at(0) in ("decision", "decided") and line.tokens.at(1) == ":":
+        if line.tokens.at(0) == "decision" and line.tokens.at(1) == ":" and line.tokens.at(2) not in ANAPHORS:
             yield from written_down(line)
         elif may_state:
             yield from Clauses(line, self._entities).statements()
@@ -128,6 +134,11 @@ class _Reader:
         dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
         self._dates.extend(dates)
         return dates
+
+
+def _is_english(tokens: Tokens) -> bool:
+    """Tell whether a sentence may be English: a longer one has one of its small words."""
+    return tokens.count <= _SHORT or not _ENGLISH.isdisjoint(tokens.lower)
 
 
 def _dated(tokens: Tokens, dates: Sequence[Date]) -> frozenset[int]:

@@ -23,14 +23,12 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     for source in [thing] if thing is not None else subject:
         relations = []
         for target in reached:
-            relation = _relation(entities, source, target)
+            relation = _relation(entities, source, target) or _alike(entities, source, target, left)
             if relation is not None:
                 relations.append(relation)
                 yield _statement(group, source, target, relation, is_end=group.is_end)
         for target in left:
             relation = _relation(entities, source, target)
-            if relation is None and relations and reached:
-                relation = (relations[0][0], *relations[0][1:])
             if relation is not None and (not relations or relations[0][0] == relation[0]):
                 yield _statement(group, source, target, relation, is_end=True)
 
@@ -45,12 +43,22 @@ def _relation(entities: Entities, source: Phrase, target: Phrase) -> Demand | No
     relation = MOVES.get(types)
     if relation is not None:
         return relation, frozenset({types[0]}), frozenset({types[1]})
+    if types[0] not in ("person", "") and types[1] == "organization":
+        return "USES", frozenset(), frozenset()
     # A person who moves to something unknown that is written like a name has moved to a place.
     if types[0] == "person" and fitting_type(entities, target, _PLACE):
         return "LIVES_IN", _PERSON, _PLACE
     if types[1] == "place" and fitting_type(entities, source, _PERSON):
         return "LIVES_IN", _PERSON, _PLACE
     return None
+
+
+def _alike(entities: Entities, source: Phrase, target: Phrase, left: list[Phrase]) -> Demand | None:
+    """Return what a move to something unknown means, by what has been left for it."""
+    relations = [_relation(entities, source, old) for old in left]
+    if target.mention is None or not relations or relations[0] is None:
+        return None
+    return (relations[0][0], frozenset(), frozenset()) if relations[0][0] == "USES" else None
 
 
 def _statement(group: VerbGroup, source: Phrase, target: Phrase, relation: Demand, *, is_end: bool) -> Statement:

@@ -12,13 +12,16 @@ from typing import Final
 
 from commonplace.extract.kinds import Kind, kind_of_name
 from commonplace.extract.looks import kind_by_looks
-from commonplace.extract.runs import names_in_run, run_end
+from commonplace.extract.runs import is_shouted, names_in_run, run_end
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.words_people import FIRST_NAMES, KIN, ROLES
 from commonplace.extract.words_places import PLACE_FRONTS
+from commonplace.extract.words_plain import BREAKERS
 from commonplace.extract.words_things import TOOLS
 
 _BASED: Final = re.compile(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
+_TOOL_OR_VERB: Final = TOOLS & BREAKERS
+"""`Go` is a language in the middle of a sentence."""
 _MOST_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
 _SPEAKING: Final = frozenset(
@@ -110,6 +113,8 @@ def _written_as_code(tokens: Tokens, place: int, *, is_prose: bool) -> Mention |
         start = tokens.start[place]
         return Mention(place, place + 1, based[1], "place", sure, start, start + len(based[1]))
     kind = kind_by_looks(word, quoted=False)
+    if kind is None and place > 0 and word[0].isupper() and tokens.lower[place] in _TOOL_OR_VERB:
+        kind = Kind("tool", _CERTAIN)
     if kind is None or not (is_prose or kind.type == "file"):
         return None
     return _mention(tokens, place, place + 1, kind)
@@ -126,6 +131,8 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
             first += 1
             is_start = False
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
+    if last - first > 1 and kind.confidence < _LIKELY and is_shouted(tokens, first, last):
+        return [_mention(tokens, first, last, Kind("organization", 0.6))]
     if kind.type and kind.confidence < _CERTAIN:
         kind = _by_neighbours(tokens, first, last, kind)
     return [_mention(tokens, first, last, kind)] if kind.type else []

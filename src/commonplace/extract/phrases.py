@@ -10,7 +10,7 @@ from commonplace.extract.kinds import kind_of_noun
 from commonplace.extract.names import Mention
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
-from commonplace.extract.words_plain import CONJUNCTIONS, DETERMINERS, PREPOSITIONS, STOPS, VAGUE
+from commonplace.extract.words_plain import CONJUNCTIONS, DETERMINERS, PREPOSITIONS, SAYING, STOPS, VAGUE, VERBS
 from commonplace.extract.words_things import CLASS_NOUNS
 
 SPEAKERS: Final = frozenset("i me we us".split())
@@ -83,7 +83,7 @@ def read_behind(line: Line, place: int) -> tuple[list[Phrase], int]:
         if read is None:
             break
         phrase, behind = read
-        if found and _is_verb(line, behind):
+        if found and (_is_verb(line, behind) or _is_finite(line, phrase.first)):
             break
         found.append(phrase)
         end = place = behind
@@ -114,6 +114,12 @@ def _list_goes_on(line: Line, place: int) -> bool:
             return False
         place = read[1] + 1
     return False
+
+
+def _is_finite(line: Line, place: int) -> bool:
+    """Tell whether a word behind `and` begins another predicate: `uses X and depends on Y`."""
+    forms = FORMS.get(line.tokens.lower[place], ())
+    return place not in line.starting and any(form.shape in ("s", "ed") for form in forms)
 
 
 def _is_verb(line: Line, place: int) -> bool:
@@ -209,7 +215,8 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     if last <= first:
         return None
     if mention is not None:
-        if all(tokens.lower[place] in CLASS_NOUNS for place in range(mention.last, last)):
+        is_code = tokens.word[mention.first][0] == "`"
+        if is_code or all(_says_only_what(tokens.lower[place]) for place in range(mention.last, last)):
             return Phrase(
                 first, last, mention.start, mention.end, mention.name, mention.type, mention.confidence, mention
             )
@@ -224,6 +231,11 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     return Phrase(
         first, last, start, end, tokens.read(first, last), kind_of_noun(head), confidence, None, "", is_definite
     )
+
+
+def _says_only_what(word: str) -> bool:
+    """Tell whether a word behind a name belongs to no other name: `the auth.ts file`, `Postgres 15`."""
+    return word in CLASS_NOUNS or word[0].isdigit()
 
 
 def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:
@@ -246,7 +258,7 @@ def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
         found.insert(0, phrase)
         begin = start
         joint = line.tokens.at(start - 1)
-        if joint == "or":
+        if joint in ("or", "nor"):
             return [], begin
         if joint in ("and", "&"):
             end = start - 2 if line.tokens.at(start - 2) == "," else start - 1
@@ -269,6 +281,8 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
     """Read the noun phrase that ends before a word."""
     tokens = line.tokens
     while tokens.at(end - 1) in _CLOSING or tokens.at(end - 1) in ("both", "all"):
+        end -= 1
+    while end - 1 in line.dated:
         end -= 1
     if end <= 0:
         return None
@@ -303,6 +317,8 @@ def _extent_before(line: Line, end: int) -> tuple[Mention | None, int]:
 def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | None:
     """Go on to the noun that a phrase with a preposition belongs to: `the owner of billing`, `the tests in auth.ts`."""
     before = line.tokens.at(start - 1)
+    if before in VERBS and before not in SAYING:
+        return _modified(line, start)
     if before not in PREPOSITIONS or before == "because":
         return phrase, start
     head = _one_before(line, start - 1)
@@ -311,3 +327,11 @@ def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | N
     if before == "of" and head[0].mention is None:
         return _joined(line, head[0], phrase), head[1]
     return head
+
+
+def _modified(line: Line, place: int) -> tuple[Phrase, int] | None:
+    """Return what a clause before a word belongs to: `the service` of `the service that handles billing`."""
+    for back in range(place - 1, max(place - _LONGEST, 0), -1):
+        if line.tokens.lower[back] in ("that", "which", "who"):
+            return _one_before(line, back)
+    return None

@@ -28,7 +28,7 @@ def run_end(tokens: Tokens, first: int) -> int:
             last += 1
         elif (lower in PARTICLES or lower == "&") and _is_capitalised(tokens, last + 1):
             last += 2
-        elif lower in ("of", "for") and tokens.lower[last - 1] in (
+        elif lower in ("of", "for", "on") and tokens.lower[last - 1] in (
             ORGANIZATION_OF if lower == "of" else ORGANIZATION_FOR
         ):
             inner = last + 2 if tokens.at(last + 1) == "the" else last + 1
@@ -118,3 +118,10 @@ def _is_title(tokens: Tokens, place: int, last: int) -> bool:
 
 def _is_shouted(word: str) -> bool:
     return len(word) > 1 and word.isupper() and word[-1] != "."
+
+
+def is_shouted(tokens: Tokens, first: int, last: int) -> bool:
+    """Tell whether a name is in capitals and its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`."""
+    if not all(_is_shouted(tokens.word[place]) for place in range(first, last)):
+        return False
+    return any(word[0].isalpha() and not word.isupper() for word in tokens.word)

@@ -73,7 +73,8 @@ class Settler:
             return None
         tokens = self.line.tokens
         stop = tokens.end[min(statement.end, tokens.count) - 1]
-        date = nearest(self._dates, tokens.start[0], tokens.start[statement.verb], stop)
+        subject = min(statement.source.start, statement.target.start)
+        date = nearest(self._dates, subject, tokens.start[statement.verb], stop)
         if statement.is_future and date is None:
             return None
         source = self.entities.place_of(statement.source)

@@ -27,7 +27,7 @@ _TAILS: Final = frozenset("s re ve ll m d t".split())
 class Tokens:
     """The words of one sentence: as written, in small letters with plain apostrophes, and where they stand.
 
-    `lower[i]` is without the full stop of an abbreviation, but with that of an initial. Reading beyond either end by `at` gives "".
+    `lower[i]` is without the full stop of an abbreviation, but with that of an initial. `at` gives "" beyond the ends.
     """
 
     __slots__ = ("count", "end", "lower", "start", "text", "word")

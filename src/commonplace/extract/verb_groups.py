@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS, Form
-from commonplace.extract.words_plain import ADVERBS, BE, DO, FUTURE, HAVE, MODALS, NEGATIONS
+from commonplace.extract.words_plain import ADVERBS, BE, DETERMINERS, DO, FUTURE, HAVE, MODALS, NEGATIONS
 
 _STARTING: Final = frozenset("start starts started begin begins began begun".split())
 _KEEPING: Final = frozenset("continue continues continued keep keeps kept".split())
@@ -57,7 +57,7 @@ def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
     form = next((form for form in forms if form.is_past), forms[0])
     group = VerbGroup(verb, verb, form, "active", is_past=form.is_past)
     found = _helped(tokens, group)
-    if found is None:
+    if found is None or (found.first == verb and tokens.at(verb - 1) in DETERMINERS):
         return None
     if found.first == verb and form.shape == "base":
         return replace(found, is_bare=True)

@@ -33,7 +33,8 @@ AUXILIARIES: Final = BE | HAVE | DO | MODALS | FUTURE
 NEGATIONS: Final = frozenset("not n't never hardly barely rarely seldom scarcely neither nor cannot".split())
 ADVERBS: Final = frozenset(
     """
-also now still already just always often usually only mainly then later once even really both all today soon ever never
+also now still already just always often usually only mainly then later once even really both all today soon ever
+never
 not n't however therefore thus instead again too almost quite rather very currently sometimes yet first finally
 eventually recently anymore somewhat simply either since further together back apart
 """.split()
@@ -41,17 +42,27 @@ eventually recently anymore somewhat simply either since further together back a
 VERBS: Final = frozenset(
     """
 say says said tell tells told make makes made get gets got go goes went gone give gives gave given see sees saw seen
-know knows knew known think thinks thought want wants wanted seem seems seemed become becomes became let lets feel feels
+know knows knew known think thinks thought want wants wanted seem seems seemed become becomes became let lets feel
+feels
 felt find finds found keep keeps kept start starts started stop stops stopped begin begins began try tries tried ask
-asks asked mean means meant happen happens happened discuss discussed mention mentioned notice noticed learn learned
-learnt show shows showed shown believe believes believed hope hopes hoped wish wishes wished hear hears heard add adds
-added announce announces announced confirm confirms confirmed report reported explain explained agree agrees agreed
+asks asked mean meant happen happens happened discuss discussed mention mentioned notice noticed learn learned
+learnt showed shown believe believes believed hope hopes hoped wish wishes wished hear hears heard add adds
+added announce announces announced confirm confirms confirmed explain explained agree agrees agreed
 decide
-decides decided plan planned look looks looked turn turned turns seems fix fixed fixes deploy deployed deploys handles
-handle handled allow allows allowed let provide provides provided support supports supported break breaks broke return
-returns returned fail fails failed works
+decides decided planned looks looked turned turns seems fixed deployed handles
+handled allow allows allowed let provide provides provided supported broke
+returned fail fails failed
 """.split()
 )
+SAYING: Final = frozenset(
+    """
+say says said tell tells told know knows knew known think thinks thought find finds found mention mentioned notice
+noticed learn learned learnt mean shown believe believes believed hear hears heard add added announce announces
+announced confirm confirms confirmed explain explained agree agrees agreed decide decides decided show showed
+""".split()
+)
+"""Verbs behind which a new clause may begin without `that`."""
+
 STOPS: Final = (
     PREPOSITIONS
     | CONJUNCTIONS
@@ -70,8 +81,9 @@ BREAKERS: Final = (
 ) | frozenset(
     """
 the no yes ok okay please thanks hello hi hey dear also many most much more several few two three four five six seven
-eight nine ten last next each every any all other another earlier according including meanwhile police people officials
-sources note todo fixme warning decision decisions preference preferences summary text article photo
+eight nine ten last next each every any all other another earlier according including meanwhile police people
+officials
+sources neither nor note todo fixme warning decision decisions preference preferences summary text article photo
 """.split()
 )
 """No name has one of these inside, however it is written."""
@@ -79,14 +91,16 @@ sources note todo fixme warning decision decisions preference preferences summar
 CALENDAR: Final = frozenset(
     """
 monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
-october november december jan feb mar apr jun jul aug sept sep oct nov dec mon tue tues wed thu thurs fri sat sun
+october november december mondays tuesdays wednesdays thursdays fridays saturdays sundays jan feb mar apr jun jul aug
+sept sep oct nov dec mon tue tues wed thu thurs fri sat sun
 spring summer autumn winter christmas easter thanksgiving today yesterday tomorrow
 """.split()
 )
 
 VAGUE: Final = frozenset(
     """
-thing things stuff way ways lot lots one ones time times number numbers kind kinds sort sorts bit part parts case cases
+thing things stuff way ways lot lots one ones time times number numbers kind kinds sort sorts bit part parts case
+cases
 day days fact facts place places year years week weeks month months reason reasons rest result results point points
 example examples side sides end ends people person something anything change changes others percent others same such
 following it more less most least well much many few little everything kinds type types

@@ -35,7 +35,8 @@ ORGANIZATION_FOR: Final = frozenset(
 
 ORGANIZATIONS: Final = frozenset(
     """
-nasa fbi cia nsa ge ibm nato un u.n eu e.u ap upi reuters ussr kgb irs epa fda fcc faa sec nlrb dea doj hud hhs gao gsa
+nasa fbi cia nsa ge ibm nato un u.n eu e.u ap upi reuters ussr kgb irs epa fda fcc faa sec nlrb dea doj hud hhs gao
+gsa
 who imf opec unesco unicef plo ira anc cnn nbc cbs abc bbc pbs espn aclu naacp nra afl-cio ucla mit usc nyu at&t gm
 interpol congress senate pentagon aeroflot amtrak google microsoft apple amazon meta facebook netflix twitter
 openai anthropic mistral nvidia intel amd oracle sap samsung sony toyota honda nissan bmw volkswagen siemens bosch
@@ -53,12 +54,13 @@ postgres postgresql mysql mariadb sqlite duckdb mongodb redis memcached cassandr
 elasticsearch opensearch neo4j kafka rabbitmq nats zookeeper etcd consul vault nginx apache caddy traefik envoy istio
 docker podman kubernetes k8s helm terraform ansible pulumi vagrant jenkins circleci travis github gitlab bitbucket git
 mercurial svn jira confluence notion slack discord teams zoom figma sketch linear trello asana obsidian
-python javascript typescript java kotlin scala clojure groovy ruby rust golang swift haskell ocaml elixir erlang
+python javascript typescript java kotlin scala clojure groovy ruby rust go golang swift haskell ocaml elixir erlang
 julia perl php lua dart fortran cobol c++ c# f# objective-c zig nim bash zsh fish powershell
 react angular vue svelte next.js nuxt remix astro solidjs jquery redux tailwind bootstrap webpack vite rollup esbuild
 babel eslint prettier npm yarn pnpm bun deno node node.js express fastify nestjs django flask fastapi starlette
 pydantic sqlalchemy alembic celery pytest unittest hypothesis mypy ruff black pip poetry uv conda numpy pandas polars
-scipy scikit-learn pytorch tensorflow jax keras spark hadoop airflow dagster dbt snowflake bigquery redshift databricks
+scipy scikit-learn pytorch tensorflow jax keras spark hadoop airflow dagster dbt snowflake bigquery redshift
+databricks
 rails laravel symfony spring hibernate gradle maven bazel cmake make cargo tokio axum actix flutter electron tauri
 graphql grpc protobuf prometheus grafana datadog sentry splunk kibana logstash jaeger opentelemetry
 aws gcp azure heroku vercel netlify cloudflare fastly digitalocean s3 ec2 lambda fargate supabase firebase auth0 okta
@@ -71,7 +73,8 @@ gmail dropbox
 PLAIN_TOOLS: Final = frozenset(
     """
 apache black bun caddy chrome consul cursor dart envoy excel express fish flask flutter git go helm hypothesis
-julia lambda linear make nats node notion poetry prettier python ruby rust safari sentry slack spark spring sketch swift
+julia lambda linear make nats node notion poetry prettier python ruby rust safari sentry slack spark spring sketch
+swift
 target teams vault windows yarn zoom remix astro travis shell black rails mocha jest celery bash copilot chroma
 """.split()
 )
@@ -127,8 +130,10 @@ KINDS: Final[dict[str, str]] = {
 
 CLASS_NOUNS: Final = frozenset(
     """
-file module class function method package library framework database db service app application project repo repository
-tool editor language company city team script component interface protocol trait crate gem endpoint table server
+file module class function method package library framework database db service app application project repo
+repository
+tool editor language company city team script component interface protocol trait decorator hook command helper header
+crate gem endpoint table server
 folder directory
 """.split()
 )
@@ -136,7 +141,8 @@ folder directory
 
 FILE_ENDINGS: Final = frozenset(
     """
-ts tsx js jsx mjs cjs py pyi ipynb rb go rs java kt scala c h cc cpp hpp cs swift m php pl lua sh bash zsh sql json yaml
+ts tsx js jsx mjs cjs py pyi ipynb rb go rs java kt scala c h cc cpp hpp cs swift m php pl lua sh bash zsh sql json
+yaml
 yml toml ini cfg conf env xml html css scss less md mdx rst txt csv tsv log lock pdf png jpg jpeg svg gif docx xlsx
 pptx ex exs clj hs ml vue svelte proto graphql tf ipynb parquet db sqlite zip tar gz bat ps1 gradle
 """.split()
