@@ -128,10 +128,13 @@ def vector(text: str, dimensions: int = DIMENSIONS) -> list[float]:
     return found
 
 
-def embeddings(asked: Asked) -> Reply:
+def embeddings(asked: Asked, dimensions: int = DIMENSIONS) -> Reply:
     """Answer a request for embeddings, in an order that is not the one of the texts."""
     texts = asked.document["input"]
-    data = [{"object": "embedding", "index": place, "embedding": vector(text)} for place, text in enumerate(texts)]
+    data = [
+        {"object": "embedding", "index": place, "embedding": vector(text, dimensions)}
+        for place, text in enumerate(texts)
+    ]
     usage = {"prompt_tokens": sum(len(text.split()) for text in texts), "total_tokens": 0}
     return Reply(document={"object": "list", "data": data[::-1], "model": "stub", "usage": usage})
 

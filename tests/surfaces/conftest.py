@@ -48,7 +48,7 @@ class Program:
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The files, without a store."""
-    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+    for name in [name for name in os.environ if name.startswith(("COMMONPLACE_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"))]:
         monkeypatch.delenv(name)
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home" / name))

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = [
     pytest.param(code, id=f"{page}-{number}")
-    for page in ("README.md", "docs/getting-started.md", "docs/memories.md", "docs/forgetting.md", "docs/specialist.md")
+    for page in (
+        "README.md",
+        "docs/getting-started.md",
+        "docs/memories.md",
+        "docs/forgetting.md",
+        "docs/specialist.md",
+        "docs/models.md",
+    )
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]
 
@@ -40,6 +47,7 @@ PAGES = [
     "docs/memories.md",
     "docs/forgetting.md",
     "docs/specialist.md",
+    "docs/models.md",
 ]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.stubs.model_server import ModelServer, broken
+from click.testing import CliRunner, Result
+from tests.stubs.model_server import ModelServer, broken, embeddings
 
 import commonplace
+from commonplace.cli.main import cli
 from commonplace.errors import EmbedderMismatchError, ProviderError, SettingsError
 from commonplace.settings import load
 
@@ -120,3 +123,41 @@ def test_a_projects_own_file_may_not_choose_a_remote_embedder(tmp_path: Path) ->
     (tmp_path / "commonplace.toml").write_text('[embedder]\nname = "hashing"\n')
     settings = load(environment=environment, start=tmp_path, user_file=tmp_path / "none.toml")
     assert settings.embedder.name == "openai:text-embedding-3-small"
+
+
+def document(tmp_path: Path) -> str:
+    (tmp_path / "a.md").write_text(f"# Billing\n\n{BILLING}\n")
+    config = {
+        "version": "1.0.0",
+        "artifact_index": {"embedding_config": {"model": "text-embedding-3-small", "dimensions": 1536}},
+        "retrieval_pipeline": {},
+        "agent_integration": {},
+    }
+    (tmp_path / "retrieval.json").write_text(json.dumps(config))
+    return str(tmp_path / "retrieval.json")
+
+
+def run(tmp_path: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["--store", str(tmp_path / ".commonplace"), *arguments], catch_exceptions=False)
+
+
+def test_a_documents_embedding_model_is_honoured_where_there_is_a_key(tmp_path: Path, server: ModelServer) -> None:
+    """Contract; and later commands find the store's own embedder without the document."""
+    server.rule = lambda asked: embeddings(asked, 1536)
+    done = run(tmp_path, "index", "build", "--config", document(tmp_path), str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert [asked.document["model"] for asked in server.asked] == ["text-embedding-3-small"]
+    status = json.loads(run(tmp_path, "--json", "index", "status").stdout)
+    assert status["embedder"] == "openai:text-embedding-3-small@1/1536"
+    assert "Postgres" in run(tmp_path, "search", "Postgres for billing").stdout
+
+
+def test_a_documents_embedding_model_without_a_key_is_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contract."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    done = run(tmp_path, "index", "build", "--config", document(tmp_path), str(tmp_path))
+    assert done.exit_code == 1
+    assert "OPENAI_API_KEY is not set; set it to your key" in done.stderr

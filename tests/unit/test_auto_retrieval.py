@@ -144,7 +144,11 @@ def test_document_that_is_no_mapping_is_refused(value: object) -> None:
         ({"retrieval_pipeline": {"stage_1_keyword": {"bm25_params": {"b": 0.5}}}}, "built and measured with 0.75"),
         ({"retrieval_pipeline": {"stage_1_keyword": {"fields": ["title"]}}}, "are always searched"),
         ({"retrieval_pipeline": {"enabled": False}}, "nothing to do"),
-        ({"artifact_index": {"embedding_config": {"model": "text-embedding-3-small"}}}, "use 'static' with 256"),
+        ({"artifact_index": {"embedding_config": {"model": "word2vec"}}}, "use one of static, text-embedding-3-small"),
+        (
+            {"artifact_index": {"embedding_config": {"model": "text-embedding-3-small", "dimensions": 256}}},
+            "is 256, but the model 'text-embedding-3-small' has 1536",
+        ),
         ({"artifact_index": {"embedding_config": {"dimensions": 1536}}}, "has 256"),
         ({"artifact_index": {"embedding_config": {"chunk_size": 64, "chunk_overlap": 32}}}, "give it at most 31"),
         ({"artifact_index": {"indexable_paths": ["../other/**"]}}, "outside the project"),

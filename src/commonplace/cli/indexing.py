@@ -59,8 +59,8 @@ def build(
 
     if config is not None and no_config:
         raise click.UsageError("--config and --no-config exclude each other")
-    overrides = _overrides(config, no_config=no_config)
-    loaded = invocation.settings(overrides, index_include=include or None)
+    overrides, embedder = _overrides(config, no_config=no_config)
+    loaded = invocation.settings(overrides, index_include=include or None, embedder_name=embedder)
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
     _check(places, loaded.index.include)
     _notify_of_the_users_own(loaded, invocation)
@@ -82,16 +82,27 @@ def build(
         notify(found.notices, invocation)
 
 
-def _overrides(config: Path | None, *, no_config: bool) -> Overrides | None:
+def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | None, str | None]:
+    """Return what stands in place of the store's settings, and the remote embedder that a document asks for.
+
+    A remote one is for this build alone, as a flag would be: a file below the project may not choose it, since texts
+    leave the machine; and the store keeps the embedder that it was built with.
+    """
     from commonplace.settings import Overrides
 
     if no_config:
-        return Overrides({}, "--no-config")
+        return Overrides({}, "--no-config"), None
     if config is None:
-        return None
+        return None, None
     from commonplace.formats.auto_retrieval import read_auto_retrieval
+    from commonplace.models.opening import is_remote
 
-    return Overrides(read_auto_retrieval(config), str(config))
+    values = read_auto_retrieval(config)
+    embedder = str(values.get("embedder.name", ""))
+    if not embedder or not is_remote(embedder):
+        return Overrides(values, str(config)), None
+    kept = {name: value for name, value in values.items() if name != "embedder.name"}
+    return Overrides(kept, str(config)), embedder
 
 
 def _check(places: Sequence[Path], include: Sequence[str]) -> None:

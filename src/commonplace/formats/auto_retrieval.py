@@ -20,7 +20,9 @@ from commonplace.text.inside import stays_inside
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-MODEL, DIMENSIONS = "static", 256
+MODEL = "static"
+MODELS = {MODEL: 256, "text-embedding-3-small": 1536}
+"""The embedding models that a document may name, with the dimensions of their vectors."""
 FIXED = {
     "stage_1_keyword.bm25_params.k1": 1.2,
     "stage_1_keyword.bm25_params.b": 0.75,
@@ -174,14 +176,14 @@ def _refuse_impossible(stated: Mapping[str, object]) -> None:
 
 
 def _refuse_model(stated: Mapping[str, object]) -> None:
-    model = stated.get(f"{_EMBEDDING}.model", MODEL)
-    if model != MODEL:
-        remedy = f"use {MODEL!r} with {DIMENSIONS} dimensions, which needs no key and no download"
-        _refuse(f"{_EMBEDDING}.model", f"is {model!r}, which this version does not offer", remedy)
-    dimensions = stated.get(f"{_EMBEDDING}.dimensions", DIMENSIONS)
-    if dimensions != DIMENSIONS:
-        message = f"is {dimensions}, but the model {MODEL!r} has {DIMENSIONS}"
-        _refuse(f"{_EMBEDDING}.dimensions", message, f"use {DIMENSIONS} or leave it out")
+    model = str(stated.get(f"{_EMBEDDING}.model", MODEL))
+    if model not in MODELS:
+        remedy = f"use one of {', '.join(MODELS)}; {MODEL!r} needs no key and no download"
+        _refuse(f"{_EMBEDDING}.model", f"is {model!r}, which a document cannot ask for", remedy)
+    dimensions = stated.get(f"{_EMBEDDING}.dimensions", MODELS[model])
+    if dimensions != MODELS[model]:
+        message = f"is {dimensions}, but the model {model!r} has {MODELS[model]}"
+        _refuse(f"{_EMBEDDING}.dimensions", message, f"use {MODELS[model]} or leave it out")
 
 
 def _refuse_outside(path: str, written: object) -> None:
