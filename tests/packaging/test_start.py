@@ -39,3 +39,11 @@ def test_every_exported_name_is_there_when_it_is_asked_for() -> None:
     assert commonplace.Memory.__module__ == "commonplace.memories.memory"
     assert commonplace.Hit.__module__ == "commonplace.types"
     assert not hasattr(commonplace, "Dream")
+
+
+def test_the_package_is_a_program_too() -> None:
+    """Where no console script is on the path, the interpreter still is."""
+    done = subprocess.run(
+        [sys.executable, "-m", "commonplace", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"commonplace, version {commonplace.__version__}\n"
