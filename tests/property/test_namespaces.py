@@ -146,6 +146,35 @@ def asking(book: Engine, values: Values) -> Any:
     return book.specialist.handle(f"TASK REQ:{asked} IN:MEM OUT:X{more}")
 
 
+def graphing(book: Engine, values: Values) -> Any:
+    """Make one call on the graph, with ids and names that the other namespace has."""
+    graph, named = book.graph, values.one("Mira", "Mira Okafor", "auth.ts", "Berlin", "their entity", "their fact")
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: graph.add_episode(f"Mira lives in {values.one('Berlin', 'Munich')}.", uuid=values.one("said", None)),
+        lambda: graph.add_triplet("Mira", "WORKS_FOR", values.one("Acme", "Globex"), group_id=values.one("", "group")),
+        lambda: graph.delete_episode("said"),
+        lambda: graph.merge(named, values.one("Mira", "Berlin")),
+        lambda: graph.split(named),
+        lambda: graph.settle("their fact"),
+        lambda: graph.search_entities(named, 100, group_ids=values.one(None, ["group"])),
+        lambda: graph.search_edges("where Mira lives", 100, include_past=values.one(True, False)),
+        lambda: graph.build_context([named], query=values.one("", "Mira")),
+        lambda: graph.entity(named),
+        lambda: graph.relation("their fact"),
+        lambda: graph.episode("said"),
+        lambda: graph.neighbourhood(named),
+        lambda: graph.path("Mira", named),
+        lambda: graph.timeline(named),
+        lambda: graph.history(named),
+        graph.episodes,
+        graph.communities,
+        graph.disputes,
+        graph.counts,
+        graph.stats,
+    )
+    return values.one(*calls)()
+
+
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
     "context": lambda book, values: book.context(values.one("", values.words), limit=100, min_score=0.0),
@@ -158,6 +187,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "gc": lambda book, values: book.gc(0, dry_run=values.one(True, False)),
     "get": lambda book, values: book.get(values.id, touch=values.one(True, False)),
     "import_": importing,
+    "graph": graphing,
     "index": indexing,
     "index_documents": lambda book, values: book.index_documents(
         [Document(values.id, values.words, tags=("red",), session=values.one("", "talk"))]
@@ -211,6 +241,9 @@ def fill(store: Path, suffix: str) -> None:
         page = Document(f"their page{suffix}", f"The harbour master of {MARK}", tags=(f"red{suffix}",))
         other.index_documents([page])
         other.forget(other.remember(f"What they forgot, {MARK}", id=f"forgotten{suffix}").id)
+        said = f"Mira Okafor lives in Berlin. auth.ts depends on {MARK}.ts."
+        other.graph.add_episode(said, uuid=f"said{suffix}", group_id=f"group{suffix}")
+        other.graph.add_episode("Mira lives in Munich.", reference_time=clock() - 1.0)
 
 
 def everything(store: Path) -> str:
@@ -232,6 +265,8 @@ def readable(other: Engine) -> list[Any]:
         [repr(link) for link in other.links()],
         [receipt.to_dict() for receipt in other.receipts()],
         other.index_status().counts,
+        [episode.to_dict() for episode in other.graph.episodes()],
+        [found.to_dict() for found in other.graph.search_edges("Mira", 100, include_past=True)],
         text.getvalue(),
     ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from commonplace.engine.exchanging import Exchanging
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
+from commonplace.engine.graphing import Graphing
 from commonplace.engine.mirroring import Mirroring
 from commonplace.engine.reading import Reading
 from commonplace.engine.relating import Relating
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from commonplace.types import IndexReport
 
 
-class Engine(Specialising, Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging):
+class Engine(Graphing, Specialising, Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
     def __enter__(self) -> Self:

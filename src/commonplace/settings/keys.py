@@ -10,7 +10,14 @@ from commonplace.errors import SettingsError
 
 T = TypeVar("T")
 
-Kind = Literal["integer", "number", "text", "choice", "score", "globs", "path"]
+Kind = Literal["integer", "number", "text", "choice", "score", "globs", "names", "path"]
+
+_RANGES: Mapping[Kind, str] = {
+    "globs": "a list of globs as in .gitignore",
+    "names": "a list of names",
+    "text": "text",
+    "path": "a path",
+}
 
 AUTO = "auto"
 """Written for a score to ask for the calibrated default."""
@@ -61,12 +68,8 @@ class Key:
         rule = self.rule
         if rule.choices:
             return "one of " + ", ".join((*rule.choices, *(f"{prefix}…" for prefix in rule.prefixes)))
-        if rule.kind == "globs":
-            return "a list of globs as in .gitignore"
-        if rule.kind == "text":
-            return "text"
-        if rule.kind == "path":
-            return "a path"
+        if rule.kind in _RANGES:
+            return _RANGES[rule.kind]
         noun = "a whole number" if rule.kind == "integer" else "a number"
         suffix = f" or {AUTO!r}" if rule.kind == "score" else ""
         if rule.minimum is None:
@@ -122,7 +125,7 @@ def _refused(key: Key, raw: object, origin: str) -> SettingsError:
 
 def _from_text(key: Key, raw: object) -> object:
     text = str(raw).strip()
-    if key.rule.kind == "globs":
+    if key.rule.kind in ("globs", "names"):
         return [part.strip() for part in text.split(",") if part.strip()]
     if key.rule.kind == "integer":
         return int(text)
@@ -153,7 +156,7 @@ def _text(raw: object) -> str:
     return raw
 
 
-def _globs(raw: object) -> tuple[str, ...]:
+def _texts(raw: object) -> tuple[str, ...]:
     if not isinstance(raw, list | tuple) or not all(isinstance(item, str) and item.strip() for item in raw):
         raise TypeError
     return tuple(raw)
@@ -165,6 +168,7 @@ _PARSERS: Mapping[Kind, Callable[[object], object]] = {
     "text": _text,
     "choice": _text,
     "score": _score,
-    "globs": _globs,
+    "globs": _texts,
+    "names": _texts,
     "path": _text,
 }

@@ -103,6 +103,22 @@ class MemorySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphSettings:
+    """What the graph of entities and facts is made of."""
+
+    entity_types: tuple[str, ...] = setting((), "types of entities of your own, besides those that there are", "names")
+    relation_types: tuple[str, ...] = setting(
+        (), "types of relations of your own, besides those that there are", "names"
+    )
+    single_valued: tuple[str, ...] = setting(
+        (),
+        "types of relations of which an entity has one at a time, so that a newer fact ends an older one; LIVES_IN, "
+        "LOCATED_IN, WORKS_FOR and DECIDED are so already",
+        "names",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class EmbedderSettings:
     """Which embedder makes the vectors of a new store."""
 
@@ -255,6 +271,7 @@ class Settings:
     search: SearchSettings = field(default_factory=SearchSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
+    graph: GraphSettings = field(default_factory=GraphSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     specs: SpecSettings = field(default_factory=SpecSettings)
@@ -277,6 +294,7 @@ SECTIONS: Mapping[str, type] = {
     "search": SearchSettings,
     "index": IndexSettings,
     "memory": MemorySettings,
+    "graph": GraphSettings,
     "embedder": EmbedderSettings,
     "models": ModelSettings,
     "specs": SpecSettings,

@@ -1,0 +1,365 @@
+"""`engine.graph`: the temporal knowledge graph of a namespace. It parses and passes on; the rules are in `graph`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.engine.finding import Finding
+from commonplace.engine.graph_asking import GraphAsking, Surroundings
+from commonplace.errors import AdmissionError, UsageError
+from commonplace.formats.fence import unfence
+from commonplace.memories.intake import (
+    TRUST,
+    cleaned_json,
+    labels,
+    moment,
+    one_of,
+    refuse_unfit,
+    refuse_unfit_id,
+    share,
+    short_text,
+)
+from commonplace.memories.times import Moment
+from commonplace.redaction import redact
+from commonplace.search.request import Request
+from commonplace.types import ORIGINS, Filter
+
+if TYPE_CHECKING:
+    from commonplace.graph.finding import TextHits
+    from commonplace.graph.ground import Ground
+    from commonplace.graph.keeping import GraphKeeper
+    from commonplace.graph.kinds import Kinds
+    from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
+
+SOURCES: Final = ("text", "message", "json")
+_LEAST_SCORE: Final = 0.2
+"""What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
+
+
+class Graph(GraphAsking):
+    """Episodes, entities and facts through time. Made by an engine; safe to call from several threads."""
+
+    def add_episode(  # noqa: PLR0913 - the options of a facade
+        self,
+        content: str | Mapping[str, Any] | Sequence[Any],
+        *,
+        name: str = "",
+        source_description: str = "",
+        reference_time: Moment | None = None,
+        source: str = "text",
+        group_id: str = "",
+        origin: str = "agent",
+        trust: float | None = None,
+        uuid: str | None = None,
+        speaker: str = "",
+    ) -> Addition:
+        """Keep what was said or happened, and take the entities and facts from it; durable when it returns.
+
+        All of it is one transaction. Secrets are replaced by placeholders, and blocks that were recalled are cut out.
+        A known `uuid` with another content replaces that episode and all that it had brought; with the same content
+        nothing changes.
+
+        Args:
+            content: at most 1 MiB of UTF-8, by the setting memory.max_bytes. JSON may be given as such.
+            reference_time: when it was said or happened; None is now. Dates in it are read as seen from then.
+            source: "text", "message" (lines of `speaker: text`) or "json".
+            group_id: a label within the namespace; facts of all groups are one graph.
+            origin: "user", "agent", "tool", "document" or "web".
+            trust: 0–1; None follows from the origin. What is trusted less never ends what is trusted more.
+            speaker: who says it, where the content does not tell: who `I` is.
+
+        Raises:
+            AdmissionError: the content is nothing but what was recalled.
+            UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
+        """
+        from commonplace.graph.ground import made_id
+        from commonplace.graph.understanding import understand
+        from commonplace.types.graph import Episode
+
+        kind = one_of("source", source, SOURCES)
+        clean = self._content(content, kind)
+        if uuid is not None:
+            refuse_unfit_id(uuid)
+        by = one_of("origin", origin, ORIGINS)
+        given = moment("reference_time", reference_time)
+        self._around.before()
+        now = self._around.now()
+        known = None if uuid is None else self._around.ground(False).graph.episodes([uuid]).get(uuid)
+        if given is None:
+            # The same episode given again without a time is the same episode.
+            given = known.reference_time if known is not None and known.content == clean.text else now
+        episode = Episode(
+            id=uuid or made_id(),
+            content=clean.text,
+            reference_time=given,
+            created_at=now,
+            name=redact(short_text("name", name)).text,
+            source=kind,  # type: ignore[arg-type] # one of the choices
+            source_description=redact(short_text("source_description", source_description)).text,
+            origin=by,  # type: ignore[arg-type] # likewise
+            trust=_trust(by, trust),
+            group=short_text("group_id", group_id),
+        )
+        said_by = redact(short_text("speaker", speaker)).text
+        extraction = understand(episode.content, episode.source, given, self._kinds, speaker=said_by)
+        added = self._keeper.add_episode(episode, extraction, notices=clean.notices)
+        self._around.after()
+        return added
+
+    def add_triplet(  # noqa: PLR0913 - the options of a facade
+        self,
+        source: str,
+        relation_type: str,
+        target: str,
+        *,
+        fact: str | None = None,
+        source_type: str | None = None,
+        target_type: str | None = None,
+        valid_from: Moment | None = None,
+        valid_to: Moment | None = None,
+        group_id: str = "",
+        reason: str = "",
+    ) -> Addition:
+        """Keep a fact that is given as such; it may end or dispute others, as one that an episode says may.
+
+        Args:
+            source, target: names, or ids of entities; a name that is not known makes an entity.
+            relation_type: one of the types that there are, or of the setting graph.relation_types.
+            fact: a sentence that says it; None makes one of the names.
+            source_type, target_type: of entities that are made; None follows from the relation.
+            valid_from: since when it holds; None is from now on, or unknown where it has ended by now.
+            valid_to: up to when; None is open.
+            reason: why, for `history`.
+
+        Raises:
+            NotFoundError: an id is not there.
+            UsageError: source and target are one, it ends before it begins, or a value is out of its range.
+        """
+        from commonplace.graph.giving import GivenFact
+        from commonplace.graph.naming import checked
+
+        kinds = self._kinds
+        type_ = kinds.relation("relation_type", relation_type)
+        ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]
+        types = [
+            "" if each is None else kinds.entity(name, each)
+            for name, each in (("source_type", source_type), ("target_type", target_type))
+        ]
+        begins, stops = moment("valid_from", valid_from), moment("valid_to", valid_to)
+        if begins is not None and stops is not None and stops <= begins:
+            raise UsageError(f"valid_to {valid_to!r} is not after valid_from {valid_from!r}", remedy="give the later")
+        said = "" if fact is None else redact(short_text("fact", fact)).text.strip()
+        told = redact(short_text("reason", reason)).text
+        group = short_text("group_id", group_id)
+        self._around.before()
+        given = GivenFact(
+            ends[0],
+            type_,
+            ends[1],
+            source_type=types[0],
+            target_type=types[1],
+            fact=said,
+            valid_from=begins,
+            valid_to=stops,
+            trust=TRUST["agent"],
+            group=group,
+            reason=told,
+        )
+        added = self._keeper.add_fact(given, self._around.now())
+        self._around.after()
+        return added
+
+    def delete_episode(self, uuid: str) -> Deletion:
+        """Delete an episode with what only it supported: facts, entities, names.
+
+        What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        refuse_unfit_id(uuid)
+        self._around.before()
+        gone = self._keeper.delete_episode(uuid)
+        self._around.after()
+        return gone
+
+    def merge(self, keep: str, other: str, *, reason: str = "") -> Merging:
+        """Make two entities one: the other's names and facts are the first one's from now on; `split` undoes it.
+
+        Args:
+            keep, other: ids or names.
+
+        Raises:
+            NotFoundError: there is no such entity, or the name may mean several.
+            UsageError: both are one.
+        """
+        refuse_unfit_id(keep)
+        refuse_unfit_id(other)
+        told = redact(short_text("reason", reason)).text
+        self._around.before()
+        merged = self._keeper.merge(keep, other, told)
+        self._around.after()
+        return merged
+
+    def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> Splitting:
+        """Make an entity several again.
+
+        Args:
+            entity: its id or one of its names.
+            names: of those that were merged into it and are to be themselves again, exactly as they were; an empty list
+                is all of them. Names that were never another's make a new entity, with the mentions and facts of the
+                episodes that used only these.
+
+        Raises:
+            NotFoundError: there is no such entity.
+            UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
+        """
+        refuse_unfit_id(entity)
+        chosen = labels("names", names)
+        told = redact(short_text("reason", reason)).text
+        self._around.before()
+        parted = self._keeper.split(entity, chosen, told)
+        self._around.after()
+        return parted
+
+    def settle(self, relation_uuid: str, *, reason: str = "") -> Settlement:
+        """Say that this one of the facts that dispute each other is right.
+
+        Others end where this one began; those that did not begin before it are retracted.
+
+        Raises:
+            NotFoundError: there is no such fact.
+            UsageError: it is not disputed.
+        """
+        refuse_unfit_id(relation_uuid)
+        told = redact(short_text("reason", reason)).text
+        self._around.before()
+        settled = self._keeper.settle(relation_uuid, told)
+        self._around.after()
+        return settled
+
+    @property
+    def _keeper(self) -> GraphKeeper:
+        from commonplace.graph.keeping import GraphKeeper
+
+        return GraphKeeper(self._around.ground(True))
+
+    @cached_property
+    def _kinds(self) -> Kinds:
+        return self._around.ground(False).kinds
+
+    def _content(self, given: object, source: str) -> _Clean:
+        """Return a content without secrets and without what was recalled."""
+        if source == "json":
+            return self._structured(given)
+        refuse_unfit(given, max_bytes=self._around.max_bytes)
+        assert isinstance(given, str)
+        opened = unfence(given)
+        notices = []
+        if opened.recalled:
+            if not opened.text.strip():
+                raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
+            notices.append(f"what was recalled from memory was left out: {len(opened.recalled)}")
+        redacted = redact(opened.text)
+        return _Clean(redacted.text, (*notices, *_secrets(redacted.kinds)))
+
+    def _structured(self, given: object) -> _Clean:
+        text = given if isinstance(given, str) else None
+        try:
+            value = json.loads(text) if text is not None else given
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or source='text'") from error
+        refuse_unfit(text, max_bytes=self._around.max_bytes)
+        kinds: list[str] = []
+
+        def clean(part: str) -> str:
+            redacted = redact(part)
+            kinds.extend(redacted.kinds)
+            return redacted.text
+
+        cleaned = json.dumps(cleaned_json(json.loads(text), clean), ensure_ascii=False)
+        return _Clean(cleaned, _secrets(kinds))
+
+
+class Graphing(Finding):
+    """The part of `Engine` that has the graph."""
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The temporal knowledge graph of this namespace."""
+        return Graph(
+            Surroundings(
+                before=self._before,
+                after=self._after,
+                now=self._now,
+                ground=self._graph_ground,
+                search=self._search_graph,
+                snapshot=self._store.snapshot,
+                count_tokens=self._tokens.count_tokens,
+                words_of=self._words_of,
+                max_bytes=self.settings.memory.max_bytes,
+            )
+        )
+
+    def _graph_ground(self, is_writing: bool) -> Ground:
+        from commonplace.graph.ground import Ground
+        from commonplace.graph.kinds import kinds_of
+        from commonplace.ingest.passages import Destination
+
+        chosen = self.settings.graph
+        destination = (
+            self._destination()
+            if is_writing
+            else Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace)
+        )
+        kinds = kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
+        return Ground(destination, kinds, self._similarity, self._now)
+
+    def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
+        from commonplace.graph.finding import TextHits
+
+        request = Request(
+            query=query,
+            namespace=namespace,
+            limit=limit,
+            method="two-stage",
+            wanted=Filter(),
+            min_score=_LEAST_SCORE,
+            abstain_below=0.0,
+            stage1_limit=max(limit, self.settings.search.stage1_limit),
+        )
+        found = self._answer_from_store(request)
+        return TextHits({hit.owner_id: hit.score for hit in found.hits}, found.degraded, found.notices)
+
+    def _similarity(self, one: str, other: str) -> float:
+        """Return the cosine of two names' vectors in the shipped table."""
+        from commonplace.models.contract import TokenizedText
+
+        first, second = self._tokens.embed([TokenizedText(each, self._tokens.tokenize(each)) for each in (one, other)])
+        return float(first @ second)
+
+    def _words_of(self, memory: str, version: int) -> str:
+        if not memory:
+            return ""
+        found = self._store.versions(self.namespace, memory)
+        return next((each.record.content for each in found if each.record.version == version), "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Clean:
+    text: str
+    notices: tuple[str, ...] = ()
+
+
+def _trust(origin: str, given: float | None) -> float:
+    return TRUST[origin] if given is None else share("trust", given)  # type: ignore[index] # one of the origins
+
+
+def _secrets(kinds: Sequence[str]) -> tuple[str, ...]:
+    named = ", ".join(dict.fromkeys(kinds))
+    return (f"what looks like a secret was replaced: {named}",) if kinds else ()

@@ -1,0 +1,131 @@
+"""Bring an episode into a graph under change. What it says, others have found out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from commonplace.graph.deleting import take_out
+from commonplace.graph.entities import Entities
+from commonplace.graph.evidence import Evidence
+from commonplace.graph.ground import Texts, names_text
+from commonplace.graph.naming import MAX_NAME_CHARACTERS, cleaned
+from commonplace.graph.slots import Changed, Slots
+from commonplace.types.graph import Entity, Episode, Mention
+
+if TYPE_CHECKING:
+    from commonplace.extract.result import Claim, Extraction, Found
+    from commonplace.graph.ground import Ground
+    from commonplace.graph.views import AdditionOutcome
+    from commonplace.store.graph_contract import GraphChange
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What came into a graph, by ids in the order of the text."""
+
+    episode: Episode
+    entities: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()
+    outcome: AdditionOutcome = "added"
+    notices: tuple[str, ...] = ()
+
+
+def prepare(texts: Texts, extraction: Extraction) -> None:
+    """Embed what an extraction will most likely write, before a transaction begins."""
+    texts.prepare(
+        [claim.fact for claim in extraction.claims]
+        + [names_text(cleaned(found.name)[:MAX_NAME_CHARACTERS], found.aliases) for found in extraction.entities]
+    )
+
+
+def add_episode(
+    graph: GraphChange, ground: Ground, texts: Texts, episode: Episode, extraction: Extraction, content: str = ""
+) -> Added:
+    """Write an episode with all that it says.
+
+    What an episode of the same id had brought goes first; the same episode, word for word, changes nothing.
+
+    Args:
+        content: the text that the extraction is of, where the episode itself holds none.
+    """
+    known = graph.episodes([episode.id]).get(episode.id)
+    if known is not None:
+        if replace(known, created_at=episode.created_at) == episode:
+            mentioned = graph.mentioned([episode.id]).get(episode.id, [])
+            of_kind = {
+                kind: tuple(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
+                for kind in ("entity", "relation")
+            }
+            return Added(known, of_kind["entity"], of_kind["relation"], outcome="unchanged")
+        take_out(graph, ground, texts, [episode.id])
+    graph.put_episode(episode)
+    run = _Adding(graph, ground, texts, episode, content or episode.content)
+    entities = [run.entity(found) for found in extraction.entities]
+    for claim in extraction.claims:
+        run.claim(claim, entities)
+    return Added(
+        episode,
+        tuple(dict.fromkeys(entity.id for entity in entities)),
+        tuple(id_ for id_ in run.changed.said if id_ not in run.changed.erased),
+        tuple(run.changed.ended),
+        tuple(run.changed.disputed),
+        "added" if known is None else "replaced",
+        tuple(dict.fromkeys(run.notices)),
+    )
+
+
+class _Adding:
+    """One episode on its way in."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, episode: Episode, content: str) -> None:
+        self.changed = Changed()
+        self.notices: list[str] = []
+        self._graph = graph
+        self._ground = ground
+        self._episode = episode
+        self._content = content
+        self._entities = Entities(graph, ground, texts)
+        self._slots = Slots(graph, ground, texts)
+
+    def entity(self, found: Found) -> Entity:
+        """Return the entity that is meant, and record where it is mentioned."""
+        type_ = found.type if self._ground.kinds.has_entity(found.type) else "concept"
+        entity = self._entities.of_name(found.name, type_, self._episode, found.aliases)
+        self._graph.put_mentions([self._mention(entity, start, end) for start, end in found.spans])
+        return entity
+
+    def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
+        """Take in a fact."""
+        source, target = entities[claim.source], entities[claim.target]
+        if source.id == target.id:
+            self.notices.append(f"what is said of {source.name!r:.80} and itself is no fact")
+            return
+        if not self._ground.kinds.has_relation(claim.type):
+            self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were left out")
+            return
+        evidence = Evidence(
+            home=self._ground.new_id(),
+            source=source.id,
+            target=target.id,
+            saying="denied" if claim.is_end else "said",
+            text=claim.fact,
+            at=self._episode.created_at,
+            told=self._episode.reference_time,
+            valid_from=claim.valid_from,
+            valid_to=claim.valid_to,
+            trust=self._episode.trust,
+            confidence=claim.confidence,
+            group=self._episode.group,
+            episode=self._episode.id,
+            start=claim.span[0],
+            end=claim.span[1],
+        )
+        self._slots.say(evidence, claim.type, self.changed)
+
+    def _mention(self, entity: Entity, start: int, end: int) -> Mention:
+        name = cleaned(self._content[start:end])[:MAX_NAME_CHARACTERS]
+        return Mention(self._episode.id, "entity", entity.id, start, end, name)

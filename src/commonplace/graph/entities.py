@@ -1,0 +1,172 @@
+"""Find the entity that a name means in a graph under change, or make it; keep its names. It knows no facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.graph.facts import OWN
+from commonplace.graph.naming import KEY, MAX_NAME_CHARACTERS, cleaned, keys, normal
+from commonplace.graph.resolving import Known, better_name, better_type, choose, lookups
+from commonplace.types.graph import Alias, Entity, Episode, Happening
+
+if TYPE_CHECKING:
+    from commonplace.graph.ground import Ground, Texts
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+
+MOST_ALIASES: Final = 200
+"""An entity has no more names; further ones are understood but not kept."""
+MOST_CANDIDATES: Final = 64
+
+
+class Entities:
+    """The entities of a graph under change. What is asked for and not known is made."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts) -> None:
+        self._graph = graph
+        self._ground = ground
+        self._texts = texts
+
+    def of_name(self, name: str, type_: str, episode: Episode, aliases: Sequence[str] = ()) -> Entity:
+        """Return the entity that an episode calls by a name, which is written with what is new about it."""
+        name = cleaned(name)[:MAX_NAME_CHARACTERS]
+        known = self.known(name, type_)
+        entity = self._make(name, type_, episode) if known is None else self._improve(known, name, type_, episode)
+        return self._with_names(entity, (name, *aliases), episode)
+
+    def known(self, name: str, type_: str) -> Entity | None:
+        """Return the entity that a name means, None where it means none or nobody can tell which."""
+        return known_by(self._graph, self._ground, name, type_)
+
+    def keep(self, entity: Entity, giver: Episode) -> Entity:
+        """Return an entity that somebody names, which no episode's deletion takes along from now on."""
+        return self._with_names(entity, (entity.name,), giver)
+
+    def name_again(self, entity: Entity) -> None:
+        """Write the keys and the text that follow from the names of an entity, and drop those that do not."""
+        aliases = self._graph.aliases([entity.id]).get(entity.id, [])
+        names = [alias for alias in aliases if not alias.normal.startswith(KEY)]
+        wanted = {key for alias in names for key in keys(alias.name, entity.type)}
+        for alias in aliases:
+            if alias.normal.startswith(KEY) and alias.normal not in wanted:
+                self._graph.drop_alias(entity.id, alias.normal)
+        present = {alias.normal for alias in aliases}
+        for key in sorted(wanted - present):
+            self._graph.put_alias(Alias(entity.id, "", key, entity.created_at))
+        self._graph.put_entity(entity, () if entity.merged_into else self._texts.of_entity(entity, names))
+
+    def _make(self, name: str, type_: str, episode: Episode) -> Entity:
+        now = episode.created_at
+        entity = Entity(
+            id=self._ground.new_id(),
+            name=name,
+            type=type_,
+            created_at=now,
+            trust=episode.trust,
+            group=episode.group,
+            valid_from=episode.reference_time,
+        )
+        self._graph.put_happening(Happening("entity", entity.id, now, "created", "", episode.id))
+        return entity
+
+    def _improve(self, known: Entity, name: str, type_: str, episode: Episode) -> Entity:
+        """Return a known entity with the better of two names and types, and since when it is known to be."""
+        better = better_name(known.name, name, known.type)
+        began = known.valid_from
+        entity = replace(
+            known,
+            name=better,
+            type=better_type(known.type, type_),
+            trust=max(known.trust, episode.trust),
+            valid_from=episode.reference_time if began is None else min(began, episode.reference_time),
+        )
+        if better != known.name:
+            detail = json.dumps({"name": known.name})
+            self._graph.put_happening(
+                Happening("entity", known.id, episode.created_at, "renamed", "", episode.id, detail)
+            )
+        if entity != known:
+            self._graph.put_entity(entity)
+        return entity
+
+    def _with_names(self, entity: Entity, names: Iterable[str], episode: Episode) -> Entity:
+        """Give an entity the names that it has not yet, but for those that another one bears alone."""
+        aliases = self._graph.aliases([entity.id]).get(entity.id, [])
+        borne = {alias.normal: alias for alias in aliases}
+        fresh = False
+        for name in dict.fromkeys(cleaned(each)[:MAX_NAME_CHARACTERS] for each in names):
+            form = normal(name) if name else ""
+            if not form or len(borne) >= MOST_ALIASES or (form in borne and (episode.id or not borne[form].episode)):
+                continue
+            if form not in borne and form != normal(entity.name) and self._is_of_another(form, entity):
+                continue
+            alias = Alias(entity.id, name, form, episode.created_at, episode.id)
+            if form in borne:
+                alias = replace(borne[form], episode=episode.id)
+            borne[form] = alias
+            self._graph.put_alias(alias)
+            fresh = True
+        if fresh or not aliases:
+            self.name_again(entity)
+        return entity
+
+    def _is_of_another(self, form: str, entity: Entity) -> bool:
+        found = self._graph.named([form]).get(form, [])
+        return any(each.id != entity.id and normal(each.name) == form for each in found)
+
+
+def known_by(graph: GraphReading, ground: Ground, name: str, type_: str) -> Entity | None:
+    """Return the live entity that a name means, None where it means none or nobody can tell which."""
+    found = graph.named(lookups(name, type_))
+    live = {entity.id: entity for each in found.values() for entity in each[:MOST_CANDIDATES]}
+    if not live:
+        return None
+    aliases = graph.aliases(list(live))
+    candidates = [Known(entity, shown_names(entity, aliases.get(id_, ()))) for id_, entity in live.items()]
+    chosen = choose(name, type_, candidates, ground.similarity)
+    return None if chosen is None else chosen.entity
+
+
+def shown_names(entity: Entity, aliases: Iterable[Alias]) -> tuple[str, ...]:
+    """Return the names of an entity, its own first, without the keys by which it is looked up."""
+    names = (alias.name for alias in aliases if not alias.normal.startswith(KEY))
+    return tuple(dict.fromkeys((entity.name, *names)))
+
+
+def merged_into(entity: Entity) -> list[str]:
+    """Return the ids of the entities that were merged into one, oldest first; not those merged into these."""
+    found: list[str] = json.loads(entity.attributes).get(OWN, {}).get("merged", [])
+    return found
+
+
+def with_merged(entity: Entity, merged: Sequence[str]) -> Entity:
+    """Return an entity that others were merged into."""
+    attributes = json.loads(entity.attributes)
+    attributes.pop(OWN, None)
+    if merged:
+        attributes[OWN] = {"merged": list(merged)}
+    return replace(entity, attributes=json.dumps(attributes, sort_keys=True))
+
+
+def all_merged(graph: GraphReading, entity: Entity) -> list[Entity]:
+    """Return all entities that are one now: this one, those merged into it, those merged into these."""
+    found = [entity]
+    for each in found:
+        found += graph.entities(merged_into(each)).values()
+    return found
+
+
+def roots(graph: GraphReading, ids: Iterable[str]) -> dict[str, str]:
+    """Return what entities are now: themselves, or what they were merged into."""
+    found: dict[str, str] = {}
+    for id_ in dict.fromkeys(ids):
+        root, seen = id_, set[str]()
+        while root not in seen:
+            seen.add(root)
+            entity = graph.entities([root]).get(root)
+            if entity is not None and entity.merged_into:
+                root = entity.merged_into
+        found[id_] = root
+    return found

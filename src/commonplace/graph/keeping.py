@@ -1,0 +1,177 @@
+"""Change a graph: add, delete, merge, split, settle, each in one transaction. It takes checked values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.graph.adding import Added, add_episode, prepare
+from commonplace.graph.deleting import take_out
+from commonplace.graph.entities import known_by, merged_into
+from commonplace.graph.evidence import Evidence
+from commonplace.graph.giving import GivenFact, add_fact
+from commonplace.graph.ground import Texts
+from commonplace.graph.joining import Joining, Parted
+from commonplace.graph.naming import normal
+from commonplace.graph.seeing import Seeing, Times
+from commonplace.graph.slots import Changed, Slots
+from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
+
+if TYPE_CHECKING:
+    from commonplace.extract.result import Extraction
+    from commonplace.graph.ground import Ground
+    from commonplace.graph.views import EntityView, RelationView
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.types.graph import Entity, Episode, Relation
+
+ANY_TYPE = "concept"
+"""The type under which a name is looked up where nobody says of what it is."""
+
+
+class GraphKeeper:
+    """Changes the graph of one namespace. Safe for threads."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def add_episode(self, episode: Episode, extraction: Extraction, *, notices: Sequence[str] = ()) -> Addition:
+        """Write an episode with what it says; see `Graph.add_episode`."""
+        texts = Texts(self._ground.destination)
+        prepare(texts, extraction)
+        with self._changing() as graph:
+            added = add_episode(graph, self._ground, texts, episode, extraction)
+        return self._addition(replace(added, notices=(*notices, *added.notices)))
+
+    def add_fact(self, given: GivenFact, now: float) -> Addition:
+        """Write a fact that somebody gives; see `Graph.add_triplet`."""
+        texts = Texts(self._ground.destination)
+        texts.prepare([given.fact, given.source, given.target])
+        with self._changing() as graph:
+            added = add_fact(graph, self._ground, texts, given, now)
+        return replace(self._addition(added), episode=None)
+
+    def delete_episode(self, id_: str) -> Deletion:
+        """Delete an episode with what only it supported; see `Graph.delete_episode`."""
+        with self._changing() as graph:
+            if not graph.episodes([id_]):
+                raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `episodes()`")
+            gone = take_out(graph, self._ground, Texts(self._ground.destination), [id_])
+        return Deletion(id_, gone.entities, gone.relations, self._relations(gone.reopened))
+
+    def merge(self, keep: str, other: str, reason: str) -> Merging:
+        """Make two entities one; see `Graph.merge`."""
+        with self._changing() as graph:
+            kept, gone = (find_entity(graph, self._ground, each) for each in (keep, other))
+            moved = self._joining(graph).merge(kept, gone, reason)
+        [entity, merged] = self._entities([kept.id, gone.id])
+        return Merging(entity, merged, self._relations(moved), reason)
+
+    def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
+        """Make an entity several again; see `Graph.split`."""
+        with self._changing() as graph:
+            parted = self._split(graph, entity, names, reason)
+        [kept, *others] = self._entities([parted.entity, *parted.parted])
+        return Splitting(kept, tuple(others), self._relations(parted.relations), reason)
+
+    def settle(self, relation: str, reason: str) -> Settlement:
+        """Say that one fact of a dispute is right; see `Graph.settle`."""
+        changed = Changed()
+        with self._changing() as graph:
+            fact = find_relation(graph, relation)
+            if not fact.dispute:
+                raise UsageError(f"the fact {relation!r:.80} is not disputed", remedy="see `disputes()`")
+            now = max(self._ground.now(), fact.created_at)
+            settled = Evidence(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
+            Slots(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
+        [right] = self._relations([relation])
+        return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
+
+    def _split(self, graph: GraphChange, name: str, names: Sequence[str], reason: str) -> Parted:
+        """Undo merges, of all or of those whose names are given; or part names that were never apart."""
+        entity = find_entity(graph, self._ground, name)
+        merged = list(graph.entities(merged_into(entity)).values())
+        if not names and not merged:
+            raise UsageError(
+                f"nothing was merged into {entity.name!r:.80}", remedy="name what is to be an entity of its own"
+            )
+        forms = {normal(each) for each in names}
+        aliases = graph.aliases([each.id for each in merged])
+        borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
+        chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
+        joining = self._joining(graph)
+        if chosen:
+            # The last that was merged goes first: so each finds what was there before it came.
+            return joining.unmerge(entity, chosen[::-1], reason)
+        return joining.part(entity, names, reason)
+
+    def _joining(self, graph: GraphChange) -> Joining:
+        return Joining(graph, self._ground, Texts(self._ground.destination), self._ground.now())
+
+    @contextmanager
+    def _changing(self) -> Iterator[GraphChange]:
+        with self._ground.destination.store.change_memories(self._ground.namespace) as change:
+            yield change.graph
+
+    def _addition(self, added: Added) -> Addition:
+        seeing = self._seeing
+        return Addition(
+            seeing.episode(added.episode),
+            self._entities(added.entities),
+            self._relations(added.relations),
+            self._relations(added.ended),
+            self._relations(added.disputed),
+            added.outcome,
+            added.notices,
+        )
+
+    @property
+    def _seeing(self) -> Seeing:
+        return Seeing(self._ground.graph, Times(self._ground.now()))
+
+    def _entities(self, ids: Sequence[str]) -> tuple[EntityView, ...]:
+        found = self._ground.graph.entities(ids)
+        return self._seeing.entities(found[id_] for id_ in ids if id_ in found)
+
+    def _relations(self, ids: Sequence[str]) -> tuple[RelationView, ...]:
+        found = self._ground.graph.relations(ids)
+        return self._seeing.relations(found[id_] for id_ in ids if id_ in found)
+
+
+def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
+    """Return the entity of an id or a name; what was merged into another is that other.
+
+    Raises:
+        NotFoundError: there is none, or several of that name.
+    """
+    found = graph.entities([name]).get(name)
+    while found is not None and found.merged_into:
+        found = graph.entities([found.merged_into]).get(found.merged_into)
+    if found is not None:
+        return found
+    named = graph.named([normal(name)]).get(normal(name), [])
+    own = [each for each in named if normal(each.name) == normal(name)] or named
+    if len(own) > 1:
+        ids = ", ".join(f"{each.id} ({each.type})" for each in own[:5])
+        raise NotFoundError(f"{name!r:.80} may mean {len(own)} entities", remedy=f"name one by its id: {ids}")
+    if own:
+        return own[0]
+    for type_ in (ANY_TYPE, "person", "file"):
+        near = known_by(graph, ground, name, type_)
+        if near is not None:
+            return near
+    raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `search_entities`")
+
+
+def find_relation(graph: GraphReading, id_: str) -> Relation:
+    """Return the fact of an id.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    found = graph.relations([id_]).get(id_)
+    if found is None:
+        raise NotFoundError(f"there is no fact {id_!r:.80}", remedy="see `search_edges`")
+    return found

@@ -1,0 +1,119 @@
+"""Which types of entities and relations there are, and which relations have one value at a time. It knows no fact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from commonplace.errors import UsageError
+from commonplace.graph.naming import normal
+from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
+
+SINGLE_VALUED: Final = ("LIVES_IN", "LOCATED_IN", "WORKS_FOR", "DECIDED")
+"""One lives, stands and works in one place at a time; of one topic one thing is decided."""
+PER_TOPIC: Final = frozenset({"DECIDED"})
+"""Of these a fact without a topic stands beside all others."""
+SYMMETRIC: Final = frozenset({"SIMILAR_TO", "RELATED_TO", "CONTRADICTS"})
+
+_TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
+_APART: Final = re.compile(r"[\s-]+")
+_TOPIC: Final = re.compile(
+    r"\bfor (?:the |our |its |their |all )?([\w][\w ./+#&-]*?)"
+    r"(?=$|[.,;:!?](?:\s|$)| (?:because|since|over|instead|rather|as|on|in|from|after|until|and|but|to)\b)",
+    re.IGNORECASE,
+)
+_ADDED: Final = re.compile(r"\b(?:also|too|as well|another|second|additional(?:ly)?|open(?:s|ed)?)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Types in use: ours, and the user's own.
+
+    Attributes:
+        entities, relations: the user's own types.
+        single_valued: the user's own, of which one source has one target at a time.
+    """
+
+    entities: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    single_valued: tuple[str, ...] = ()
+
+    def entity(self, name: str, given: object) -> str:
+        """Return a type of entities as it is kept.
+
+        Raises:
+            UsageError: there is no such type.
+        """
+        known = (*ENTITY_TYPES, *self.entities)
+        wanted = _APART.sub("_", given.strip()).lower() if isinstance(given, str) else given
+        for each in known:
+            if each.lower() == wanted:
+                return each
+        raise UsageError(
+            f"{name} is {given!r:.80}",
+            remedy=f"give one of {', '.join(known)}, or add yours to the setting graph.entity_types",
+        )
+
+    def relation(self, name: str, given: object) -> str:
+        """Return a type of relations as it is kept.
+
+        Raises:
+            UsageError: there is no such type.
+        """
+        known = (*RELATION_TYPES, *self.relations)
+        wanted = _APART.sub("_", given.strip()).upper() if isinstance(given, str) else given
+        for each in known:
+            if each.upper() == wanted:
+                return each
+        raise UsageError(
+            f"{name} is {given!r:.80}",
+            remedy=f"give one of {', '.join(known)}, or add yours to the setting graph.relation_types",
+        )
+
+    def has_entity(self, type_: str) -> bool:
+        """Tell whether a type of entities is known."""
+        return type_ in ENTITY_TYPES or type_ in self.entities
+
+    def has_relation(self, type_: str) -> bool:
+        """Tell whether a type of relations is known."""
+        return type_ in RELATION_TYPES or type_ in self.relations
+
+    def is_single(self, type_: str) -> bool:
+        """Tell whether a source has one target at a time, of one topic where that counts."""
+        return type_ in SINGLE_VALUED or type_ in self.single_valued
+
+
+def kinds_of(entities: Sequence[str], relations: Sequence[str], single_valued: Sequence[str]) -> Kinds:
+    """Return the types that settings name.
+
+    Raises:
+        UsageError: a name cannot be that of a type, or one is single-valued that is no type.
+    """
+    for setting, names in (("graph.entity_types", entities), ("graph.relation_types", relations)):
+        for name in names:
+            if not _TYPE.fullmatch(name):
+                raise UsageError(
+                    f"{setting} holds {name!r:.80}", remedy="give names of letters, digits and _, up to 60 characters"
+                )
+    own = tuple(_APART.sub("_", name.strip()).upper() for name in relations)
+    chosen = tuple(_APART.sub("_", name.strip()).upper() for name in single_valued)
+    for name in chosen:
+        if name not in RELATION_TYPES and name not in own:
+            raise UsageError(
+                f"graph.single_valued holds {name!r:.80}, which is no type of relations",
+                remedy=f"give some of {', '.join((*RELATION_TYPES, *own))}",
+            )
+    return Kinds(tuple(_APART.sub("_", name.strip()).lower() for name in entities), own, chosen)
+
+
+def topic_of(fact: str) -> str:
+    """Return what a decision is about, in normal form: what stands behind "for"; "" where nothing does."""
+    found = _TOPIC.search(fact)
+    return normal(found[1]) if found else ""
+
+
+def is_added(fact: str) -> bool:
+    """Tell whether a sentence says that something holds beside what held before: `also`, `a second …`, `opened`."""
+    return _ADDED.search(fact) is not None

@@ -1,0 +1,300 @@
+"""Reckon facts from what sources say of them, one saying after the other. It knows no store and no names.
+
+The same sayings in the same order give the same facts: what is deleted, merged or split is reckoned again from what is
+left, as if nothing else had ever been said.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from commonplace.graph.contradicting import LEAST_SURE, judge
+from commonplace.graph.evidence import Evidence
+from commonplace.graph.facts import Fact, fact_of, first_said, relation_of
+from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC, topic_of
+from commonplace.graph.timelines import Span, overlap
+from commonplace.types.graph import Relation
+
+DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
+"""Namespace of the UUIDv5 of disputes, named by their oldest fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How facts of one type and source are reckoned.
+
+    Attributes:
+        is_single: one of them holds at a time.
+        compare: of two targets: "within" where one lies in the other, so that both hold; "unknown" where it may.
+        now: what entities are now that were merged into others.
+        is_topic: the source is what its decisions are about; else each says what it is about, or stands alone.
+    """
+
+    type: str
+    is_single: bool = False
+    compare: Callable[[str, str], str] = lambda _one, _other: "apart"
+    now: Mapping[str, str] = field(default_factory=dict)
+    is_topic: bool = False
+
+    def is_same_topic(self, one: str, other: str) -> bool:
+        """Tell whether two facts are about the same, where that counts."""
+        if self.type not in PER_TOPIC or (one == other and one):
+            return True
+        return self.is_topic and not (one and other)
+
+    def ends(self, evidence: Evidence) -> tuple[str, str]:
+        """Return the entities that something is said of, as they are now."""
+        return self.now.get(evidence.source, evidence.source), self.now.get(evidence.target, evidence.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What became of a fact.
+
+    Attributes:
+        evidence: what brought it about.
+        is_own: it was said of this very fact.
+    """
+
+    relation: str
+    what: str
+    reason: str
+    evidence: Evidence
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoned:
+    """Facts and how they came about, in order; `attached`: by place of the evidence, the fact it was taken for."""
+
+    relations: tuple[Relation, ...]
+    effects: tuple[Effect, ...]
+    attached: Mapping[int, str]
+
+
+def reckon(known: Iterable[Relation], evidence: Sequence[Evidence], rule: Rule) -> Reckoned:
+    """Return what facts become when more is said of them.
+
+    Args:
+        known: all facts of one slot (see `is_of_one_slot`), as they were reckoned before.
+        evidence: in order.
+    """
+    run = _Run(rule, [fact_of(each) for each in known])
+    attached: dict[int, str] = {}
+    for place, each in enumerate(evidence):
+        found = run.take(each)
+        if found is not None:
+            attached[place] = found.id
+    run.name_disputes()
+    return Reckoned(tuple(map(relation_of, run.facts)), tuple(run.effects), attached)
+
+
+@dataclass
+class _Run:
+    rule: Rule
+    facts: list[Fact]
+    effects: list[Effect] = field(default_factory=list)
+
+    def take(self, evidence: Evidence) -> Fact | None:
+        """Take in one saying, and return the fact that it is of."""
+        if evidence.saying == "settled":
+            return self._settle(evidence)
+        same = [each for each in self.facts if not each.is_retracted and self._is_of(each, evidence)]
+        if evidence.saying == "denied":
+            return self._deny(evidence, same)
+        fact = next((each for each in same if self._is_said(each, evidence)), None)
+        if fact is None:
+            fact = self._begin(evidence, "created")
+        else:
+            self._confirm(fact, evidence)
+        self._judge(fact, evidence)
+        return fact
+
+    def name_disputes(self) -> None:
+        """Give the facts that dispute each other one id, that of their oldest; none to those that no longer do."""
+        by_id = {each.id: each for each in self.facts}
+        for fact in self.facts:
+            fact.rivals &= by_id.keys()
+        named: set[str] = set()
+        for fact in sorted(self.facts, key=lambda each: (each.created_at, each.id)):
+            if fact.id in named or not (fact.rivals or fact.is_doubted):
+                continue
+            waiting, dispute = [fact.id], str(uuid.uuid5(DISPUTES, fact.id))
+            while waiting:
+                one = by_id[waiting.pop()]
+                if one.id not in named:
+                    named.add(one.id)
+                    one.dispute = dispute
+                    waiting.extend(one.rivals)
+        for fact in self.facts:
+            if fact.id not in named:
+                fact.dispute, fact.disputed_at = "", None
+
+    def _is_of(self, fact: Fact, evidence: Evidence) -> bool:
+        ends = (fact.source, fact.target)
+        meant = self.rule.ends(evidence)
+        return ends == meant or (self.rule.type in SYMMETRIC and ends == meant[::-1])
+
+    def _is_said(self, fact: Fact, evidence: Evidence) -> bool:
+        """Tell whether a source speaks of a known fact, and not of a time when the same was true once more."""
+        begins = evidence.begins
+        said = Span(begins, _end_of(evidence, begins))
+        if overlap(said, Span(fact.valid_from, fact.valid_to)) is None:
+            return False
+        topic = topic_of(evidence.text)
+        if topic != fact.topic and not self.rule.is_same_topic(topic, fact.topic):
+            return False
+        if fact.valid_from is None or begins is None or begins >= fact.valid_from or not self.rule.is_single:
+            return True
+        # It would begin earlier than known: not where something else held in between.
+        gap = Span(begins, fact.valid_from)
+        return not any(
+            overlap(gap, Span(each.valid_from, each.valid_to)) for each in self.facts if self._excludes(each, fact)
+        )
+
+    def _begin(self, evidence: Evidence, what: str) -> Fact:
+        taken = {each.id for each in self.facts}
+        id_ = evidence.home
+        while id_ in taken:
+            id_ = str(uuid.uuid5(DISPUTES, f"{id_} {evidence.order}"))
+        fact = first_said(evidence, id_, self.rule.type, self.rule.ends(evidence))
+        self.facts.append(fact)
+        self._tell(fact, what, evidence.reason, evidence, is_own=True)
+        return fact
+
+    def _confirm(self, fact: Fact, evidence: Evidence) -> None:
+        begins = evidence.begins
+        if fact.valid_from is None or (begins is not None and begins < fact.valid_from):
+            if begins is not None and (fact.valid_to is None or begins < fact.valid_to):
+                fact.valid_from = begins
+                fact.is_dated = evidence.valid_from is not None
+        elif evidence.valid_from is not None and evidence.valid_from == fact.valid_from:
+            fact.is_dated = True
+        fact.trust = max(fact.trust, evidence.trust)
+        fact.confidence = max(fact.confidence, evidence.confidence)
+        fact.is_denied = False
+        fact.order = max(fact.order, evidence.order)
+        if evidence.valid_to is None:
+            fact.told = _latest(fact.told, evidence.told)
+            if evidence.valid_from is None:
+                fact.still = _latest(fact.still, evidence.told)
+        self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
+        ends = evidence.valid_to
+        if ends is None or fact.valid_to is not None or (fact.valid_from is not None and ends <= fact.valid_from):
+            return
+        if ends > evidence.told:
+            fact.valid_to = fact.stated_to = ends
+        else:
+            self._end(fact, ends, evidence)
+
+    def _deny(self, evidence: Evidence, same: Sequence[Fact]) -> Fact:
+        """Take in that a fact holds no longer."""
+        at = evidence.told if evidence.valid_to is None else evidence.valid_to
+        held = [each for each in same if each.valid_to is None or each.valid_to > at]
+        if not held:
+            if not same:
+                return self._begin(evidence, "created")
+            last = max(same, key=lambda each: (each.valid_to or 0.0, each.id))
+            last.order = max(last.order, evidence.order)
+            self._tell(last, "confirmed", evidence.reason, evidence, is_own=True)
+            return last
+        fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
+        fact.order = max(fact.order, evidence.order)
+        self._end(fact, at, evidence, is_own=True)
+        return fact
+
+    def _end(self, fact: Fact, at: float, evidence: Evidence, *, is_own: bool = False) -> None:
+        """End a fact because a source says so, or doubt both where it is not believed."""
+        doubt = ""
+        if fact.valid_from is not None and at <= fact.valid_from:
+            doubt = "it is said to have ended before it began"
+        elif fact.still is not None and fact.still > at:
+            doubt = "it was still said after it is to have ended"
+        elif evidence.trust < fact.trust:
+            doubt = "the source that says it has ended is trusted less"
+        elif evidence.confidence < LEAST_SURE:
+            doubt = "that it has ended is hardly said"
+        if doubt:
+            fact.is_doubted = True
+            fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
+            self._tell(fact, "disputed", doubt, evidence, is_own=is_own)
+        else:
+            fact.end(at, evidence.at)
+            self._tell(fact, "ended", evidence.reason or "it was said to have ended", evidence, is_own=is_own)
+
+    def _judge(self, fact: Fact, evidence: Evidence) -> None:
+        """Bring a fact together with those that cannot hold beside it."""
+        if not self.rule.is_single:
+            return
+        for other in self.facts:
+            if not self._excludes(other, fact) or other.id in fact.rivals:
+                continue
+            verdict = judge(fact.standing, other.standing)
+            if verdict.ruling == "closes" and self.rule.compare(fact.target, other.target) == "unknown":
+                verdict = replace(verdict, ruling="disputed", reason="one of the two may lie in the other")
+            if verdict.ruling == "disputed":
+                self._dispute(fact, other, verdict.reason, evidence)
+            elif verdict.ruling == "closes":
+                assert verdict.at is not None
+                older = fact if verdict.is_first_older else other
+                older.end(verdict.at, evidence.at)
+                self._tell(older, "ended", verdict.reason, evidence)
+
+    def _excludes(self, other: Fact, fact: Fact) -> bool:
+        """Tell whether two facts cannot hold at once, whenever they hold."""
+        if other.target == fact.target or other.source != fact.source or other.is_retracted or fact.is_retracted:
+            return False
+        if other.is_denied or fact.is_denied or other.is_added or fact.is_added:
+            return False
+        if other.sentence and other.sentence == fact.sentence:
+            return False  # whoever says both in one sentence says that both hold
+        if not self.rule.is_same_topic(fact.topic, other.topic):
+            return False
+        return self.rule.compare(fact.target, other.target) != "within"
+
+    def _dispute(self, fact: Fact, other: Fact, reason: str, evidence: Evidence) -> None:
+        fact.rivals.add(other.id)
+        other.rivals.add(fact.id)
+        for each in (fact, other):
+            each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
+            self._tell(each, "disputed", reason, evidence)
+
+    def _settle(self, evidence: Evidence) -> Fact | None:
+        """Take in that a person says which fact of a dispute is right."""
+        fact = next((each for each in self.facts if each.id == evidence.home and not each.is_retracted), None)
+        if fact is None:
+            return None
+        fact.order = max(fact.order, evidence.order)
+        fact.is_doubted = False
+        self._tell(fact, "settled", evidence.reason, evidence, is_own=True)
+        for other in self.facts:
+            if other.id not in fact.rivals:
+                continue
+            began = fact.valid_from
+            if other.valid_from is not None and began is not None and other.valid_from < began:
+                other.end(min(began, other.valid_to or began), evidence.at)
+                self._tell(other, "ended", evidence.reason, evidence)
+            else:
+                other.retract(evidence.at)
+                self._tell(other, "retracted", evidence.reason, evidence)
+            for rival in self.facts:
+                if other.is_retracted or rival is fact:
+                    rival.rivals.discard(other.id)
+            other.rivals = set() if other.is_retracted else other.rivals - {fact.id}
+        fact.rivals = set()
+        return fact
+
+    def _tell(self, fact: Fact, what: str, reason: str, evidence: Evidence, *, is_own: bool = False) -> None:
+        self.effects.append(Effect(fact.id, what, reason, evidence, is_own))
+
+
+def _end_of(evidence: Evidence, begins: float | None) -> float | None:
+    ends = evidence.valid_to
+    return None if ends is not None and begins is not None and ends <= begins else ends
+
+
+def _latest(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)

@@ -1,0 +1,223 @@
+"""Read, reckon and write the facts that have a say on one another, in one transaction. How is told in `reckoning`.
+
+A slot is the facts of one source and type where one of them holds at a time, else those of one source, type and target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.graph.entities import roots
+from commonplace.graph.evidence import Evidence, evidence_of, happening
+from commonplace.graph.facts import fact_of
+from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
+from commonplace.graph.places import compare
+from commonplace.graph.reckoning import Effect, Rule, reckon
+from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
+
+if TYPE_CHECKING:
+    from commonplace.graph.ground import Ground, Texts
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+
+FEW: Final = 64
+"""An entity with fewer facts of a type is asked for all of them before one with more is."""
+_DECIDERS: Final = frozenset({"person", "organization"})
+"""Who decides this and that; of anything else, its decisions are about it."""
+_STEPS: Final = 4
+"""So many times a place is followed to the one that it lies in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Which facts have a say on one another. `target` is "" where all targets do."""
+
+    source: str
+    type: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one source says of a fact, and of which type that is."""
+
+    type: str
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class Changed:
+    """What became of facts in one transaction: ids, each once, in order."""
+
+    said: dict[str, None] = field(default_factory=dict)
+    ended: dict[str, None] = field(default_factory=dict)
+    disputed: dict[str, None] = field(default_factory=dict)
+    retracted: dict[str, None] = field(default_factory=dict)
+    erased: dict[str, None] = field(default_factory=dict)
+
+    def take(self, effects: Iterable[Effect]) -> None:
+        """Take note of what happened to facts."""
+        for effect in effects:
+            if effect.is_own:
+                self.said[effect.relation] = None
+            noted = {"ended": self.ended, "disputed": self.disputed, "retracted": self.retracted}.get(effect.what)
+            if noted is not None:
+                noted[effect.relation] = None
+
+
+class Slots:
+    """The facts of a graph under change, slot by slot."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts) -> None:
+        self._graph = graph
+        self._ground = ground
+        self._texts = texts
+        self._places: dict[tuple[str, str], str] = {}
+
+    def slot_of(self, source: str, type_: str, target: str) -> Slot:
+        """Return the slot of a fact."""
+        if self._ground.kinds.is_single(type_):
+            return Slot(source, type_)
+        if type_ in SYMMETRIC:
+            source, target = sorted((source, target))
+        return Slot(source, type_, target)
+
+    def say(self, evidence: Evidence, type_: str, changed: Changed) -> None:
+        """Take in one thing that is said of a fact."""
+        slot = self.slot_of(evidence.source, type_, evidence.target)
+        known = facts_of(self._graph, slot)
+        order = 1 + max((fact_of(each).order for each in known), default=0)
+        reckoned = reckon(known, [replace(evidence, order=order)], self._rule(slot, {}))
+        old = {each.id: each for each in known}
+        for relation in reckoned.relations:
+            if old.get(relation.id) != relation:
+                is_new = relation.id not in old
+                self._graph.put_relation(relation, self._texts.of_relation(relation) if is_new else None)
+        self._write(reckoned.effects)
+        changed.take(reckoned.effects)
+
+    def reckon_again(self, slots: Iterable[Slot], said: Sequence[Said], changed: Changed) -> None:
+        """Reckon slots anew from all that is said of their facts, and of nothing else.
+
+        Facts that nothing is said of any more go, and so does what happened to the others because of what is gone.
+        """
+        now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
+        wanted = list(dict.fromkeys(slots))
+        known = {each.id: each for slot in wanted for each in facts_of(self._graph, slot)}
+        sayings: dict[Slot, list[Evidence]] = {slot: [] for slot in wanted}
+        for each in said:
+            slot = self.slot_of(now[each.evidence.source], each.type, now[each.evidence.target])
+            sayings.setdefault(slot, []).append(each.evidence)
+        results = []
+        for slot, some in sayings.items():
+            some.sort(key=lambda each: (each.at, each.order, each.home))
+            results.append(reckon([], some, self._rule(slot, now)))
+        new = {each.id: each for result in results for each in result.relations}
+        gone = [id_ for id_ in known if id_ not in new]
+        self._graph.erase_relations(gone)
+        changed.erased.update(dict.fromkeys(gone))
+        found = self._graph.mentions("relation", list(new))
+        self._graph.drop_mentions([mention for each in found.values() for mention in each])
+        for relation in new.values():
+            old = known.get(relation.id)
+            has_text = old is not None and old.fact == relation.fact
+            self._graph.put_relation(relation, None if has_text else self._texts.of_relation(relation))
+            self._graph.erase_happenings("relation", relation.id)
+        for result in results:
+            self._write(result.effects)
+
+    def said_in(self, slots: Iterable[Slot]) -> list[Said]:
+        """Return all that is said of the facts of some slots."""
+        facts = {each.id: each for slot in dict.fromkeys(slots) for each in facts_of(self._graph, slot)}
+        return self.said_of(facts.values())
+
+    def said_of(self, relations: Iterable[Relation]) -> list[Said]:
+        """Return all that is said of some facts."""
+        return [
+            Said(relation.type, evidence)
+            for relation in relations
+            for each in self._graph.happenings("relation", relation.id)
+            if (evidence := evidence_of(each)) is not None
+        ]
+
+    def _rule(self, slot: Slot, now: Mapping[str, str]) -> Rule:
+        source = self._graph.entities([slot.source]).get(slot.source) if slot.type in PER_TOPIC else None
+        is_topic = source is not None and source.type not in _DECIDERS
+        return Rule(slot.type, self._ground.kinds.is_single(slot.type), self._compare, now, is_topic)
+
+    def _write(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            said = effect.evidence
+            if effect.is_own:
+                self._graph.put_happening(happening(effect.what, effect.relation, replace(said, reason=effect.reason)))
+            else:
+                self._graph.put_happening(
+                    Happening("relation", effect.relation, said.at, effect.what, effect.reason, said.episode)
+                )
+        self._graph.put_mentions(
+            [
+                Mention(each.evidence.episode, "relation", each.relation, each.evidence.start, each.evidence.end)
+                for each in effects
+                if each.is_own and each.evidence.episode
+            ]
+        )
+
+    def _drop_mentions(self, relations: Iterable[str]) -> None:
+        found = self._graph.mentions("relation", list(relations))
+        self._graph.drop_mentions([mention for each in found.values() for mention in each])
+
+    def _compare(self, one: str, other: str) -> str:
+        """Tell whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
+        pair = (min(one, other), max(one, other))
+        if pair not in self._places:
+            self._places[pair] = self._compared(one, other)
+        return self._places[pair]
+
+    def _compared(self, one: str, other: str) -> str:
+        ends = self._graph.entities([one, other])
+        if len(ends) == 2 and all(each.type in ("place", "concept") for each in ends.values()):
+            if other in self._around(one) or one in self._around(other):
+                return "within"
+            names = [
+                {each.name, *(alias.name for alias in self._graph.aliases([id_]).get(id_, ()))}
+                for id_, each in ends.items()
+            ]
+            return compare(names[0], names[1])
+        return "apart"
+
+    def _around(self, place: str) -> set[str]:
+        """Return what a place lies in, directly or by what it lies in."""
+        wanted = GraphFilter(types=("LOCATED_IN", "PART_OF"))
+        found, rim = set[str](), [place]
+        for _ in range(_STEPS):
+            of = self._graph.relations_of(rim, wanted, limit=FEW)
+            rim = [each.target for one in rim for each in of.get(one, ()) if each.source == one]
+            rim = [each for each in dict.fromkeys(rim) if each not in found]
+            found.update(rim)
+        return found
+
+
+def facts_of(graph: GraphReading, slot: Slot) -> list[Relation]:
+    """Return the facts of a slot, past and retracted ones too, in the order in which they came."""
+    wanted = GraphFilter(types=(slot.type,), with_past=True)
+    ends = (slot.source, slot.target)
+    found = _fewest(graph, ends, wanted) if slot.target else graph.relations_of(ends[:1], wanted).get(slot.source, [])
+    chosen = [each for each in found if _is_of(each, slot)]
+    return sorted(chosen, key=lambda each: (each.created_at, fact_of(each).order, each.id))
+
+
+def _is_of(relation: Relation, slot: Slot) -> bool:
+    if not slot.target:
+        return relation.source == slot.source
+    ends = (relation.source, relation.target)
+    return ends == (slot.source, slot.target) or (slot.type in SYMMETRIC and ends == (slot.target, slot.source))
+
+
+def _fewest(graph: GraphReading, ends: Sequence[str], wanted: GraphFilter) -> list[Relation]:
+    """Return the facts of whichever end has few of them, so that a hub costs nothing where the other end is none."""
+    for end in ends:
+        found = graph.relations_of([end], wanted, limit=FEW).get(end, [])
+        if len(found) < FEW:
+            return found
+    return graph.relations_of(ends[:1], wanted).get(ends[0], [])

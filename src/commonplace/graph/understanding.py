@@ -1,0 +1,243 @@
+"""Read an episode: plain text as it is, a conversation line by line, JSON key by key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from commonplace.errors import UsageError
+from commonplace.extract import extract
+from commonplace.extract.result import Claim, Extraction, Found
+from commonplace.graph.kinds import Kinds
+from commonplace.graph.naming import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
+from commonplace.types.graph import EpisodeSource
+
+_SPEAKER: Final = re.compile(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
+_MOST_DEPTH: Final = 8
+_MOST_VALUES: Final = 2_000
+_LONGEST_VALUE: Final = 80
+"""A longer value is a text, and read as one."""
+
+_KEYS: Final[Mapping[str, tuple[str, str]]] = {
+    "employer": ("WORKS_FOR", "organization"),
+    "company": ("WORKS_FOR", "organization"),
+    "organization": ("WORKS_FOR", "organization"),
+    "works_at": ("WORKS_FOR", "organization"),
+    "works_for": ("WORKS_FOR", "organization"),
+    "city": ("LIVES_IN", "place"),
+    "country": ("LIVES_IN", "place"),
+    "home": ("LIVES_IN", "place"),
+    "lives_in": ("LIVES_IN", "place"),
+    "location": ("LOCATED_IN", "place"),
+    "located_in": ("LOCATED_IN", "place"),
+    "headquarters": ("LOCATED_IN", "place"),
+    "dependencies": ("DEPENDS_ON", "tool"),
+    "depends_on": ("DEPENDS_ON", "concept"),
+    "requires": ("DEPENDS_ON", "concept"),
+    "imports": ("DEPENDS_ON", "concept"),
+    "uses": ("USES", "tool"),
+    "tools": ("USES", "tool"),
+    "implements": ("IMPLEMENTS", "concept"),
+    "part_of": ("PART_OF", "concept"),
+    "parent": ("PART_OF", "concept"),
+    "project": ("PART_OF", "project"),
+    "caused_by": ("CAUSED_BY", "concept"),
+    "similar_to": ("SIMILAR_TO", "concept"),
+    "prefers": ("PREFERS", "preference"),
+    "decided": ("DECIDED", "decision"),
+}
+"""What keys of plain objects say, and the type of thing that they name."""
+_PERSONAL: Final = frozenset({"WORKS_FOR", "LIVES_IN"})
+_FOR_THINGS: Final = {"LIVES_IN": "LOCATED_IN", "WORKS_FOR": "PART_OF"}
+
+
+def understand(content: str, source: EpisodeSource, at: float, kinds: Kinds, *, speaker: str = "") -> Extraction:
+    """Return what an episode says.
+
+    Args:
+        at: when it was said, seconds since the epoch.
+        speaker: who says it, where the text does not tell.
+
+    Raises:
+        UsageError: the source is JSON, and the content is not.
+    """
+    if source == "message":
+        return _messages(content, at, speaker)
+    if source == "json":
+        return _Structure(content, at, kinds).read()
+    return extract(content, at=at, speaker=speaker)
+
+
+def _messages(content: str, at: float, speaker: str) -> Extraction:
+    """Read lines of `speaker: text`, each as said by its speaker; what comes before the first is `speaker`'s."""
+    parts = []
+    begin, by = 0, speaker
+    for match in _SPEAKER.finditer(content):
+        parts.append((by, begin, match.start()))
+        begin, by = match.end(), cleaned(match["speaker"])
+    parts.append((by, begin, len(content)))
+    together = _Together()
+    for by, begin, end in parts:
+        if content[begin:end].strip():
+            together.add(extract(content[begin:end], at=at, speaker=by), begin)
+    return together.extraction()
+
+
+@dataclass
+class _Together:
+    """Extractions of parts of one text, brought together."""
+
+    entities: list[Found] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    dates: list[Any] = field(default_factory=list)
+    _places: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def add(self, part: Extraction, begin: int) -> None:
+        """Take what a part says that begins at a place of the whole."""
+        places = [self.place(replace(each, spans=_moved(each.spans, begin))) for each in part.entities]
+        for claim in part.claims:
+            start, end = claim.span
+            self.claims.append(
+                replace(
+                    claim,
+                    source=places[claim.source],
+                    target=places[claim.target],
+                    span=(start + begin, end + begin),
+                )
+            )
+        self.dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
+
+    def place(self, found: Found) -> int:
+        """Return the place of an entity, which is joined with one of its name and type."""
+        key = (normal(found.name), found.type)
+        if key not in self._places:
+            self._places[key] = len(self.entities)
+            self.entities.append(found)
+        else:
+            known = self.entities[self._places[key]]
+            self.entities[self._places[key]] = replace(
+                known,
+                spans=(*known.spans, *found.spans),
+                aliases=tuple(dict.fromkeys((*known.aliases, *found.aliases))),
+                confidence=max(known.confidence, found.confidence),
+            )
+        return self._places[key]
+
+    def extraction(self) -> Extraction:
+        """Return all of it."""
+        return Extraction(tuple(self.entities), tuple(self.claims), tuple(self.dates))
+
+
+def _moved(spans: tuple[tuple[int, int], ...], by: int) -> tuple[tuple[int, int], ...]:
+    return tuple((start + by, end + by) for start, end in spans)
+
+
+class _Structure:
+    """Reads JSON: an object with a name is an entity, its keys are facts where they are known ones."""
+
+    def __init__(self, content: str, at: float, kinds: Kinds) -> None:
+        try:
+            self._value = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or another source") from error
+        self._content = content
+        self._at = at
+        self._kinds = kinds
+        self._together = _Together()
+        self._left = _MOST_VALUES
+        self._from = 0
+
+    def read(self) -> Extraction:
+        """Return what it says."""
+        self._walk(self._value, None, 0)
+        return self._together.extraction()
+
+    def _walk(self, value: Any, owner: int | None, depth: int) -> int | None:
+        """Read a value, and return the place of the entity that it is."""
+        self._left -= 1
+        if depth > _MOST_DEPTH or self._left < 0:
+            return None
+        if isinstance(value, Mapping):
+            return self._object(value, owner, depth)
+        if isinstance(value, list):
+            for each in value:
+                self._walk(each, owner, depth + 1)
+        return None
+
+    def _object(self, value: Mapping[str, Any], owner: int | None, depth: int) -> int | None:
+        keys = {_key(key): key for key in value}
+        name_key = next((keys[key] for key in _NAMES if isinstance(value.get(keys.get(key, "")), str)), None)
+        me = owner
+        if name_key is not None and cleaned(value[name_key]):
+            me = self._entity(value[name_key], self._type_of(value, keys))
+        for key, inner in value.items():
+            if key != name_key and _key(key) not in ("type", "entity_type", "kind"):
+                self._pair(key, inner, me, depth)
+        return me if name_key is not None else None
+
+    def _pair(self, key: str, value: Any, me: int | None, depth: int) -> None:
+        relation, type_ = self._meaning(key)
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str) and cleaned(each):
+                self._text(each, me, relation, type_)
+            elif isinstance(each, Mapping | list):
+                found = self._walk(each, me, depth + 1)
+                if me is not None and found is not None and found != me:
+                    self._claim(me, found, relation or "RELATED_TO")
+
+    def _text(self, value: str, me: int | None, relation: str, type_: str) -> None:
+        if relation and me is not None and len(value) <= _LONGEST_VALUE:
+            found = self._entity(value, "file" if has_extension(value) and type_ == "concept" else type_)
+            if found != me:
+                self._claim(me, found, relation)
+        elif " " in value:
+            # A text in JSON may be escaped there: where its words stand is told as far as they stand as they are.
+            begin = self._place(value)
+            self._together.add(extract(value, at=self._at), begin)
+
+    def _meaning(self, key: str) -> tuple[str, str]:
+        form = _key(key)
+        if form in _KEYS:
+            return _KEYS[form]
+        type_ = form.upper()
+        return (type_, "concept") if self._kinds.has_relation(type_) else ("", "")
+
+    def _type_of(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> str:
+        for key in ("entity_type", "type", "kind"):
+            given = value.get(keys.get(key, ""))
+            if isinstance(given, str) and self._kinds.has_entity(given.lower()):
+                return given.lower()
+        personal = {relation for each in keys if (relation := _KEYS.get(each, ("", ""))[0]) in _PERSONAL}
+        is_person = bool(personal & _PERSONAL) or bool({"email", "age", "birthday", "full_name"} & keys.keys())
+        return "person" if is_person else "concept"
+
+    def _entity(self, name: str, type_: str) -> int:
+        kept = cleaned(name)[:MAX_NAME_CHARACTERS]
+        start = self._place(name)
+        spans = ((start, start + len(name)),) if self._content[start : start + len(name)] == name else ()
+        return self._together.place(Found(kept, type_, spans))
+
+    def _claim(self, source: int, target: int, relation: str) -> None:
+        entities = self._together.entities
+        is_person = entities[source].type == "person"
+        type_ = relation if is_person else _FOR_THINGS.get(relation, relation)
+        fact = f"{entities[source].name} {type_.replace('_', ' ').lower()} {entities[target].name}"
+        span = entities[target].spans[-1] if entities[target].spans else (0, 0)
+        self._together.claims.append(Claim(source, target, type_, fact, span))
+
+    def _place(self, text: str) -> int:
+        """Return where a text stands in the JSON, after what was read before, else anywhere, else 0."""
+        found = self._content.find(text, self._from)
+        if found < 0:
+            found = self._content.find(text)
+        self._from = max(self._from, found)
+        return max(found, 0)
+
+
+def _key(key: str) -> str:
+    return re.sub(r"[\s-]+", "_", _HUMPS.sub("_", key)).strip("_").lower()
