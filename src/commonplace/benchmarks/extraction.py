@@ -3,7 +3,7 @@
 Only names are compared, for the files give no places: an entity is found where its name and type are. A claim is right
 where any of the forms that the text has for its two ends stand in one marked relation of that type. The files mark
 `Milan , Ohio` as one place here and as two there, and titles here but not there; so all is counted twice: `exact`, and
-`by_part`, where a marked name is also met by what stands before or behind its comma, or without its title.
+`by_part`, where a marked name is also met by what stands before or behind its comma, or without its title or `the`.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def exactly(name: str) -> frozenset[str]:
 def by_part(name: str) -> frozenset[str]:
     """Return a marked name, what stands before and behind its comma, and what is left of it without a title."""
     words = name.split()
-    while len(words) > 1 and words[0].lower().rstrip(".") in TITLES:
+    while len(words) > 1 and words[0].lower().rstrip(".") in TITLES | {"the"}:
         words = words[1:]
     return frozenset({folded(name), folded(" ".join(words)), *map(folded, name.split(","))}) - {""}
 

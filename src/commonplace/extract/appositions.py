@@ -113,17 +113,20 @@ def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
     behind_right = line.tokens.lower[right.last : right.last + 3]
     if right.type == "place" and _is_told(gap) and _DWELLERS.intersection(behind_right[:1]):
         return "LIVES_IN", False, 0.85
+    if gap[:1] == [","] and _has_role_at(words):
+        return (relation, False, sure) if right.type != "place" or _DWELLERS.intersection(words) else None
+    is_beside = gap == [","] or (gap[:1] == [","] and _is_told(gap))
+    is_theirs = ROLES.intersection(behind_right) and not (STOPS - {"'s"}).intersection(behind_right[:1])
+    return (relation, False, sure) if is_beside and is_theirs and right.type == "organization" else None
+
+
+def _has_role_at(words: list[str]) -> bool:
+    """Tell whether words say what somebody is for what follows: `the new head of design at`."""
     roles = [place for place, word in enumerate(words) if word in ROLES]
-    if roles and gap[0] == ",":
-        behind = [word for word in words[roles[-1] + 1 :] if word not in ("the", "a", "an", "state", "local")]
-        if behind and behind[0] in _AT and not any(word in STOPS - _SMALL for word in words):
-            if right.type == "place" and not _DWELLERS.intersection(words):
-                return None
-            return relation, False, sure
-    if gap in ([","], [",", "the"], [",", "a"], [",", "an"]) and right.type == "organization":
-        if ROLES.intersection(behind_right) and not (STOPS - {"'s"}).intersection(behind_right[:1]):
-            return relation, False, sure
-    return None
+    if not roles or not (STOPS - _SMALL).isdisjoint(words):
+        return False
+    behind = [word for word in words[roles[-1] + 1 :] if word not in _ARTICLES | {"state", "local"}]
+    return behind[:1] != [] and behind[0] in _AT
 
 
 def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:

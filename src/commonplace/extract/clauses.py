@@ -264,7 +264,7 @@ class Clauses:
         return place
 
     def _is_title(self, place: int) -> bool:
-        """Tell whether what stands before a comma says who comes behind it: `the 10th president of Chile, Ana Soto,`."""
+        """Tell whether what stands before a comma says who comes behind it: `the president of Chile, Ana Soto,`."""
         return self.tokens.any_of(ROLES, place - _LONGEST_TITLE, place)
 
     def _denied(self, group: VerbGroup) -> VerbGroup:

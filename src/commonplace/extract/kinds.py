@@ -33,6 +33,7 @@ from commonplace.extract.words_things import (
     ORGANIZATION_OF,
     ORGANIZATIONS,
     PLAIN_TOOLS,
+    TITLED_NOUNS,
     TOOL_NAMES,
     TOOLS,
 )
@@ -112,7 +113,7 @@ def _unlisted(word: str, written: str, *, is_start: bool) -> Kind:
     if written.isupper() and len(written) <= _SHORT and written.isalpha():
         return Kind("organization", 0.5)
     if word in ORGANIZATION_HEADS:
-        return Kind("organization", 0.5, is_weak=is_start)
+        return Kind("organization", 0.5, is_weak=True)
     return Kind("concept", 0.4, is_weak=is_start)
 
 
@@ -131,7 +132,7 @@ _LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
     (CONCEPT_ACRONYMS - ROLES, Kind("concept", 0.6)),
     (ORGANIZATIONS, Kind("organization", 0.9)),
     (SURNAMES, Kind("person", 0.7)),
-    (DEMONYMS | ROLES | TITLES, NOTHING),
+    (DEMONYMS | ROLES | TITLES | SUFFIXES, NOTHING),
 )
 
 _NOT_BEHIND_NAME: Final = frozenset("court church post marshall guard labs bank".split())
@@ -158,7 +159,7 @@ def _looks_like_person(words: Sequence[str]) -> bool:
 
 def _is_surname(word: str) -> bool:
     """Tell whether a capitalised word may be a person's name: it looks like no common noun."""
-    if any(word in words for words in (KINDS, DEMONYMS, CONCEPT_ACRONYMS, TOOLS, _PLACES)):
+    if any(word in words for words in (KINDS, DEMONYMS, CONCEPT_ACRONYMS, TOOLS, _PLACES, TITLED_NOUNS)):
         return False
     return word.replace("-", "").replace("'", "").isalpha() and not word.endswith(_NOUN_ENDS) and len(word) > 1
 
@@ -167,7 +168,7 @@ Rule = tuple[Callable[[Sequence[str]], bool], Kind]
 _RULES: Final[tuple[Rule, ...]] = (
     (lambda words: words[-1] in DEMONYMS, NOTHING),
     (
-        lambda words: words[-1] in SUFFIXES and len(words) > 2 and words[0] not in ORGANIZATION_HEADS,
+        lambda words: words[-1] in SUFFIXES and len(words) > 2 and (words[0] in FIRST_NAMES or words[-1][0] != "i"),
         Kind("person", 0.9),
     ),
     (

@@ -14,7 +14,7 @@ from commonplace.extract.kinds import Kind, kind_of_name
 from commonplace.extract.looks import kind_by_looks
 from commonplace.extract.runs import is_shouted, names_in_run, run_end
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words_people import FIRST_NAMES, KIN, ROLES
+from commonplace.extract.words_people import AMBIGUOUS_FIRST_NAMES, FIRST_NAMES, KIN, ROLES
 from commonplace.extract.words_places import PLACE_FRONTS
 from commonplace.extract.words_plain import BREAKERS
 from commonplace.extract.words_things import TOOLS
@@ -130,6 +130,9 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
         if rest.confidence >= _LISTED > whole.confidence and rest.type != "person" and not is_part:
             first += 1
             is_start = False
+    if last - first > 2 and tokens.lower[first] not in FIRST_NAMES and tokens.lower[first + 1] in FIRST_NAMES:
+        # What stands before a first name says who that is: `Linguist Phillip Lieberman`.
+        first += int(tokens.lower[first + 1] not in AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
     if last - first > 1 and kind.confidence < _LIKELY and is_shouted(tokens, first, last):
         return [_mention(tokens, first, last, Kind("organization", 0.6))]

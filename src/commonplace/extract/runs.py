@@ -7,12 +7,14 @@ from typing import Final
 
 from commonplace.extract.kinds import kind_of_name
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words_people import PARTICLES, ROLES, TITLES
+from commonplace.extract.words_people import PARTICLES, ROLES, SUFFIXES, TITLES
+from commonplace.extract.words_places import PLACE_HEADS
 from commonplace.extract.words_plain import BREAKERS, CALENDAR
 from commonplace.extract.words_things import ORGANIZATION_FOR, ORGANIZATION_HEADS, ORGANIZATION_OF
 
 _LONGEST_RUN: Final = 10
 _SHORT: Final = 5
+_STATIONS: Final = frozenset({"radio", "television", "tv"})
 _JOINTS: Final = frozenset("of for the and de &".split())
 _BEFORE_TITLE: Final = frozenset(
     "district circuit assistant deputy vice associate general executive chief senior acting former roman".split()
@@ -85,8 +87,8 @@ def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
     for cut in range(first + 1, last):
         word, before = tokens.word[cut], tokens.word[cut - 1]
         is_country = cut == first + 1 and tokens.lower[first] in ("u.s", "u.k")
-        is_shouted = _is_shouted(word) and not _is_shouted(before)
-        if is_country or (is_shouted and kind_of_name(tokens.lower[first:cut], tokens.word[first]).type == "place"):
+        is_apart = tokens.lower[cut] in _STATIONS or (_is_shouted(word) and not _is_shouted(before))
+        if is_country or (is_apart and kind_of_name(tokens.lower[first:cut], tokens.word[first]).type == "place"):
             yield first, cut
             first = cut
     yield first, last
@@ -113,7 +115,10 @@ def _is_title(tokens: Tokens, place: int, last: int) -> bool:
     lower = tokens.lower[place]
     if _is_shouted(tokens.word[place]) and lower not in ROLES:
         return False
-    return lower in TITLES or (lower in ROLES and place + 1 < last)
+    behind = tokens.lower[place + 1 : last]
+    if all(word in SUFFIXES or word in ORGANIZATION_HEADS or word in PLACE_HEADS for word in behind):
+        return False
+    return lower in TITLES or lower in ROLES
 
 
 def _is_shouted(word: str) -> bool:

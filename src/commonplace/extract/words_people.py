@@ -37,7 +37,8 @@ priya rachel rafael rahul raj rajesh ralph ramon randall randy raul ravi ray ray
 richard rick rita rob robert roberta roberto robin rodney rodrigo roger roland roman ron ronald rosa rose roy ruben
 rudolf russell ruth ryan sally sam samantha samir samuel sandra sara sarah satoshi scott sean sebastian serge sergei
 sergio seth shannon sharon shawn sheila shirley sidney silvia simon simone sofia sonia sonja sophia sophie stacy stan
-stanley stefan stella stephan stephanie stephen steve steven stuart sue susan suzanne svetlana sven sylvia takeshi tanya
+stanley stefan stella stephan stephanie stephen steve steven stuart sue susan suzanne svetlana sven sylvia takeshi
+tanya
 tara ted teresa terry theodore theresa thomas tiffany tim timothy tina toby todd tom tomas tommy tony tracy travis
 ulrich ursula valerie vanessa vera vernon veronica vicente vicki victor victoria vikram vincent viktor virginia
 vladimir walter wanda warren wayne wei wendy werner wilhelm will william willie wolfgang xavier yasmin yoko yolanda
@@ -56,7 +57,8 @@ rod rose ruby sandy sky skip stone sue summer ted trip victor violet virginia wa
 
 SURNAMES: Final = frozenset(
     """
-adams anderson armstrong bailey baker barnes bennett brooks brown bush butler campbell carter castro chang chapman clark
+adams anderson armstrong bailey baker barnes bennett brooks brown bush butler campbell carter castro chang chapman
+clark
 clinton collins cooper cox cruz davies davis diaz doyle edwards einstein eisenhower evans fernandez fischer fisher
 flores
 foster garcia gates gibson gomez gonzales gonzalez gorbachev gore graham greene griffin gupta gutierrez hall hamilton
@@ -90,7 +92,8 @@ wright yamamoto yeltsin yilmaz zhang
 TITLES: Final = frozenset(
     """
 mr mrs ms miss mx dr prof professor sir dame lord lady rev reverend father sister brother saint pope cardinal bishop
-archbishop rabbi imam king queen prince princess emperor duke count archduke president vice-president premier chancellor
+archbishop rabbi imam king queen prince princess emperor duke count archduke president president-elect vice-president
+premier chancellor
 prime minister ministers secretary sen senator senators rep representative reps congressman congresswoman gov governor
 mayor councilman councilwoman ambassador judge justice chief gen general lt col colonel maj major capt captain sgt
 sergeant cpl corporal pvt private adm admiral cmdr commander officer detective agent marshal sheriff attorney deputy

@@ -15,9 +15,53 @@ limited llc lp ltd magazine marines media ministry motors movement navy network 
 organisation organization parliament partners party patrol plc police post press ag sa school schools senate service
 services society subcommittee symphony systems team technologies television tribune tribunal trust union university
 ventures news times herald journal university gazette laboratories church technology agriculture treasury team guild
-nv bv oy ab kk studios labs lab airline club coalition unions
+nv bv oy ab kk studios labs lab airline club coalition unions international railroad railway properties nations fleet
+firm community center centre centers
+theater theatre museum radio embassy
 """.split()
 )
+
+TITLED_NOUNS: Final = frozenset(
+    """
+account accounts act affair affairs age ages agreement air american angel annual anniversary api architecture area art
+article assets audit award awards back bay beach bear best bill black blue bonds book books border branch bridge budget
+bug build business campaign capital case cases central chapter charter check china christmas civil class clean client
+cloud club code cold common concept conference config constitution context control corner counties county crime cross
+culture cup daily data day days dark deal death debt decision decisions declaration deep defense democratic dependency
+design desk detail details development digital direct discovery doc docs document domain domestic draft drive drug
+early
+earth east eastern economic economy edge edition editorial education election electric employee employees energy error
+errors estate event events evening express eye face fact facts fair family far fashion fast feature features federal
+festival field fifth file files film final finance financial fire first flag flats flight floor flow food football
+foreign forest form forward foundation fourth free freedom front fuel full fund future game games garden gate gateway
+general generation global goal gold golden good governors grand grant gray great green ground guard guide gulf half
+hand
+handling hard head health heart heavy high highway hill history holy home horse hot hour hours human idea independence
+index industrial industry information inner input institute interface internal international internet interstate iron
+issue issues job joint journal jungle junior key kitchen known labor land large last late launch law layer leader legal
+letter level liberty life light limited line link list little live local log logic long love low machine magazine main
+major manager manual map market master match material media medical meeting memory men middle migration military minor
+mobile model modern module money moon morning motel mother motor mountain movie music mutual name national nations
+native natural nature navy net network new news next night nobel north northern note notes nuclear number ocean office
+official oil old olympic open opera operation order original outer output overview page panel paper parade park part
+party pass path patriotic peace people performance phase phone pipeline plan planning plant platform play players plaza
+point police policy pool popular post power preferential press price pride prime private prize pro process product
+production program project property protocol public pull quality quarter question quick race railroad random rapid read
+real record red reference reform refuge region release relief religious report reports republic republican request
+requests requirement research reserve review revolution rice rights river road rocket role room rose royal rule rules
+run safe safety sale sales satellite sauce scene schema science sea search season seconds secret section security seed
+self series server service session set shell ship shop short show side silver single site sixth sky small social
+society soft software solar source south southern space special sport sports spring square staff stage standard star
+start state states station status steak step stock stone storage store storm story street strong structure student
+studies studio study style success summary summer sun super supply support surface survey system systems table task
+tasks tax team technical tech test tests theory third time times title today token tomorrow tool top total tour tower
+town track trade traffic training transport treaty trends trial truth tunnel type under union unit united update upper
+user valley value version very victim video view village virtual vision voice wall war warning waste watch water wave
+way weather web week weekend welcome welfare west western white wild wind window winter wizards wonder wood work worker
+workers works world worst year young zone
+""".split()
+)
+"""Common nouns and adjectives that titles and headings capitalise; a name with one of them is hardly a person's."""
 
 ORGANIZATION_OF: Final = frozenset(
     """
