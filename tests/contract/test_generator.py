@@ -174,6 +174,50 @@ def test_max_tokens_is_renamed_for_models_that_want_it_so() -> None:
         assert "max_tokens" not in server.asked[1].document
 
 
+def test_an_option_that_is_refused_by_both_its_names_is_left_out() -> None:
+    """However a server complains, asking comes to an end."""
+    renamed = refusal(400, "Use 'max_completion_tokens' instead of 'max_tokens'.")
+    replies = [renamed, refusal(400, "max_completion_tokens is not known"), good("a")]
+    with ModelServer(replies) as server:
+        answered(server, "openai", options={"max_tokens": 5})
+        assert not {"max_tokens", "max_completion_tokens"} & set(server.asked[-1].document)
+
+
+def test_an_instruction_for_json_stands_in_the_first_message_of_the_system() -> None:
+    """Many servers take a system message nowhere else."""
+
+    def rule(asked: Asked) -> Reply:
+        return refusal(400, "no") if "response_format" in asked.document else good("{}")
+
+    with ModelServer(rule=rule) as server:
+        model = opened(server, "openai")
+        model.generate(ASKED, schema=SCHEMA)
+        model.generate(ASKED[1:], schema=SCHEMA)
+        for asked in server.asked[-2:]:
+            turns = asked.document["messages"]
+            assert [turn["role"] for turn in turns] == ["system", "user", "assistant", "user"]
+            assert turns[0]["content"].endswith(json.dumps(SCHEMA))
+
+
+def test_an_answer_that_is_of_no_use_counts_for_the_budget(provider: str) -> None:
+    """It is paid for."""
+    with ModelServer([truncated(ANSWER)]) as server:
+        model = opened(server, provider)
+        with pytest.raises(ProviderError, match="cut short"):
+            model.generate(ASKED, schema=SCHEMA)
+    assert model.usage.tokens == 18
+
+
+def test_an_error_that_comes_as_a_success_is_an_error(provider: str) -> None:
+    """As from gateways whose own request to the provider failed."""
+    reply = Reply(document={"error": {"message": "upstream is down", "code": 502}})
+    with (
+        ModelServer([reply]) as server,
+        pytest.raises(ProviderError, match="answered with an error: upstream is down"),
+    ):
+        answered(server, provider)
+
+
 @pytest.mark.parametrize("name", ["model", "messages", "stream", "response_format", "tools"])
 def test_what_is_ours_to_set_cannot_be_an_option(provider: str, name: str) -> None:
     """A stream would not be read, another model not be the one that is named."""

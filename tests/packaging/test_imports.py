@@ -45,6 +45,18 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert loaded_by(code).isdisjoint(HEAVY)
 
 
+def test_opening_a_remote_model_loads_no_network() -> None:
+    """Who names a model in the settings and asks it nothing pays nothing for it."""
+    code = (
+        "from commonplace.models.generating import open_generator\n"
+        "open_generator('openai:m', environ={'OPENAI_API_KEY': 'sk-x', 'https_proxy': 'http://proxy.example'})\n"
+        "open_generator('ollama:m', environ={})\n"
+    )
+    loaded = loaded_by(code)
+    assert "commonplace.models.client" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
 def test_importing_reads_no_environment_of_ours() -> None:
     """Settings are read once, at the edge, by whoever runs the program."""
     code = (

@@ -19,6 +19,7 @@ KEYS = {"OPENAI_API_KEY": "sk-one", "ANTHROPIC_API_KEY": "sk-two"}
         (" http://127.0.0.1:8000/v1 ", "http://127.0.0.1:8000/v1"),
         ("HTTPS://Example.COM:443", "https://example.com"),
         ("http://[::1]:9/x", "http://[::1]:9/x"),
+        ("https://example.com/mödelle/v1", "https://example.com/m%C3%B6delle/v1"),
         ("https://modèle.example/v1", "https://xn--modle-6ra.example/v1"),
     ],
 )

@@ -160,6 +160,17 @@ def test_no_retry_begins_after_the_time_of_the_call_is_over() -> None:
     assert time.slept == [0.25, 0.5, 1.0]
 
 
+def test_a_call_can_have_less_time_than_the_limits_give_but_never_more() -> None:
+    """A query is waited for by someone; an index run is not."""
+    time = FakeTime()
+    with ModelServer(rule=lambda asked: broken()) as server:
+        for total_s, calls in ((0.3, 2), (1_000.0, 4)):
+            del server.asked[:]
+            with pytest.raises(ProviderError, match="answered 500"):
+                client(server, time, retries=10, total_s=2.0).post("/x", {}, total_s=total_s)
+            assert len(server.asked) == calls
+
+
 @pytest.mark.parametrize("manner", [hang, drip, drip_headers])
 def test_no_server_can_hold_a_call(manner: Callable[[], Reply]) -> None:
     """One that says nothing, and one that says a byte now and then for ever: both end with the time that was given."""

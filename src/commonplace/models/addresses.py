@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from commonplace.errors import ProviderError, UsageError
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 OLLAMA_PORT: Final = 11434
 _PORTS: Final = {"http": 80, "https": 443}
+_SAFE: Final = "/%!$&'()*+,;=:@~"
 _INSIDE: Final = (".local", ".localhost", ".internal", ".lan", ".home.arpa")
 
 
@@ -73,7 +74,7 @@ def address_of(text: str, what: str = "the address") -> Address:
         host = found.hostname.encode("idna").decode() if not found.hostname.isascii() else found.hostname
     except ValueError as error:
         raise UsageError(f"{what} is {text!r}: {error}", remedy="give it as https://host:port/path") from None
-    return Address(found.scheme, host, port, found.path.rstrip("/"))
+    return Address(found.scheme, host, port, quote(found.path.rstrip("/"), safe=_SAFE))
 
 
 def ollama_address(text: str) -> Address:

@@ -81,15 +81,19 @@ class JsonClient:
     def __repr__(self) -> str:
         return f"JsonClient({self.access!r})"
 
-    def post(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, document: Mapping[str, Any], *, total_s: float | None = None) -> dict[str, Any]:
         """Send a document and return the object in the answer, after the retries that are worth making.
+
+        Args:
+            total_s: seconds for the call with its retries and waits, where the limits allow more.
 
         Raises:
             ProviderError: no answer, one that says no (`status` tells), or one that is no JSON object; or the budget
                 of the run is spent.
         """
         request = self._request(path, document)
-        deadline = self._waiting.clock() + self.limits.total_s
+        most_s = self.limits.total_s
+        deadline = self._waiting.clock() + (most_s if total_s is None else min(most_s, total_s))
         attempt = 0
         while True:
             outcome = self._attempt(request, deadline)
@@ -158,6 +162,10 @@ class JsonClient:
     def _read(self, answer: Answer) -> dict[str, Any] | _Failure:
         document = _json(answer.body)
         if answer.status == 200:
+            if isinstance(document, dict) and document.get("error"):
+                # Some gateways say so with the status of success.
+                told = self._without_key(_message(document))
+                return _Failure(self._error(f"answered with an error: {told}", status=200, remedy="check the request"))
             if isinstance(document, dict):
                 return document
             return _Failure(self._error("answered with no JSON object", status=200, remedy="check the address"))
@@ -217,6 +225,6 @@ def _message(document: object) -> str:
             found = found[name]
     if isinstance(found, dict):
         found = found.get("detail", "")
-    text = found if isinstance(found, str) else ""
+    text = found[: 10 * _MOST_SHOWN] if isinstance(found, str) else ""
     line = "".join(character if character.isprintable() else " " for character in text)
     return redact(line).text[:_MOST_SHOWN]

@@ -40,6 +40,10 @@ class Dialect(Protocol):
         """Return the document that asks for an answer."""
         ...
 
+    def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
+        """Return the tokens that an answer cost, sent and received, 0 where the server does not tell."""
+        ...
+
     def read(self, document: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
         """Return the answer in a document.
 
@@ -64,7 +68,7 @@ class OpenAI:
             asked = {"name": _NAME, "schema": dict(schema), "strict": is_strict(schema)}
             document["response_format"] = {"type": "json_schema", "json_schema": asked}
         elif schema is not None:
-            messages = [*messages[:-1], Message("system", instruction(schema)), *messages[-1:]]
+            messages = _instructed(messages, instruction(schema))
             if form == "json_object":
                 document["response_format"] = {"type": "json_object"}
         document["messages"] = [{"role": each.role, "content": each.content} for each in messages]
@@ -78,10 +82,12 @@ class OpenAI:
             raise _refused(message["refusal"])
         text = _text(message.get("content"))
         _check(text, choice.get("finish_reason"), ("length",), must_be_whole=must_be_whole)
+        return Generated(text, _name(document), *self.spent(document))
+
+    def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
+        """Return the tokens that an answer cost, sent and received."""
         usage = _mapping(document.get("usage"))
-        return Generated(
-            text, _name(document), _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-        )
+        return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
 
 
 class Anthropic:
@@ -118,8 +124,12 @@ class Anthropic:
         tools = [block["input"] for block in blocks if block.get("type") == "tool_use" and "input" in block]
         text = json.dumps(tools[0], ensure_ascii=False) if tools else _text(content)
         _check(text, reason, ("max_tokens", "model_context_window_exceeded"), must_be_whole=must_be_whole)
+        return Generated(text, _name(document), *self.spent(document))
+
+    def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
+        """Return the tokens that an answer cost, sent and received."""
         usage = _mapping(document.get("usage"))
-        return Generated(text, _name(document), _count(usage.get("input_tokens")), _count(usage.get("output_tokens")))
+        return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
 
 
 def is_strict(schema: object) -> bool:
@@ -139,6 +149,13 @@ def instruction(schema: Schema) -> str:
     """Return the sentence that asks for JSON where the server has no better way."""
     written = json.dumps(schema, ensure_ascii=False)
     return f"Answer with one JSON value that fulfils this JSON schema, and with nothing else: {written}"
+
+
+def _instructed(messages: Sequence[Message], text: str) -> list[Message]:
+    """Return the conversation with a text at the end of its first system message: many servers take that one alone."""
+    if messages[0].role != "system":
+        return [Message("system", text), *messages]
+    return [Message("system", f"{messages[0].content}\n\n{text}"), *messages[1:]]
 
 
 def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:

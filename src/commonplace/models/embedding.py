@@ -35,6 +35,8 @@ BATCH_TOKENS: Final = 50_000
 """Of one request; OpenAI takes 2,048 texts and 300,000 tokens, smaller servers less, and ours are counted roughly."""
 MOST_TOKENS: Final = 6_000
 """A longer text is embedded by its beginning: OpenAI's models read 8,191 tokens of their own."""
+ALONE_S: Final = 15.0
+"""Seconds for a single text: somebody waits for the answer to a query, and can have one by words."""
 MAX_BYTES: Final = 64 << 20
 CACHED_QUERIES: Final = Bounds(most=5_000, most_bytes=64 << 20, ttl_s=30 * 60)
 """As the auto-retrieval contract has it."""
@@ -116,7 +118,7 @@ class RemoteEmbedder:
     def _ask(self, texts: list[str]) -> list[list[float]]:
         client = self._server()
         document = {"model": self._name.model, "input": texts, "encoding_format": "float"}
-        answer = client.post("/embeddings", document)
+        answer = client.post("/embeddings", document, total_s=ALONE_S if len(texts) == 1 else None)
         usage = answer.get("usage")
         spent = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
         client.budget.count_tokens(spent if isinstance(spent, int) and spent > 0 else 0, 0)

@@ -77,7 +77,8 @@ class _Learned:
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         names = self.renamed or {}
-        return {names.get(name, name): value for name, value in given.items() if name not in self.dropped}
+        found = {names.get(name, name): value for name, value in given.items()}
+        return {name: value for name, value in found.items() if name not in self.dropped}
 
 
 class RemoteGenerator:
@@ -135,12 +136,12 @@ class RemoteGenerator:
             return self._read(reply, must_be_whole=schema is not None)
 
     def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
+        # An answer that is of no use is paid for too.
+        self._client.budget.count_tokens(*self._dialect.spent(reply))
         try:
-            answer = self._dialect.read(reply, must_be_whole=must_be_whole)
+            return self._dialect.read(reply, must_be_whole=must_be_whole)
         except ProviderError as error:
             raise ProviderError(f"{self.name}: {error.args[0]}", status=200, remedy=error.remedy) from error
-        self._client.budget.count_tokens(answer.input_tokens, answer.output_tokens)
-        return answer
 
     def _eased(
         self, learned: _Learned, error: ProviderError, given: Mapping[str, Any], *, has_schema: bool
