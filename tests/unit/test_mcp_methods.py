@@ -11,6 +11,7 @@ import pytest
 from tests.unit.mcp_talking import INFO, Talk, talking
 
 from commonplace.errors import ConfigError, NotFoundError, StoreBusyError, UsageError
+from commonplace.formats.jsonrpc import LONGEST_MESSAGE
 from commonplace.mcp import (
     Contents,
     Context,
@@ -25,7 +26,6 @@ from commonplace.mcp import (
     ToolResult,
 )
 from commonplace.mcp.describing import tool_form
-from commonplace.mcp.jsonrpc import LONGEST_MESSAGE
 
 ADDING = {
     "type": "object",

@@ -1,7 +1,7 @@
 """Serve the Model Context Protocol on standard input and output, without its SDK.
 
-`jsonrpc`, `framing` and `eras` know the wire, `registry` what can be offered, `methods` what is answered, `serving`
-when. None of them knows memories, and none imports more of the package than its errors.
+`eras` knows the wire, with `formats.jsonrpc` and `formats.framing`, `registry` what can be offered, `methods` what is
+answered, `serving` when. None of them knows memories, and none imports more of the package than those and its errors.
 """
 
 from commonplace.mcp.eras import ClientInfo

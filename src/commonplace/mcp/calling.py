@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from commonplace.errors import CommonplaceError
-from commonplace.mcp.jsonrpc import INVALID_PARAMS, ProtocolError, shortened
+from commonplace.formats.jsonrpc import INVALID_PARAMS, ProtocolError, shortened
 from commonplace.mcp.registry import Context, Tool, ToolResult
 from commonplace.mcp.schema import integers, problems
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from commonplace.mcp.jsonrpc import INVALID_PARAMS, ProtocolError
+from commonplace.formats.jsonrpc import INVALID_PARAMS, ProtocolError
 
 SESSION_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSIONS = ("2026-07-28",)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from commonplace.errors import NotFoundError
+from commonplace.formats.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
 from commonplace.mcp.calling import call_tool
 from commonplace.mcp.describing import (
     capabilities_form,
@@ -18,7 +19,6 @@ from commonplace.mcp.describing import (
     tool_form,
 )
 from commonplace.mcp.eras import SERVER_KEY, SESSION_RESOURCE_NOT_FOUND, STATELESS_VERSIONS, Terms
-from commonplace.mcp.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
 from commonplace.mcp.registry import Contents, Context, Registry, Resource
 
 _LISTS_FRESH_MS = 300_000

@@ -13,17 +13,8 @@ from functools import partial
 from typing import Any, BinaryIO, TypeAlias
 
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.mcp.calling import report_defect
-from commonplace.mcp.eras import (
-    SESSION_VERSIONS,
-    Terms,
-    is_stateless,
-    opened_session,
-    progress_token,
-    stateless_terms,
-)
-from commonplace.mcp.framing import LONGEST_LINE, LineWriter, TooLong, read_lines
-from commonplace.mcp.jsonrpc import (
+from commonplace.formats.framing import LONGEST_LINE, LineWriter, TooLong, read_lines
+from commonplace.formats.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -39,6 +30,15 @@ from commonplace.mcp.jsonrpc import (
     notification,
     read_message,
     result_of,
+)
+from commonplace.mcp.calling import report_defect
+from commonplace.mcp.eras import (
+    SESSION_VERSIONS,
+    Terms,
+    is_stateless,
+    opened_session,
+    progress_token,
+    stateless_terms,
 )
 from commonplace.mcp.methods import Method, completed, initialized, method_of
 from commonplace.mcp.pool import Pool
