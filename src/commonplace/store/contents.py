@@ -10,12 +10,14 @@ from commonplace.store.database_files import build, refuse_existing
 from commonplace.store.graph_contract import GraphChange
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState
-from commonplace.store.reference_state import Space, State
+from commonplace.store.reference_state import KnowledgeRow, Space, State
 from commonplace.store.rows import pack_id
+from commonplace.store.sqlite_knowledge import insert_item
 from commonplace.store.sqlite_memory_change import SqliteMemoryChange, insert_version
 from commonplace.store.sqlite_transaction import Transaction
 from commonplace.store.sqlite_writing import Change, create_namespace, set_embedding
 from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
+from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class StoredOwner:
         created_at, expired_at: when it was what we knew; it is past where the latter is a time.
         memory: where it is a version of a memory, what it was written from, with its present record.
         is_latest: it is the last version of a memory.
+        knowledge: where it is an item of an agent's knowledge.
     """
 
     namespace: str
@@ -39,6 +42,7 @@ class StoredOwner:
     expired_at: float | None
     memory: MemoryWrite | None
     is_latest: bool
+    knowledge: KnowledgeRow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class StoredEntries:
     notes: tuple[Note, ...]
     due: tuple[str, ...]
     graph: GraphState
+    contexts: tuple[ContextRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,7 @@ def _entries(namespace: str, space: Space) -> StoredEntries:
         tuple(space.notes.values()),
         tuple(space.due),
         space.graph.copy(),
+        tuple(space.contexts.values()),
     )
 
 
@@ -121,6 +127,7 @@ def _owners(namespace: str, space: Space) -> list[StoredOwner]:
             row.expired_at,
             row.memory,
             row.memory is not None and latest[row.owner.id] == number,
+            row.knowledge,
         )
         for number, row in space.rows.items()
     ]
@@ -140,6 +147,9 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
         if memory is not None:
             is_live = stored.expired_at is None
             insert_version(change, stored.number, memory, is_latest=stored.is_latest, is_live=is_live)
+        if stored.knowledge is not None:
+            item = KnowledgeWrite(write.owner, write.passages, stored.knowledge.record)
+            insert_item(change, stored.number, item, stored.knowledge.updated_at)
     db.executemany("INSERT INTO deletions VALUES (?, ?)", contents.deletions)
     db.executemany(
         "INSERT INTO changes VALUES (?, ?, ?, ?)",
@@ -163,6 +173,8 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     for note in entries.notes:
         change.put_note(note)
     _fill_graph(change.graph, entries.graph)
+    for context in entries.contexts:
+        change.knowledge.put_context(context)
     db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, pack_id(id_)) for id_ in entries.due])
 
 

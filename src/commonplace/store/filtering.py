@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from commonplace.store import memory_queries, queries
+from commonplace.store import knowledge_queries, memory_queries, queries
 from commonplace.store.globs import path_matcher
 from commonplace.store.memory_rows import hex_json
 from commonplace.store.rows import pack_id, pack_text, unpack
@@ -44,6 +44,11 @@ def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> l
                 "sources": hex_json(map(pack_text, wanted.sources)),
             },
         )
+    if wanted.agents:
+        known: set[int] = set()
+        for agent in wanted.agents:
+            known |= _numbers(db, knowledge_queries.MATCHING, {"namespace": name, "agent": pack_text(agent)})
+        numbers &= known
     if wanted.min_trust:
         numbers -= _numbers(db, memory_queries.DISTRUSTED, {"namespace": name, "min_trust": wanted.min_trust})
     return sorted(numbers)

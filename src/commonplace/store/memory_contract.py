@@ -18,6 +18,7 @@ from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, Stored
 
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.knowledge_contract import KnowledgeChange, KnowledgeReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ class MemoryChange(Protocol):
     @property
     def graph(self) -> GraphChange:
         """The graph of the same namespace, in the same transaction."""
+        ...
+
+    @property
+    def knowledge(self) -> KnowledgeChange:
+        """The knowledge of the agents of the same namespace, in the same transaction."""
         ...
 
     def find(self, id_: str) -> StoredMemory | None:
@@ -216,6 +222,10 @@ class MemoryStore(Protocol):
 
     def graph(self, namespace: str) -> GraphReading:
         """Return the graph of a namespace; one that is not there is empty."""
+        ...
+
+    def knowledge(self, namespace: str) -> KnowledgeReading:
+        """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
         ...
 
     def erase_namespace(self, namespace: str) -> int:

@@ -15,7 +15,10 @@ def matching_owners(space: Space, wanted: Filter) -> list[int]:
     return sorted(
         number
         for number, row in space.rows.items()
-        if row.counts(wanted.as_of) and _passes(row.owner, wanted, is_wanted_path) and _passes_as_memory(row, wanted)
+        if row.counts(wanted.as_of)
+        and _passes(row.owner, wanted, is_wanted_path)
+        and _passes_as_memory(row, wanted)
+        and (not wanted.agents or (row.knowledge is not None and row.knowledge.record.agent in wanted.agents))
     )
 
 

@@ -10,8 +10,10 @@ from commonplace.errors import StoreError
 from commonplace.store import memory_contract
 from commonplace.store.batches import change_is_under_way, snapshot_is_written
 from commonplace.store.graph_contract import GraphReading, texts_of
+from commonplace.store.knowledge_contract import KnowledgeReading
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState, ReferenceGraph
+from commonplace.store.reference_knowledge import ReferenceKnowledge
 from commonplace.store.reference_memory_change import ReferenceMemoryChange
 from commonplace.store.reference_state import Space, State
 from commonplace.store.reference_transaction import ReferenceTransaction
@@ -146,6 +148,16 @@ class ReferenceMemories:
                 yield self._state.space(namespace).graph
 
         return ReferenceGraph(opened)
+
+    def knowledge(self, namespace: str) -> KnowledgeReading:
+        """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
+
+        @contextmanager
+        def opened() -> Iterator[Space]:
+            with self._open():
+                yield self._state.space(namespace)
+
+        return ReferenceKnowledge(opened)
 
     def compact(self, *, thorough: bool = False) -> bool:  # noqa: ARG002 - there is no file to rewrite
         """Return True: what is deleted from a dictionary is in no file."""

@@ -14,8 +14,10 @@ from commonplace.store.batches import (
     live_version_exists,
 )
 from commonplace.store.graph_contract import GraphChange
+from commonplace.store.knowledge_contract import KnowledgeChange
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph_change import ReferenceGraphChange
+from commonplace.store.reference_knowledge import ReferenceKnowledgeChange
 from commonplace.store.reference_state import Change, Row, Space
 from commonplace.store.reference_transaction import ReferenceTransaction
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
@@ -31,6 +33,11 @@ class ReferenceMemoryChange:
     def graph(self) -> GraphChange:
         """The graph of the same namespace, in the same transaction."""
         return ReferenceGraphChange(self._transaction)
+
+    @property
+    def knowledge(self) -> KnowledgeChange:
+        """The knowledge of the agents of the same namespace, in the same transaction."""
+        return ReferenceKnowledgeChange(self._transaction)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""

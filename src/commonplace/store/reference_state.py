@@ -9,6 +9,15 @@ from commonplace.store.batches import new_token
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState
 from commonplace.types import Embedding, Link, MemoryWrite, NewPassage, Owner, StoredMemory, TokenEntry
+from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, StoredKnowledge
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeRow:
+    """What an item of an agent's knowledge has besides its owner and passages."""
+
+    record: KnowledgeRecord
+    updated_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +28,7 @@ class Row:
         change: the change that wrote it.
         first_passage: number of its first passage; the others follow without a gap.
         memory: what it was written from where it is a version of a memory; its record is the present one.
+        knowledge: where it is an item of an agent's knowledge.
     """
 
     owner: Owner
@@ -28,6 +38,7 @@ class Row:
     created_at: float
     expired_at: float | None = None
     memory: MemoryWrite | None = None
+    knowledge: KnowledgeRow | None = None
 
     @property
     def numbers(self) -> range:
@@ -51,6 +62,7 @@ class Space:
 
     Attributes:
         rows: by owner number; every version of a memory is one.
+        contexts: by the agent's name.
         owner_of: owner number by passage number.
         by_id, by_path: numbers of live owners, by kind and id or non-empty path.
     """
@@ -65,6 +77,7 @@ class Space:
     notes: dict[tuple[str, str], Note] = field(default_factory=dict)
     due: set[str] = field(default_factory=set)
     graph: GraphState = field(default_factory=GraphState)
+    contexts: dict[str, ContextRecord] = field(default_factory=dict)
 
     def copy(self) -> Space:
         """Return a space that can be changed without changing this one."""
@@ -79,6 +92,7 @@ class Space:
             dict(self.notes),
             set(self.due),
             self.graph.copy(),
+            dict(self.contexts),
         )
 
     def live(self) -> Iterator[tuple[int, Row]]:
@@ -118,6 +132,16 @@ class Space:
             StoredMemory(number, row.owner, row.memory.record, row.created_at, row.expired_at)
             for number, row in sorted(self.rows.items())
             if row.memory is not None
+        ]
+
+    def knowledge(self) -> list[StoredKnowledge]:
+        """Return every item of an agent's knowledge, live or past, by number."""
+        return [
+            StoredKnowledge(
+                number, row.owner, row.knowledge.record, row.created_at, row.knowledge.updated_at, row.expired_at
+            )
+            for number, row in sorted(self.rows.items())
+            if row.knowledge is not None
         ]
 
 
@@ -203,9 +227,9 @@ class Change:
         return True
 
     def expire(self, number: int, at: float) -> bool:
-        """Make a live version of a memory past; return whether it was one."""
+        """Make a live owner past; return whether it was one."""
         row = self.space.rows.get(number)
-        if row is None or row.memory is None or row.expired_at is not None:
+        if row is None or row.expired_at is not None:
             return False
         self._leave(row)
         self.space.rows[number] = replace(row, expired_at=at)

@@ -19,6 +19,7 @@ from commonplace.types import GRAPH_KINDS, Link, Selection, StoredMemory, TokenE
 if TYPE_CHECKING:
     from commonplace.store.connections import Connections
     from commonplace.store.graph_contract import GraphReading
+    from commonplace.store.knowledge_contract import KnowledgeReading
     from commonplace.store.rows import Row
 
 _TABLES = (
@@ -36,6 +37,8 @@ _TABLES = (
     "relations",
     "mentions",
     "happenings",
+    "knowledge_items",
+    "agent_contexts",
     "counts",
 )
 
@@ -158,6 +161,12 @@ class SqliteMemories:
         from commonplace.store.sqlite_graph import SqliteGraph
 
         return SqliteGraph(self._connections, namespace)
+
+    def knowledge(self, namespace: str) -> KnowledgeReading:
+        """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
+        from commonplace.store.sqlite_knowledge import SqliteKnowledge
+
+        return SqliteKnowledge(self._connections, namespace)
 
     def compact(self, *, thorough: bool = False) -> bool:
         """Let nothing that was deleted be left in the store's files; return whether that is so now."""

@@ -25,6 +25,7 @@ from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphChange
+    from commonplace.store.knowledge_contract import KnowledgeChange
 
 _SEARCHED = ("tier", "trust", "source")
 """What a filter of a search asks of a record."""
@@ -44,6 +45,13 @@ class SqliteMemoryChange:
         from commonplace.store.sqlite_graph_change import SqliteGraphChange
 
         return SqliteGraphChange(self._transaction)
+
+    @property
+    def knowledge(self) -> KnowledgeChange:
+        """The knowledge of the agents of the same namespace, in the same transaction."""
+        from commonplace.store.sqlite_knowledge import SqliteKnowledgeChange
+
+        return SqliteKnowledgeChange(self._transaction)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""

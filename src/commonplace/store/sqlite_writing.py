@@ -92,8 +92,8 @@ class Change:
         sql = "SELECT number + 1, next_owner, next_passage FROM changes ORDER BY number DESC LIMIT 1"
         return cls(db, space, *db.execute(sql).fetchone())
 
-    def put(self, write: OwnerWrite, at: float = 0.0) -> None:
-        """Write one owner in the place of those with the same id or path; `at` is from when on it counts."""
+    def put(self, write: OwnerWrite, at: float = 0.0) -> int:
+        """Write one owner in the place of those with its id or path, and return its number; it counts from `at` on."""
         owner = write.owner
         number, other = self._find(owner)
         if other is not None and other != number:
@@ -102,11 +102,11 @@ class Change:
             else:
                 self.remove(other)
         if number is None:
-            self.add(owner, write.passages, created_at=at)
-            return
+            return self.add(owner, write.passages, created_at=at)
         self._clear(number)
         self._update_owner(number, owner, at)
         self._fill(number, owner, write.passages, is_past=False)
+        return number
 
     def add(
         self,
@@ -242,6 +242,8 @@ class Change:
             "DELETE FROM owner_tags WHERE namespace = ? AND tag = ? AND owner = ?",
             [(self.space, pack_text(tag), number) for tag in set(unpack_texts(tags))],
         )
+        if kind == "knowledge":
+            self.db.execute("DELETE FROM knowledge_items WHERE owner = ?", (number,))
         if kind == "memory":
             for table in ("memory_bands", "memory_dates", "memories"):
                 self.db.execute(f"DELETE FROM {table} WHERE owner = ?", (number,))  # noqa: S608 - names of ours

@@ -269,6 +269,7 @@ class Filter:
         tags: an owner passes with any one of them.
         paths: globs over the artifact's path, as in .gitignore: `**` crosses directories, `*` does not.
         tiers, sessions, sources: of memories; nothing else passes a filter that names any.
+        agents: of knowledge, likewise.
         min_trust: 0–1; memories that are trusted less are left out, other owners pass.
         as_of: a time: the versions of memories that were live then, other owners that were stored by then. None is now.
     """
@@ -283,6 +284,7 @@ class Filter:
     sources: tuple[str, ...] = ()
     min_trust: float = 0.0
     as_of: float | None = None
+    agents: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
