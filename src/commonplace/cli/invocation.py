@@ -40,16 +40,21 @@ class Invocation:
         dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
         return load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
 
-    def open(self, settings: Settings, *, create: bool = False, progress: Progress | None = None) -> Engine:
+    def open(
+        self, settings: Settings, *, create: bool = False, progress: Progress | None = None, stays_small: bool = False
+    ) -> Engine:
         """Open the engine of the store that the settings name.
+
+        Args:
+            stays_small: it is a server's, that leaves heavy work to processes of their own.
 
         Raises:
             StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
         """
-        import commonplace
         from commonplace import logs
         from commonplace.cli.noticing import Notices
         from commonplace.engine.layout import LOGS
+        from commonplace.engine.opening import open_engine
         from commonplace.errors import StoreMissingError
 
         directory = Path(settings.store.path)
@@ -58,7 +63,9 @@ class Invocation:
                 f"there is no store at {directory}",
                 remedy="create one with `commonplace init` and fill it with `commonplace index build`",
             )
-        engine = commonplace.open(directory, settings.store.namespace, settings=settings, progress=progress)
+        engine = open_engine(
+            directory, settings.store.namespace, None, settings=settings, progress=progress, stays_small=stays_small
+        )
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
         self.log_handlers.append(logs.attached(Notices(self)))

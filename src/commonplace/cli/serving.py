@@ -55,7 +55,7 @@ def _serve(invocation: Invocation) -> int:
         console(stderr=True).print(hint, style="dim")
 
     def opened(progress: Progress) -> Engine:
-        return invocation.open(invocation.settings(), create=True, progress=progress)
+        return invocation.open(invocation.settings(), create=True, progress=progress, stays_small=True)
 
     host = Host(opened)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,18 +53,8 @@ class Forgetting(Workings):
             StoreBusyError: another process held the store, or was forgetting, for too long.
             UsageError: not exactly one of `id`, `tag`, `source`, `session` and `path` is given, or one is empty.
         """
-        from commonplace.forgetting.running import forget
-
         wanted = self._wanted(id, {"tag": tag, "source": source, "session": session, "path": path})
-        if not dry_run:
-            self._before()
-        in_process = self._in_process(wanted)
-        receipt = forget(self._place(), self.namespace, wanted, in_process=in_process, dry_run=dry_run)
-        if not dry_run:
-            if in_process:
-                self._ultra.erase([memory.owner.id for memory in in_process])
-            self._after()
-        return receipt
+        return self._forget(wanted, dry_run=dry_run)
 
     def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
         """Delete a namespace with all it holds, and prove that nothing of it is left; as `forget` does.
@@ -101,18 +92,11 @@ class Forgetting(Workings):
             UsageError: the number of days is out of its range.
         """
         from commonplace.forgetting.choosing import Wanted
-        from commonplace.forgetting.running import forget
 
         days = self.settings.memory.gc_after if older_than_days is None else older_than_days
         if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= MOST_DAYS:
             raise UsageError(f"older_than_days is {days!r}", remedy=f"give a number from 0 to {MOST_DAYS:,.0f}")
-        if not dry_run:
-            self._before()
-        by = self._now() - days * DAY_S
-        receipt = forget(self._place(), self.namespace, Wanted(archived_by=by), dry_run=dry_run)
-        if not dry_run:
-            self._after()
-        return receipt
+        return self._forget(Wanted(archived_by=self._now() - days * DAY_S), dry_run=dry_run)
 
     def receipts(self) -> list[ForgetReceipt]:
         """Return the receipts of what was forgotten in this namespace, oldest first."""
@@ -121,6 +105,29 @@ class Forgetting(Workings):
         notes = [*self._store.notes(self.namespace, RECEIPT), *self._store.notes(STORE_SPACE, RECEIPT)]
         found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self.namespace]
         return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
+
+    def _forget(self, wanted: Wanted, *, dry_run: bool) -> ForgetReceipt:
+        """Forget what is wanted: in another process where this one is to stay small, for every text is looked at."""
+        in_process = self._in_process(wanted)
+        if self._apart is None or in_process:
+            return self._forget_here(wanted, in_process, dry_run=dry_run)
+        here = partial(self._forget_here, wanted, dry_run=dry_run)
+        receipt = self._apart.run("forget", here, wanted=wanted, dry_run=dry_run)
+        if not dry_run:
+            self._forget_caches()
+        return receipt
+
+    def _forget_here(self, wanted: Wanted, in_process: Sequence[StoredMemory] = (), *, dry_run: bool) -> ForgetReceipt:
+        from commonplace.forgetting.running import forget
+
+        if not dry_run:
+            self._before()
+        receipt = forget(self._place(), self.namespace, wanted, in_process=in_process, dry_run=dry_run)
+        if not dry_run:
+            if in_process:
+                self._ultra.erase([memory.owner.id for memory in in_process])
+            self._after()
+        return receipt
 
     def _wanted(self, id_: str | Sequence[str] | None, named: dict[str, str | Path | None]) -> Wanted:
         from commonplace.forgetting.choosing import Wanted
@@ -164,7 +171,7 @@ class Forgetting(Workings):
 
     def _in_process(self, wanted: Wanted) -> list[StoredMemory]:
         """Return the memories of this process that are to be forgotten."""
-        if not self._has_ultra or wanted.path is not None:
+        if not self._has_ultra or wanted.path is not None or wanted.archived_by is not None:
             return []
         return self._ultra.all(
             Selection(

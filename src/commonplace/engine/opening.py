@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.engine.apart import Apart
 from commonplace.engine.facade import Engine
 from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.engine.workings import Parts
@@ -36,8 +37,13 @@ def open_engine(
     settings: Settings | None = None,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
+    stays_small: bool = False,
 ) -> Engine:
-    """Return the engine of a store; see `commonplace.open`."""
+    """Return the engine of a store; see `commonplace.open`.
+
+    Args:
+        stays_small: heavy work is done in processes of its own, as a server wants that is there all day.
+    """
     _check_namespace(namespace)
     settings = settings or load({"store.path": None if path is None else str(path)})
     directory = Path(path or settings.store.path).expanduser().absolute()
@@ -55,6 +61,7 @@ def open_engine(
     except BaseException:
         store.close()
         raise
+    settings = replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace))
     parts = Parts(
         directory=directory,
         project=project_of(directory),
@@ -63,10 +70,11 @@ def open_engine(
         index=index,
         embedder=chosen,
         tokens=tokens,
-        settings=replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace)),
+        settings=settings,
         progress=progress,
         clock=clock,
         budget=budget,
+        apart=Apart(settings, progress) if stays_small else None,
     )
     return Engine(parts)
 

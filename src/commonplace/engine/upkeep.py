@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +16,18 @@ from commonplace.models.modeldata import verify_data
 from commonplace.text.analysis import clear_cache
 
 if TYPE_CHECKING:
+    from commonplace.engine.apart import Apart
     from commonplace.forgetting.place import Pages
     from commonplace.index.directory import Generation, Index
+    from commonplace.ingest.projection import ProjectionReport
     from commonplace.store.contract import Store
     from commonplace.types import Progress
 
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
+
+APART_FROM = 300
+"""From so many passages on, a process that is to stay small leaves the index to another one."""
 
 WAIT_S = 60.0
 """How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
@@ -85,11 +92,15 @@ class DoctorReport:
 class Upkeep:
     """Projects a store into its index and looks after both. Safe for threads."""
 
-    def __init__(self, directory: Path, store: Store, index: Index, progress: Progress | None) -> None:
+    def __init__(
+        self, directory: Path, store: Store, index: Index, progress: Progress | None, apart: Apart | None = None
+    ) -> None:
         self._directory = directory
         self._store = store
         self._index = index
         self._progress = progress
+        self._apart = apart
+        self._ahead = threading.Lock()
 
     def project(self) -> tuple[str, ...]:
         """Bring the index up to date, waiting for another process that is at it; return what people should know."""
@@ -108,7 +119,7 @@ class Upkeep:
         generation = self._index.reader()
         written, _ = self._store.pending(namespace, generation.change)
         if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
-            bring_up_to_date(self._store, self._index)
+            self._bring_up_to_date(written, 0.0, None)
 
     def freshen(self, namespace: str) -> Freshness:
         """Rebuild an unusable index and catch up with a long tail; tell in one line what was mended.
@@ -119,12 +130,14 @@ class Upkeep:
         fault = self._fault(generation)
         pending = max(self._store.pending(namespace, 0 if fault else generation.change))
         if not fault and pending <= PENDING_LIMIT:
+            if self._apart is not None and pending >= APART_FROM and not self._store.is_read_only:
+                self._catch_up_apart()
             return Freshness()
         if fault and not generation.fault:
             self._index.condemn(fault, generation)
         wait_s = WAIT_S if pending > PENDING_LIMIT else 0.0
         try:
-            report = bring_up_to_date(self._store, self._index, timeout_s=wait_s, progress=self._progress)
+            report = self._bring_up_to_date(pending, wait_s, self._progress)
         except CommonplaceError as error:
             return Freshness((f"the index cannot be written, the store was searched directly: {error}",), True)
         clear_cache()
@@ -133,6 +146,31 @@ class Upkeep:
         if not report.rebuilt or not fault or self._is_first(generation):
             return Freshness()
         return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
+
+    def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> ProjectionReport | None:
+        """Bring the index up to date: here, or where this process is to stay small and the work is large, apart."""
+
+        def here() -> ProjectionReport | None:
+            return bring_up_to_date(self._store, self._index, timeout_s=timeout_s, progress=progress)
+
+        if self._apart is None or pending < APART_FROM or self._store.is_read_only:
+            return here()
+        return self._apart.run("project", here, timeout_s=timeout_s)
+
+    def _catch_up_apart(self) -> None:
+        """Begin to bring the index up to date, unless that is under way; nobody waits for it."""
+        apart = self._apart
+        if apart is None or not self._ahead.acquire(blocking=False):
+            return
+
+        def work() -> None:
+            try:
+                with suppress(CommonplaceError):  # the next search that cannot do without says what is wrong
+                    apart.run("project", lambda: None)
+            finally:
+                self._ahead.release()
+
+        threading.Thread(target=work, name="index", daemon=True).start()
 
     def _is_first(self, generation: Generation) -> bool:
         """Tell whether nobody can miss an index: memories are stored without one, files are indexed with it."""

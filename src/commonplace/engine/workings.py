@@ -23,6 +23,7 @@ from commonplace.retention import DAY_S
 from commonplace.search.pipeline import Searcher
 
 if TYPE_CHECKING:
+    from commonplace.engine.apart import Apart
     from commonplace.ingest.passages import Destination
     from commonplace.memories.keeping import Keeper
     from commonplace.memories.ultra import Ultra
@@ -46,6 +47,7 @@ class Parts:
         tokens: the static model, for token ids and late interaction, whatever embedder makes the vectors.
         clock: seconds since the epoch.
         budget: what all remote models of the run may spend together.
+        apart: where the process is to stay small, what does heavy work in another one.
     """
 
     directory: Path
@@ -59,6 +61,7 @@ class Parts:
     progress: Progress | None
     clock: Callable[[], float]
     budget: Budget
+    apart: Apart | None = None
 
 
 class Workings:
@@ -76,7 +79,8 @@ class Workings:
         self._progress = parts.progress
         self._clock = parts.clock
         self._searcher = Searcher(parts.store, parts.index, parts.embedder, parts.tokens)
-        self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress)
+        self._apart = parts.apart
+        self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress, parts.apart)
         self._models = Models(parts.settings.models, parts.budget)
         self._uses = UseCounter()
         self._process_lock = threading.Lock()

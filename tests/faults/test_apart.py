@@ -1,0 +1,152 @@
+"""Heavy work in a process of its own: with the same outcome, whatever becomes of that process or of the first one."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.engine import Engine, apart, upkeep
+from commonplace.engine.opening import open_engine
+from commonplace.errors import NotFoundError, StoreError
+from commonplace.settings import load
+
+SCRIPT = Path(__file__).with_name("apart.py")
+ENDS_AT_ONCE = "import pickle, sys, os; pickle.dump(('started',), sys.stdout.buffer); sys.stdout.flush(); os.abort()"
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Engine]:
+    with open_engine(tmp_path / "store", "default", None, stays_small=True) as engine:
+        for number in range(9):
+            engine.remember(f"Kettle {number} boils in {number + 2} minutes", id=f"{number}")
+        yield engine
+
+
+def refuse_to_work_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("it was done in this process")
+
+    monkeypatch.setattr(engine, "_forget_here", refuse)
+
+
+def test_forgetting_apart_gives_the_receipt_and_leaves_neither_words_nor_a_process(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A process that ended and is not waited for stays in the system's table for as long as a server runs."""
+    refuse_to_work_here(book, monkeypatch)
+    assert book.search("kettle", min_score=0.0).hits
+    rehearsed = book.forget(["3", "4"], dry_run=True)
+    assert (rehearsed.dry_run, rehearsed.counts["memories"]) == (True, 2)
+    receipt = book.forget(["3", "4"])
+    assert (receipt.verified, receipt.ids) == (True, ("3", "4"))
+    assert book.receipts() == [receipt]
+    assert {hit.owner_id for hit in book.search("kettle", min_score=0.0).hits} == set("0125678")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_errors_come_as_they_were_raised(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller tells them apart by their class, and a person needs the remedy."""
+    with commonplace.open(book.directory) as other, pytest.raises(NotFoundError) as expected:
+        other.forget("nobody")
+    refuse_to_work_here(book, monkeypatch)
+    with pytest.raises(NotFoundError) as raised:
+        book.forget("nobody")
+    assert (str(raised.value), raised.value.remedy) == (str(expected.value), expected.value.remedy)
+
+
+@pytest.mark.parametrize("program", ["/nowhere/python", "/bin/false", "/dev/null", ""])
+def test_it_is_done_here_where_no_process_can_be_started(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    """An interpreter may have been upgraded away under a server, or there may be none."""
+    monkeypatch.setattr(sys, "executable", program)
+    assert book.forget("3").verified
+
+
+def test_modules_of_the_working_directory_are_not_loaded(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A server works in somebody's project, which may have a `json.py`, or a trap."""
+    for name in ("commonplace", "json", "numpy", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    refuse_to_work_here(book, monkeypatch)
+    assert book.forget("3").verified
+
+
+def test_a_process_that_is_ended_at_work_is_told_with_what_to_do(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows how far it came; to do the same here might find half of it done."""
+    monkeypatch.setattr(apart, "_CODE", ENDS_AT_ONCE)
+    with pytest.raises(StoreError, match="the process that was to forget was ended; run `commonplace doctor`"):
+        book.forget("3")
+    assert book.get("3").content == "Kettle 3 boils in 5 minutes"
+
+
+def test_a_store_that_was_deleted_is_not_made_anew(book: Engine) -> None:
+    """Whoever deletes a store under a server wants it to be gone."""
+    shutil.rmtree(book.directory)
+    with pytest.raises(StoreError, match="was deleted while it was open"):
+        book.forget("3")
+    assert not book.directory.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of the end of processes that are no child")
+def test_what_was_begun_is_finished_after_the_process_that_wanted_it_is_killed(tmp_path: Path) -> None:
+    """A client that closes kills its server at any time."""
+    with commonplace.open(tmp_path / "store") as book:
+        book.remember("The merger with Quillfeather closes on the ninth.", id="secret")
+        book.search("merger")
+        wanting = subprocess.Popen(
+            [sys.executable, str(SCRIPT), "begin", str(book.directory), "secret"], stdout=subprocess.PIPE, text=True
+        )
+        assert wanting.stdout is not None
+        working = os.pidfd_open(int(wanting.stdout.readline()))
+        wanting.kill()
+        wanting.communicate()
+        select.select([working], [], [])
+        os.close(working)
+        [receipt] = book.receipts()
+        assert receipt.verified
+        assert not any(b"Quillfeather" in path.read_bytes() for path in book.directory.rglob("*") if path.is_file())
+
+
+def test_the_index_catches_up_apart_and_no_search_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the index lacks is scored directly, which takes longer and more memory the more it is."""
+    monkeypatch.setattr(upkeep, "APART_FROM", 20)
+    settings = load({"store.path": str(tmp_path / "store"), "embedder.name": "hashing"})
+    with open_engine(settings.store.path, "default", None, settings=settings, stays_small=True) as book:
+        book.remember("The kettle is in the kitchen")
+        assert book.search("kettle", min_score=0.0).hits
+        before = book._index.reader().change
+        for number in range(20):
+            book.remember(f"Kettle {number} boils in {number + 2} minutes")
+        assert len(book.search("kettle", 10, min_score=0.0).hits) == 10
+        assert book._upkeep._ahead.acquire(timeout=60)
+        assert book._index.reader().change > before
+        assert book.index_status().waiting == 0
+
+
+def test_whoever_stays_small_has_loaded_nothing_that_forgets_or_writes_the_index(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "loaded", str(tmp_path / "store")], capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.split())
+    assert modules.isdisjoint(
+        {
+            "commonplace.forgetting.running",
+            "commonplace.forgetting.proving",
+            "commonplace.index.update",
+            "commonplace.index.lexical_writer",
+            "subprocess",
+        }
+    )
