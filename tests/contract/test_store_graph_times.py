@@ -134,6 +134,13 @@ class TestWhichFactsAreMeant:
             assert ids(graph.list_episodes(wanted)) == episodes
             assert ids(graph.list_entities(wanted)) == entities
 
+    def test_with_the_past_also_entities_that_were_merged_are_listed(self, store: Store) -> None:
+        """Whoever copies a graph needs all there is; a time that is given decides instead."""
+        put(store, entity("a"), entity("b", expired_at=20.0, merged_into="a"))
+        graph = store.graph("n")
+        assert ids(graph.list_entities(EVER)) == ["a", "b"]
+        assert ids(graph.list_entities(GraphFilter(known_at=20.0, with_past=True))) == ["a"]
+
 
 class TestOrderAndLimit:
     def test_relations_come_newest_knowledge_first_then_by_id(self, store: Store) -> None:

@@ -48,7 +48,7 @@ class GraphReading(Protocol):
 
     What is not there is absent from answers, and so is what an answer by id would have nothing for. Ids and names are
     ordered by code points, but canonical UUIDs come after all other ids; see `graph_rules.order_of_id`. Which facts a
-    filter means is told by `graph_rules`; of episodes and entities its `known_at` alone counts.
+    filter means is told by `graph_rules`; of episodes its `known_at` alone counts, of entities `with_past` too.
 
     Raises:
         UsageError: a time of a filter is not a number.
@@ -77,7 +77,8 @@ class GraphReading(Protocol):
     def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
         """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id.
 
-        An entity is of a group where it was named first in it or any episode of the group mentions it.
+        With `with_past`, where no time is given, those that were merged into others are listed too. An entity is of a
+        group where it was named first in it or any episode of the group mentions it.
         """
         ...
 

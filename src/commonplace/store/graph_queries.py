@@ -51,7 +51,7 @@ NAMED = f"""
 ENTITIES = f"""
     SELECT {_ENTITY} FROM entities x
     WHERE x.namespace = :space
-        AND x.created_at <= :known_at AND (x.expired_at IS NULL OR x.expired_at > :known_at)
+        AND (:is_all OR (x.created_at <= :known_at AND (x.expired_at IS NULL OR x.expired_at > :known_at)))
         AND (:types IS NULL OR hex(CAST(x.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
         AND (
             :groups IS NULL

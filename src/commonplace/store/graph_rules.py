@@ -61,7 +61,9 @@ def is_meant(relation: Relation, wanted: GraphFilter) -> bool:
 
 
 def is_live(entity: Entity, wanted: GraphFilter) -> bool:
-    """Tell whether an entity was one at the time of which it is asked what was known."""
+    """Tell whether an entity was one at the time of which it is asked what was known, or whether all are meant."""
+    if _is_all(wanted):
+        return True
     known = math.inf if wanted.known_at is None else wanted.known_at
     return entity.created_at <= known and not _has_expired(entity, known)
 

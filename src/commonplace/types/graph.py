@@ -194,7 +194,8 @@ class GraphFilter:
     Attributes:
         valid_at: only what was true in the world at this time; None: at any time.
         known_at: as it was known at this time; None: as it is known now.
-        with_past: also facts that have ended or were retracted; where a time is given it decides instead.
+        with_past: also facts that have ended or were retracted, and entities that were merged into others; where a time
+            is given it decides instead.
     """
 
     types: tuple[str, ...] = ()
