@@ -62,8 +62,8 @@ class Evidence:
         return f"{self.episode} {self.start} {self.end}" if self.episode else ""
 
 
-def happening(what: str, relation: str, evidence: Evidence) -> Happening:
-    """Return what happened to a relation when something was said of it."""
+def happening(what: str, relation: str, evidence: Evidence, reason: str) -> Happening:
+    """Return what happened to a relation, and why, when something was said of it."""
     values = asdict(evidence)
     detail = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
     return Happening(
@@ -71,7 +71,7 @@ def happening(what: str, relation: str, evidence: Evidence) -> Happening:
         relation,
         evidence.at,
         what,
-        evidence.reason,
+        reason,
         evidence.episode,
         json.dumps({EVIDENCE: detail}, sort_keys=True),
     )

@@ -31,7 +31,7 @@ class Fact:
         is_added: it is said to hold beside others.
         topic: what it is about where that counts, in normal form.
         sentence: what the first source says it in.
-        order: of the last thing that was said of it.
+        order, born: of the last and of the first thing that was said of it.
     """
 
     id: str
@@ -61,6 +61,7 @@ class Fact:
     topic: str = ""
     sentence: str = ""
     order: int = 0
+    born: int = 0
 
     @property
     def standing(self) -> Standing:
@@ -115,6 +116,7 @@ def first_said(evidence: Evidence, id_: str, type_: str, meant: tuple[str, str])
         topic=topic_of(evidence.text),
         sentence=evidence.sentence,
         order=evidence.order,
+        born=evidence.order,
     )
 
 
@@ -150,6 +152,7 @@ def fact_of(relation: Relation) -> Fact:
         topic=own.get("topic", ""),
         sentence=own.get("sentence", ""),
         order=own.get("order", 0),
+        born=own.get("born", 0),
     )
 
 
@@ -166,6 +169,7 @@ def relation_of(fact: Fact) -> Relation:
         "topic": fact.topic,
         "sentence": fact.sentence,
         "order": fact.order,
+        "born": fact.born,
     }
     said = {name: value for name, value in own.items() if value or (value == 0.0 and value is not False)}
     return Relation(

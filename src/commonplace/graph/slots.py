@@ -150,7 +150,7 @@ class Slots:
         for effect in effects:
             said = effect.evidence
             if effect.is_own:
-                self._graph.put_happening(happening(effect.what, effect.relation, replace(said, reason=effect.reason)))
+                self._graph.put_happening(happening(effect.what, effect.relation, said, effect.reason))
             else:
                 self._graph.put_happening(
                     Happening("relation", effect.relation, said.at, effect.what, effect.reason, said.episode)
@@ -204,7 +204,7 @@ def facts_of(graph: GraphReading, slot: Slot) -> list[Relation]:
     ends = (slot.source, slot.target)
     found = _fewest(graph, ends, wanted) if slot.target else graph.relations_of(ends[:1], wanted).get(slot.source, [])
     chosen = [each for each in found if _is_of(each, slot)]
-    return sorted(chosen, key=lambda each: (each.created_at, fact_of(each).order, each.id))
+    return sorted(chosen, key=lambda each: (each.created_at, fact_of(each).born, each.id))
 
 
 def _is_of(relation: Relation, slot: Slot) -> bool:
