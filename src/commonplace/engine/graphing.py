@@ -14,7 +14,6 @@ from commonplace.errors import AdmissionError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.memories.intake import (
     TRUST,
-    cleaned_json,
     labels,
     moment,
     one_of,
@@ -25,6 +24,7 @@ from commonplace.memories.intake import (
 )
 from commonplace.memories.times import Moment
 from commonplace.redaction import redact
+from commonplace.redaction.structures import cleaned_json
 from commonplace.search.request import Request
 from commonplace.types import ORIGINS, Filter
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -121,6 +121,7 @@ def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
 def without_secrets(new: NewMemory) -> NewMemory:
     """Return a memory with a placeholder for every secret in what it says, and a notice that tells of which kinds."""
     from commonplace.redaction import redact
+    from commonplace.redaction.structures import cleaned_json
 
     kinds: list[str] = []
 
@@ -308,22 +309,3 @@ def json_object(name: str, given: object) -> str:
 def moment(name: str, given: Moment | None) -> float | None:
     """Return a time in seconds, None for None; see `times.seconds`."""
     return None if given is None else seconds(name, given)
-
-
-def cleaned_json(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
-    """Return what JSON holds without secrets; the key that a text stands under may tell that it is one."""
-    if isinstance(value, str):
-        text, before = clean(value), f"{name}: "
-        named = clean(before + text) if name else ""
-        return named.removeprefix(before) if named.startswith(before) else text
-    if isinstance(value, list):
-        return [cleaned_json(each, clean, name) for each in value]
-    if not isinstance(value, dict):
-        return value
-    cleaned: dict[str, Any] = {}
-    for key, inner in value.items():
-        unique = kept = clean(key)
-        while unique in cleaned or (unique != key and unique in value):
-            unique = f"{kept} {len(cleaned) + 1}"
-        cleaned[unique] = cleaned_json(inner, clean, key)
-    return cleaned

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from commonplace.formats.guarded_yaml import DEEPEST, load_yaml
+from commonplace.errors import UsageError
+from commonplace.formats.documents import parse_document, read_document
+from commonplace.formats.guarded_yaml import DEEPEST
 from commonplace.specs.faults import SpecError
 
 MAX_BYTES: Final = 1024 * 1024
+_WHAT: Final = "a spec"
 
 
 def read_spec(file: Path) -> Mapping[str, Any]:
@@ -21,15 +23,10 @@ def read_spec(file: Path) -> Mapping[str, Any]:
         SpecError: SPEC_LOAD_ERROR: it is no such file, too large, no UTF-8, or `parse_spec` refuses it.
     """
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise refused(f"{file} is no regular file")
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise refused(f"there is no file {file}") from None
-    except (OSError, ValueError) as error:
-        raise refused(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return parse_spec(data, str(file))
+        document = read_document(file, MAX_BYTES, _WHAT)
+    except UsageError as error:
+        raise refused(str(error)) from None
+    return plain(document, str(file))
 
 
 def parse_spec(data: bytes, name: str) -> Mapping[str, Any]:
@@ -43,16 +40,10 @@ def parse_spec(data: bytes, name: str) -> Mapping[str, Any]:
     Raises:
         SpecError: SPEC_LOAD_ERROR.
     """
-    if len(data) > MAX_BYTES:
-        raise refused(f"{name} has more than {MAX_BYTES:,} bytes, the limit of a spec")
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise refused(f"{name} is no UTF-8: {error.reason} at byte {error.start}") from None
-    document, fault = load_yaml(text)
-    fault = fault or _doubled(text)
-    if fault:
-        raise refused(f"{name} is not a YAML that can be read: {fault}")
+        document = parse_document(data, name, MAX_BYTES, _WHAT)
+    except UsageError as error:
+        raise refused(str(error)) from None
     return plain(document, name)
 
 
@@ -72,27 +63,6 @@ def plain(document: object, name: str) -> Mapping[str, Any]:
 def refused(message: str, stage: str = "load", task: str | None = None) -> SpecError:
     """Return the fault of a spec that cannot be loaded."""
     return SpecError(message, "SPEC_LOAD_ERROR", stage, task)
-
-
-def _doubled(text: str) -> str:
-    """Say where a mapping has a key twice; YAML's readers keep the last one silently."""
-    import yaml
-
-    root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    waiting = [] if root is None else [root]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, yaml.SequenceNode):
-            waiting.extend(node.value)
-        elif isinstance(node, yaml.MappingNode):
-            seen = set()
-            for key, value in node.value:
-                name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
-                if name in seen:
-                    return f"the key {key.value!r} occurs twice, again in line {key.start_mark.line + 1}"
-                seen.add(name) if name else None
-                waiting.append(value)
-    return ""
 
 
 def _strange(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
