@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from commonplace.extract.kinds import kind_of_noun
 from commonplace.extract.names import Mention
-from commonplace.extract.phrases import PERSONAL, POINTING, Phrase
+from commonplace.extract.phrases import ANAPHORS, PERSONAL, POINTING, SPEAKERS, USER, Phrase
 from commonplace.extract.result import Found
 from commonplace.extract.words_things import CLASS_NOUNS
 
-USER: Final = "the user"
+THE_USER: Final = "the user"
 TEAM: Final = "we"
 _GROUPS: Final = frozenset("company firm startup team agency organization organisation".split())
 _FILES: Final = frozenset("module file script component class".split())
+_MANY: Final = frozenset({"they", "them", "these", "those"})
 _SINGLE: Final = frozenset("it this that".split())
 _ACRONYM: Final = 0.5
 """So sure is it that unknown capitals are an organisation; among tools and files they hardly are."""
@@ -39,12 +40,12 @@ class Entities:
     """The things named so far, in the order of their first mention; `sentence` counts the sentences read."""
 
     def __init__(self, speaker: str) -> None:
-        self._speaker = speaker.strip()
+        self.speaker = speaker.strip()
         self._all: list[_Entity] = []
         self._by_key: dict[str, int] = {}
         self._surnames: dict[str, int] = {}
         self._files: dict[str, int] = {}
-        self._topic: list[tuple[int, Phrase]] = []
+        self._topic: list[tuple[int, Phrase, bool]] = []
         self._last: dict[str, int] = {}
         self._people: list[tuple[int, int]] = []
         self.sentence = 0
@@ -54,7 +55,7 @@ class Entities:
         if not phrase.anaphor:
             known = self._known(phrase)
             return self._all[known].type if known is not None else phrase.type
-        if phrase.anaphor in ("i", "me"):
+        if phrase.anaphor in ("i", "me", USER):
             return "person"
         if phrase.anaphor in ("we", "us"):
             return "organization"
@@ -71,19 +72,14 @@ class Entities:
         """Say what an entity is, where its name alone did not."""
         self._all[place].type = type_
 
-    def begin(self, mentions: Iterable[Mention], subject: Phrase | None) -> None:
+    def begin(self, mentions: Iterable[Mention], subjects: Sequence[Phrase]) -> None:
         """Take in a sentence: its names, and what it speaks of, for the pronouns of the next."""
         self.sentence += 1
         for mention in mentions:
             self._add_mention(mention)
         self._topic = [topic for topic in self._topic if self.sentence - topic[0] < _RECENT]
-        if subject is not None and not subject.anaphor:
-            self._topic.append((self.sentence, subject))
-
-    def speak_of(self, subject: Phrase) -> None:
-        """Make something what the pronouns that follow mean."""
-        if not subject.anaphor:
-            self._topic.append((self.sentence, subject))
+        if subjects and not subjects[0].anaphor:
+            self._topic.append((self.sentence, subjects[0], len(subjects) == 1))
 
     def place_of(self, phrase: Phrase, *, type_: str = "") -> int | None:
         """Return the place of what a phrase means, which is added where it is new; None where it means nothing."""
@@ -206,9 +202,11 @@ class Entities:
         return None
 
     def _place_of_anaphor(self, phrase: Phrase) -> int | None:
-        if phrase.anaphor in ("i", "me", "we", "us"):
-            name = self._speaker or (USER if phrase.anaphor in ("i", "me") else TEAM)
-            type_ = "person" if self._speaker or name == USER else "organization"
+        if phrase.anaphor in SPEAKERS or phrase.anaphor == USER:
+            name = (self.speaker if phrase.anaphor != USER else "") or (
+                THE_USER if phrase.anaphor in ("i", "me", USER) else TEAM
+            )
+            type_ = "organization" if name == TEAM else "person"
             place = self._by_key.get(_key(name))
             if place is None:
                 place = self._new(name, type_, 0.9)
@@ -219,7 +217,9 @@ class Entities:
 
     def _antecedent(self, phrase: Phrase) -> Phrase | int | None:
         """Return what a pronoun means: the nearest subject before it that fits, else the nearest name."""
-        for _, topic in reversed(self._topic):
+        for _, topic, is_alone in reversed(self._topic):
+            if not is_alone and phrase.anaphor in _MANY:
+                return None
             if topic.start < phrase.start and _fits(phrase.anaphor, self.type_of(topic)):
                 return topic
         if phrase.anaphor in PERSONAL:
@@ -227,6 +227,12 @@ class Entities:
                 if start < phrase.start and self.sentence - self._all[place].sentence < _RECENT:
                     return place
         return None
+
+
+def is_anaphor(said: str) -> bool:
+    """Tell whether words mean something only by what was named before: a pronoun, `company`, the user."""
+    lower = said.lower()
+    return lower in ANAPHORS or lower == USER or lower in CLASS_NOUNS or lower in _GROUPS
 
 
 def _fits(anaphor: str, type_: str) -> bool:

@@ -14,7 +14,7 @@ from commonplace.extract.deciding import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.moods import is_question, is_reported
 from commonplace.extract.names import find_names
-from commonplace.extract.phrases import ANAPHORS, Line, Phrase, read_behind
+from commonplace.extract.phrases import ANAPHORS, Line, read_behind
 from commonplace.extract.result import Claim, Extraction
 from commonplace.extract.sentences import Stretch, stretches
 from commonplace.extract.statements import Settler, Statement
@@ -24,11 +24,14 @@ from commonplace.timeline import Prefer
 from commonplace.timeline import mentions as find_dates
 
 _NONE: Final[Mapping[str, Collection[str]]] = {}
-_PLANNED: Final = frozenset({"will", "'ll", "going", "wo"})
+_PLANNED: Final = frozenset("will 'll wo going moving joining leaving switching migrating starting relocating".split())
 _ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
+_LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
+"""Who is meant by `I` behind a label; "" is the user."""
 _SHORT: Final = 5
 _GUESSED: Final = 0.6
 """No surer is it what a name in capitals is that stands in no list."""
+_PAST: Final = frozenset({"was", "were"})
 _LONGEST_SENTENCE: Final = 4_000
 
 
@@ -99,7 +102,7 @@ class _Reader:
     def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
         mentions = find_names(tokens, self._own, is_prose=is_prose)
         if not is_prose:
-            self._entities.begin(mentions, None)
+            self._entities.begin(mentions, [])
             return
         if not _is_english(tokens):
             mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED else one for one in mentions]
@@ -109,8 +112,8 @@ class _Reader:
             mentions = [mention for mention in mentions if mention.first not in dated]
         line = Line(tokens, mentions, dated)
         may_state = not TRIGGERS.isdisjoint(tokens.lower)
-        subject = _topic(line) if may_state else None
-        self._entities.begin(mentions, subject)
+        self._hear(line)
+        self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
         if is_question(tokens):
             return
         settler = Settler(self._entities, line, dates, self._at)
@@ -118,6 +121,15 @@ class _Reader:
             claim = settler.settle(statement, is_reported=is_reported(tokens, statement.verb))
             if claim is not None:
                 self._claims.append(claim)
+
+    def _hear(self, line: Line) -> None:
+        """Note who speaks from here on: `Mira: I moved to Oslo`."""
+        tokens = line.tokens
+        named = line.starting.get(0)
+        if named is not None and named.type == "person" and tokens.at(named.last) == ":":
+            self._entities.speaker = named.name
+        elif tokens.at(1) == ":" and tokens.at(0) in _LABELS:
+            self._entities.speaker = _LABELS[tokens.at(0)]
 
     def _statements(self, line: Line, *, may_state: bool) -> Iterator[Statement]:
         if len(line.mentions) > 1:
@@ -129,7 +141,9 @@ class _Reader:
 
     def _dates_of(self, tokens: Tokens) -> list[Date]:
         start, end = tokens.start[0], tokens.end[-1]
-        prefer: Prefer = "future" if not _PLANNED.isdisjoint(tokens.lower) else "past"
+        prefer: Prefer = (
+            "future" if not _PLANNED.isdisjoint(tokens.lower) and _PAST.isdisjoint(tokens.lower) else "past"
+        )
         found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
         dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
         self._dates.extend(dates)
@@ -152,9 +166,3 @@ def _dated(tokens: Tokens, dates: Sequence[Date]) -> frozenset[int]:
             inside.append(place)
             place += 1
     return frozenset(inside)
-
-
-def _topic(line: Line) -> Phrase | None:
-    """Return what a sentence begins with, which the pronouns behind it may mean."""
-    found, _ = read_behind(line, 0)
-    return found[0] if found and not found[0].anaphor else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
+from commonplace.extract.words_plain import NEGATIONS
 
 DOUBTS: Final = frozenset(
     """
@@ -14,7 +15,7 @@ rumour rumours rumoured rumored hear heard hearsay claim claims claimed alleges 
 believes believed guess guesses doubt doubts doubted wonder wonders wondered might could would should may ought let lets
 propose proposes proposed suggest suggests suggested consider considers considered considering evaluate evaluates
 evaluating deny denies denied denying pretend pretends want wants wanted expect expects expected dream dreamed dreamt
-theoretically potentially likely unlikely suspect suspects suspected otherwise example e.g
+theoretically potentially likely unlikely false myth suspect suspects suspected otherwise example e.g
 """.split()
 )
 """Before a verb in its sentence they take away that it is so."""
@@ -25,6 +26,7 @@ BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 _TRAILING: Final = frozenset("if unless whether provided assuming".split())
 _REPORTS: Final = frozenset("said says say told tells reported reports according announced wrote".split())
 _TIMES: Final = frozenset("when whenever once until".split())
+_ASSURANCES: Final = frozenset("true correct sure certain clear given".split())
 _INVERTED: Final = frozenset("should would could were had".split())
 
 
@@ -55,6 +57,8 @@ def _casts_doubt(tokens: Tokens, place: int) -> bool:
         return not _is_past_clause(tokens, place)
     if lower == "as":
         return tokens.at(place + 1) in ("if", "though")
+    if lower in _ASSURANCES:
+        return tokens.any_of(NEGATIONS, place - 3, place)
     return lower in DOUBTS and not _is_name(tokens, place)
 
 

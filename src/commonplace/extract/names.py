@@ -6,7 +6,7 @@ Knows one sentence at a time and no grammar; who is the same as who is settled l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from commonplace.extract.words_things import TOOLS
 _BASED: Final = re.compile(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
 _TOOL_OR_VERB: Final = TOOLS & BREAKERS
 """`Go` is a language in the middle of a sentence."""
+_NO_ROLES: Final = FIRST_NAMES | PLACE_FRONTS | frozenset({"royal"})
 _MOST_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
 _SPEAKING: Final = frozenset(
@@ -130,7 +131,7 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
         if rest.confidence >= _LISTED > whole.confidence and rest.type != "person" and not is_part:
             first += 1
             is_start = False
-    if last - first > 2 and tokens.lower[first] not in FIRST_NAMES and tokens.lower[first + 1] in FIRST_NAMES:
+    if last - first > 2 and tokens.lower[first] not in _NO_ROLES and _is_person(tokens.lower[first + 1 : last]):
         # What stands before a first name says who that is: `Linguist Phillip Lieberman`.
         first += int(tokens.lower[first + 1] not in AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
@@ -139,6 +140,11 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
     if kind.type and kind.confidence < _CERTAIN:
         kind = _by_neighbours(tokens, first, last, kind)
     return [_mention(tokens, first, last, kind)] if kind.type else []
+
+
+def _is_person(words: Sequence[str]) -> bool:
+    """Tell whether words are a full name by a list."""
+    return words[0] in FIRST_NAMES and kind_of_name(words, words[0]).type == "person"
 
 
 def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:

@@ -14,13 +14,14 @@ from commonplace.extract.words_plain import CONJUNCTIONS, DETERMINERS, PREPOSITI
 from commonplace.extract.words_things import CLASS_NOUNS
 
 SPEAKERS: Final = frozenset("i me we us".split())
+USER: Final = "user"
 PERSONAL: Final = frozenset("he she him her".split())
 POINTING: Final = frozenset("it they them this that these those".split())
 ANAPHORS: Final = SPEAKERS | PERSONAL | POINTING
 _FRESH: Final = frozenset("new old own current existing latest same previous former legacy entire whole main".split())
 _NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
-_OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_"])
-_CLOSING: Final = frozenset(['"', "”", "*", "_"])
+_OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
+_CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
 _LONGEST: Final = 5
 _MOST_ITEMS: Final = 12
 
@@ -74,8 +75,12 @@ class Line:
         )
 
 
-def read_behind(line: Line, place: int) -> tuple[list[Phrase], int]:
-    """Read one noun phrase or a list of them with `and`; give the word behind them too. `or` says nothing certain."""
+def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[list[Phrase], int]:
+    """Read one noun phrase or a list of them with `and`; give the word behind them too. `or` says nothing certain.
+
+    Args:
+        is_subject: a verb is expected behind them; elsewhere it makes the last phrase the subject of another clause.
+    """
     found: list[Phrase] = []
     end = place
     while len(found) < _MOST_ITEMS:
@@ -83,7 +88,7 @@ def read_behind(line: Line, place: int) -> tuple[list[Phrase], int]:
         if read is None:
             break
         phrase, behind = read
-        if found and (_is_verb(line, behind) or _is_finite(line, phrase.first)):
+        if found and (_is_finite(line, phrase.first) or (_is_verb(line, behind) and not is_subject)):
             break
         found.append(phrase)
         end = place = behind
@@ -216,12 +221,15 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
         return None
     if mention is not None:
         is_code = tokens.word[mention.first][0] == "`"
-        if is_code or all(_says_only_what(tokens.lower[place]) for place in range(mention.last, last)):
+        if is_code or all(_says_only_what(tokens.lower[place], mention.type) for place in range(mention.last, last)):
             return Phrase(
                 first, last, mention.start, mention.end, mention.name, mention.type, mention.confidence, mention
             )
         first = mention.first
     head = tokens.lower[last - 1]
+    if head == USER and last - first == 1:
+        start, end = tokens.start[first], tokens.end[first]
+        return Phrase(first, last, start, end, tokens.word[first], "person", 0.8, None, USER)
     if head in VAGUE or not any(char.isalpha() for char in head) or (head.isascii() and len(head) < 2):
         return None
     while first < last - 1 and (tokens.lower[first].isdigit() or tokens.lower[first] in _FRESH):
@@ -233,9 +241,9 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     )
 
 
-def _says_only_what(word: str) -> bool:
+def _says_only_what(word: str, type_: str) -> bool:
     """Tell whether a word behind a name belongs to no other name: `the auth.ts file`, `Postgres 15`."""
-    return word in CLASS_NOUNS or word[0].isdigit()
+    return word in CLASS_NOUNS or word[0].isdigit() or word == type_
 
 
 def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:

@@ -15,7 +15,7 @@ from commonplace.extract.words_things import ORGANIZATION_FOR, ORGANIZATION_HEAD
 _LONGEST_RUN: Final = 10
 _SHORT: Final = 5
 _STATIONS: Final = frozenset({"radio", "television", "tv"})
-_JOINTS: Final = frozenset("of for the and de &".split())
+_JOINTS: Final = frozenset("of for on the and de &".split())
 _BEFORE_TITLE: Final = frozenset(
     "district circuit assistant deputy vice associate general executive chief senior acting former roman".split()
 )
@@ -84,9 +84,10 @@ def _is_part(lower: str) -> bool:
 
 def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Part a place from the capitals behind it, `Tokyo YOMIURI SHIMBUN`, and `U.S.` from what is called by it."""
+    is_office = last - first > 2 and any(tokens.lower[place] in ORGANIZATION_HEADS for place in range(first + 2, last))
     for cut in range(first + 1, last):
         word, before = tokens.word[cut], tokens.word[cut - 1]
-        is_country = cut == first + 1 and tokens.lower[first] in ("u.s", "u.k")
+        is_country = cut == first + 1 and tokens.lower[first] in ("u.s", "u.k") and not is_office
         is_apart = tokens.lower[cut] in _STATIONS or (_is_shouted(word) and not _is_shouted(before))
         if is_country or (is_apart and kind_of_name(tokens.lower[first:cut], tokens.word[first]).type == "place"):
             yield first, cut

@@ -54,7 +54,8 @@ def stretches(text: str) -> Iterator[Stretch]:
         if fence or _is_code(line):
             yield from _sentences(text, begin, end)
             begin = -1
-            yield Stretch(start, stop, is_prose=False)
+            if line.strip():
+                yield Stretch(start, stop, is_prose=False)
             continue
         mark = _MARK.match(line)
         if mark is not None or not line.strip():
@@ -104,10 +105,8 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[Stretch]:
 def _goes_on(text: str, stop: re.Match[str]) -> bool:
     """Tell whether what looks like the end of a sentence is a full stop inside of it."""
     behind = text[stop.end() : stop.end() + _BEFORE].split(maxsplit=1)[:1]
-    if behind and behind[0][:1].islower():
-        return True
     if stop.group() != ".":
-        return False
+        return stop.group()[0] in ".…" and bool(behind) and behind[0][:1].islower()
     before = text[max(0, stop.start() - _BEFORE) : stop.start()]
     word = before[-1:] and before.split()[-1:] and before.split()[-1].lstrip("(\"'“").lower()
     if not word or before[-1:].isspace():

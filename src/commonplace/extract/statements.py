@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from commonplace.extract.dating import nearest, validity
-from commonplace.extract.entities import TEAM, USER, Entities
-from commonplace.extract.phrases import SPEAKERS, Line, Phrase
+from commonplace.extract.entities import TEAM, THE_USER, Entities
+from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
 from commonplace.extract.result import Claim
 from commonplace.timeline import Mention as Date
 
@@ -113,11 +113,11 @@ class Settler:
         pieces: list[str] = []
         ends = sorted(((statement.source, source), (statement.target, target)), key=lambda pair: pair[0].start)
         for phrase, place in ends:
-            if phrase.anaphor and phrase.anaphor not in SPEAKERS and start <= phrase.start < phrase.end <= end:
+            if phrase.anaphor and phrase.anaphor not in SPEAKERS | {USER} and start <= phrase.start < phrase.end <= end:
                 pieces += (text[start : phrase.start], self.entities.name_of(place))
                 start = phrase.end
         said = " ".join("".join((*pieces, text[start:end])).split())
         by = next((place for phrase, place in ends if phrase.anaphor in SPEAKERS), None)
-        if by is None or self.entities.name_of(by) in (USER, TEAM):
+        if by is None or self.entities.name_of(by) in (THE_USER, TEAM) or said.startswith(self.entities.name_of(by)):
             return said
         return f"{self.entities.name_of(by)}: {said}"

@@ -83,7 +83,8 @@ BREAKERS: Final = (
 the no yes ok okay please thanks hello hi hey dear also many most much more several few two three four five six seven
 eight nine ten last next each every any all other another earlier according including meanwhile police people
 officials
-sources former ex neither nor note todo fixme warning decision decisions preference preferences summary text article
+sources user users assistant former ex neither
+nor note todo fixme warning decision decisions preference preferences summary text article
 photo
 """.split()
 )

@@ -1,0 +1,100 @@
+"""What a text names, and what kind of thing that is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tests.unit.extracting import WRITTEN, extracted, names
+
+from commonplace.errors import UsageError
+from commonplace.extract import ENTITY_TYPES, RELATION_TYPES, extract
+from commonplace.extract.grammar import MOVES, RULES
+
+NAMED = [
+    (
+        "Look at src/auth/token.ts, ./run.sh and config.yaml.",
+        ["src/auth/token.ts file", "./run.sh file", "config.yaml file"],
+    ),
+    ("See https://example.com/docs for it.", ["https://example.com/docs file"]),
+    (
+        "Call `load_settings()` or AuthClient::refresh from load_all.",
+        ["load_settings() concept", "AuthClient::refresh concept", "load_all concept"],
+    ),
+    (
+        "It runs on Postgres, with redis and Visual Studio Code.",
+        ["Postgres tool", "redis tool", "Visual Studio Code tool"],
+    ),
+    ("We flew to San Francisco, then to Kraków.", ["San Francisco place", "Kraków place"]),
+    ("It rained on the Ohio River.", ["Ohio River place"]),
+    ("We met Dr. Chen and Prime Minister Ardern.", ["Chen person", "Ardern person"]),
+    ("We met W. Dale Nelson of NASA.", ["W. Dale Nelson person", "NASA organization"]),
+    ("We heard FAA Administrator Allan McArtor.", ["FAA organization", "Allan McArtor person"]),
+    ("The Department of Health and Human Services called.", ["Department of Health and Human Services organization"]),
+    (
+        "The University of Texas and the Bank of America called.",
+        ["University of Texas organization", "Bank of America organization"],
+    ),
+    ("Zblork Inc. called on Monday in May.", ["Zblork Inc. organization"]),
+    ("I saw it in Go and on Monday.", ["Go tool"]),
+    ("Deploy to Vercel. Deploy it now.", ["Vercel tool"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), NAMED, ids=[text for text, _ in NAMED])
+def test_text_names_exactly_these(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
+
+
+def test_capital_at_the_beginning_of_a_sentence_is_no_name_unless_a_fact_needs_it() -> None:
+    assert names("Caching is slow.") == []
+    assert names("Caching depends on Redis.") == ["Caching concept", "Redis tool"]
+
+
+def test_own_types_are_found_in_any_case_and_win() -> None:
+    found = extracted(
+        "The brca1 gene and the Data Lake use Redis.", types={"gene": ("BRCA1",), "store": ("data lake", "redis")}
+    )
+    assert [(entity.name, entity.type) for entity in found.entities] == [
+        ("brca1", "gene"),
+        ("Data Lake", "store"),
+        ("Redis", "store"),
+    ]
+
+
+def test_dates_are_told_from_the_time_of_the_text() -> None:
+    found = extracted("Yesterday it rained.")
+    assert [(date.text, date.until - date.since) for date in found.dates] == [("Yesterday", 86_400.0)]
+
+
+def test_month_that_is_a_date_is_no_name() -> None:
+    assert names("It rained in Oslo in May 2024.") == ["Oslo place"]
+
+
+def test_impossible_time_is_refused() -> None:
+    with pytest.raises(UsageError, match="is no time of the calendar"):
+        extract("x", at=1e300)
+
+
+def test_every_relation_of_the_grammar_is_a_known_one() -> None:
+    known = {rule.relation for rules in RULES.values() for rule in rules}
+    assert known == set(RELATION_TYPES)
+    assert set(MOVES.values()) <= set(RELATION_TYPES)
+
+
+def test_every_type_that_the_grammar_demands_is_a_known_one() -> None:
+    demanded = {type_ for rules in RULES.values() for rule in rules for type_ in rule.before | rule.behind}
+    assert demanded <= {*ENTITY_TYPES, "thing"}
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, commonplace.extract; print(sorted({'numpy', 'yaml', 'dateutil', 'sqlite3'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_time_of_the_text_is_all_that_dates_hang_on() -> None:
+    assert extract("We met on Monday.", at=WRITTEN) == extract("We met on Monday.", at=WRITTEN)
