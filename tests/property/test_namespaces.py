@@ -163,6 +163,7 @@ def graphing(book: Engine, values: Values) -> Any:
         lambda: graph.relation("their fact"),
         lambda: graph.episode("said"),
         lambda: graph.neighbourhood(named),
+        lambda: graph.show(named, include_past=values.one(True, False)),
         lambda: graph.path("Mira", named),
         lambda: graph.timeline(named),
         lambda: graph.history(named),

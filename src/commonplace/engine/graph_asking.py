@@ -220,6 +220,7 @@ class GraphAsking:
         *,
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
+        include_past: bool = False,
     ) -> Subgraph:
         """Return what lies about an entity, nearest first, and the facts between.
 
@@ -227,7 +228,7 @@ class GraphAsking:
             entity: its id or one of its names.
             depth: how many facts away, 1–4.
             limit: how many entities at most, 1–500. Of a hub the newest 100 facts are followed.
-            as_of, valid_at: as for `search_edges`.
+            as_of, valid_at, include_past: as for `search_edges`.
 
         Raises:
             NotFoundError: there is no such entity.
@@ -236,7 +237,7 @@ class GraphAsking:
         refuse_unfit_id(entity)
         whole("depth", depth, 1, MOST_DEPTH)
         whole("limit", limit, 1, MOST_NEIGHBOURS)
-        times = self._times(as_of, valid_at)
+        times = self._times(as_of, valid_at, flag("include_past", include_past))
         self._around.before()
         with self._around.snapshot():
             return self._reader.neighbourhood(entity, depth, limit, times)

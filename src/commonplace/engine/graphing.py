@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.engine.finding import Finding
-from commonplace.engine.graph_asking import GraphAsking, Surroundings
+from commonplace.engine.graph_asking import Surroundings
+from commonplace.engine.graph_showing import GraphShowing
 from commonplace.errors import AdmissionError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.memories.intake import (
@@ -40,7 +41,7 @@ _LEAST_SCORE: Final = 0.2
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
 
 
-class Graph(GraphAsking):
+class Graph(GraphShowing):
     """Episodes, entities and facts through time. Made by an engine; safe to call from several threads."""
 
     def add_episode(  # noqa: PLR0913 - the options of a facade
