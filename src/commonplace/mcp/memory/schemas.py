@@ -29,12 +29,11 @@ def _list(items: Schema, **values: Any) -> Schema:
 
 
 _TEXT: Final[Schema] = {"type": "string"}
-_WORD: Final[Schema] = {"type": "string", "minLength": 1}
 _NUMBER: Final[Schema] = {"type": "number"}
 _INTEGER: Final[Schema] = {"type": "integer"}
 _FLAG: Final[Schema] = {"type": "boolean"}
-_WORDS: Final[Schema] = _list(_WORD)
-_TEXTS: Final[Schema] = {"type": "array"}
+_WORDS: Final[Schema] = _list(_TEXT)
+_LIST: Final[Schema] = {"type": "array"}
 """Of results, which nobody has to be told how to write."""
 _SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 
@@ -45,11 +44,11 @@ def _count(most: int) -> Schema:
 
 SEARCH: Final = _closed(
     {
-        "query": _WORD,
+        "query": _TEXT,
         "maxResults": _count(MOST_RESULTS),
         "minScore": _SHARE,
         "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),
-        "asOf": {**_WORD, "description": "what was known then: ISO 8601 or 'last Tuesday'"},
+        "asOf": {**_TEXT, "description": "what was known then: ISO 8601 or 'last Tuesday'"},
     },
     "query",
 )
@@ -68,43 +67,41 @@ SEARCH_RESULT: Final = _object({"results": _list(_RESULT)}, "results")
 
 GET: Final = _closed(
     {
-        "path": {**_WORD, "description": "as memory_search returned it, or memory:ID"},
+        "path": {**_TEXT, "description": "as memory_search returned it, or memory:ID"},
         "from": {"type": "integer", "minimum": 1},
         "lines": _count(MOST_LINES),
     },
     "path",
 )
-GET_RESULT: Final = _object({"path": _TEXT, "text": _TEXT, "nextFrom": _INTEGER, "cut": _FLAG}, "path", "text")
+GET_RESULT: Final = _object({"path": _TEXT, "text": _TEXT, "nextFrom": _INTEGER, "cut": _FLAG})
 
 STORE: Final = _closed(
     {
-        "content": {**_WORD, "description": "self-contained: names, dates, reasons"},
+        "content": {**_TEXT, "description": "self-contained: names, dates, reasons"},
         "tier": {"enum": ["ultra", "short", "medium", "long"], "description": "short fades in days, long stays"},
         "tags": _WORDS,
-        "category": {**_WORD, "description": "decision, preference, fact, context, lesson, event"},
+        "category": {**_TEXT, "description": "decision, preference, fact, context, lesson, event"},
         "origin": {"enum": ["user", "agent", "tool", "document", "web"], "description": "who said it"},
         "source": _TEXT,
-        "at": {**_WORD, "description": "when it happened, ISO 8601"},
-        "id": {**_WORD, "description": "of a memory to correct: its next version"},
+        "at": {**_TEXT, "description": "when it happened, ISO 8601"},
+        "id": {**_TEXT, "description": "of a memory to correct: its next version"},
     },
     "content",
 )
-STORE_RESULT: Final = _object({"id": _TEXT, "outcome": _TEXT, "tier": _TEXT, "notices": _TEXTS}, "id", "outcome")
+STORE_RESULT: Final = _object({"id": _TEXT, "outcome": _TEXT, "tier": _TEXT, "notices": _LIST})
 
-LINK: Final = _closed({"source": _WORD, "target": _WORD, "type": _WORD, "strength": _SHARE}, "source", "target")
+LINK: Final = _closed({"source": _TEXT, "target": _TEXT, "type": _TEXT, "strength": _SHARE}, "source", "target")
 LINK_RESULT: Final = _object({"source": _TEXT, "target": _TEXT, "type": _TEXT, "strength": _NUMBER})
 
 GRAPH: Final = _closed(
     {
-        "id": _WORD,
-        "query": {**_WORD, "description": "in place of an id: starts at the best hit"},
+        "id": _TEXT,
+        "query": {**_TEXT, "description": "in place of an id: starts at the best hit"},
         "depth": _count(4),
         "limit": _count(MOST_RESULTS),
     }
 )
-GRAPH_RESULT: Final = _object(
-    {"memories": _list(_object({"id": _TEXT, "snippet": _TEXT})), "links": _list(LINK_RESULT)}, "memories", "links"
-)
+GRAPH_RESULT: Final = _object({"memories": _list(_object({"id": _TEXT, "snippet": _TEXT})), "links": _LIST})
 
 CONTEXT: Final = _closed(
     {
@@ -112,31 +109,29 @@ CONTEXT: Final = _closed(
         "maxTokens": {**_count(MOST_CONTEXT_TOKENS), "minimum": 64},
     }
 )
-CONTEXT_RESULT: Final = _object({"text": _TEXT, "references": _TEXTS, "tokens": _INTEGER}, "text")
+CONTEXT_RESULT: Final = _object({"text": _TEXT, "references": _LIST, "tokens": _INTEGER})
 
 FORGET: Final = _closed(
     {
-        "ids": _list(_WORD, minItems=1, maxItems=100),
-        "tag": _WORD,
-        "source": _WORD,
-        "session": _WORD,
+        "ids": _list(_TEXT, minItems=1, maxItems=100),
+        "tag": _TEXT,
+        "source": _TEXT,
+        "session": _TEXT,
         "confirm": {**_FLAG, "description": "only if the user wants it"},
     }
 )
 FORGET_RESULT: Final = _object(
-    {"forgotten": _FLAG, "verified": _FLAG, "ids": _TEXTS, "counts": {"type": "object"}, "notices": _TEXTS}, "forgotten"
+    {"forgotten": _FLAG, "verified": _FLAG, "ids": _LIST, "counts": {"type": "object"}, "notices": _LIST}
 )
 
-WHY: Final = _closed({"query": _WORD, "id": {**_WORD, "description": "of a hit, or its path"}}, "query", "id")
+WHY: Final = _closed({"query": _TEXT, "id": {**_TEXT, "description": "of a hit, or its path"}}, "query", "id")
 WHY_RESULT: Final = _object(
     {
         "rank": _INTEGER,
         "score": _NUMBER,
         "signals": {"type": "object"},
-        "matched": _TEXTS,
-        "missing": _TEXTS,
-        "rejected": _TEXTS,
-    },
-    "rank",
-    "score",
+        "matched": _LIST,
+        "missing": _LIST,
+        "rejected": _LIST,
+    }
 )

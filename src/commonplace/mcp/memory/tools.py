@@ -280,7 +280,7 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
     wanted = given["id"]
     places = book.places(each.owner_id for each in found.hits if each.kind == "memory")
     names = ((each, {each.id, each.owner_id, each.path, _path(each, places.get(each.owner_id))}) for each in found.hits)
-    hit = next((each for each, known in names if wanted in known), None)
+    hit = next((each for each, known in names if wanted and wanted in known), None)
     if hit is None:
         raise NotFoundError(
             f"{wanted!r:.80} is not among the {len(found.hits)} nearest to that query",
