@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DJANGO := 5.2.19
 DJANGO_TREE := .demo/django-$(DJANGO)
+MINILM := packages/commonplace-minilm
 
-.PHONY: help venv demo test lint format bench docs soak verify-model smoke interop clean
+.PHONY: help venv demo test lint format bench docs soak minilm verify-model smoke interop clean
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
@@ -57,6 +58,11 @@ docs: $(READY) ## write the generated pages of the manual
 verify-model: $(READY) ## rebuild the token table from its source and compare it with the shipped one
 	PYTHONPATH=scripts $(BIN)/python -m model.verify --work build/model
 
+minilm: $(READY) ## build the distribution that carries the transformer of the embedder minilm, and install it here
+	PYTHONPATH=scripts $(BIN)/python -m minilm.build --work build/model --out $(MINILM)/src/commonplace_minilm
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist $(MINILM)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/commonplace_minilm-*.whl
+
 smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
 	$(BIN)/python scripts/smoke.py
 
@@ -65,3 +71,4 @@ interop: $(READY) ## try the MCP server with the older SDK, MCP Inspector and th
 
 clean: ## remove what the recipes made
 	rm -rf $(VENV) .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -f $(MINILM)/src/commonplace_minilm/model.*

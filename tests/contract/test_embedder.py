@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.stubs import tiny_minilm
 
 from commonplace.models.contract import Embedder, TokenizedText
+from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.opening import EMBEDDERS, open_embedder
 from commonplace.models.static import StaticEmbedder
 
@@ -20,8 +23,15 @@ def tokenizer() -> StaticEmbedder:
     return StaticEmbedder.load()
 
 
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformer of chance weights: the real one comes with an extra."""
+    return tiny_minilm.write(tmp_path_factory.mktemp("tiny"))
+
+
 @pytest.fixture(params=sorted(EMBEDDERS))
-def embedder(request: pytest.FixtureRequest) -> Embedder:
+def embedder(request: pytest.FixtureRequest, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Embedder:
+    monkeypatch.setattr(MinilmEmbedder, "load", lambda: MinilmEmbedder(tiny))
     return open_embedder(request.param)
 
 

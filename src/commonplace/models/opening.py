@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import UsageError
+from commonplace.errors import MissingExtraError, UsageError
 from commonplace.models.contract import Embedder
 from commonplace.settings.model import ModelSettings
 
@@ -29,7 +29,13 @@ def _hashing() -> Embedder:
     return HashingEmbedder()
 
 
-EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"static": _static, "hashing": _hashing}
+def _minilm() -> Embedder:
+    from commonplace.models.minilm import MinilmEmbedder
+
+    return MinilmEmbedder.load()
+
+
+EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
 REMOTE: Final = ("openai", "ollama", "local")
 """Providers of embedders; a name is the provider, a colon and the model."""
 
@@ -59,18 +65,20 @@ def open_embedder(
 
     Args:
         stored: the stamp of the store whose vectors it made. With it a remote embedder is opened without a look at
-            address and key, so that a store can be read and mended without them.
+            address and key, and one whose extra is missing fails only when it embeds, so that a store can be read and
+            mended without them.
         settings: None is the defaults.
         environ: None is the process's own.
         budget: what several models may spend together; None is one of its own, as the settings say.
 
     Raises:
         UsageError: there is none.
+        MissingExtraError: it is not installed.
         ModelError: its data are missing or damaged.
         ProviderError: a remote one needs a key and there is none, or was asked for its dimensions in vain.
     """
     if name in EMBEDDERS:
-        return EMBEDDERS[name]()
+        return _ours(name, stored)
     found = _remote(name)
     if found is None:
         known = [*EMBEDDERS, *(f"{provider}:<model>" for provider in REMOTE)]
@@ -84,6 +92,17 @@ def open_embedder(
         return RemoteEmbedder(found, connect, stored.dimensions)
     client = connect()
     return RemoteEmbedder(found, lambda: client)
+
+
+def _ours(name: str, stored: Embedding | None) -> Embedder:
+    try:
+        return EMBEDDERS[name]()
+    except MissingExtraError as error:
+        if stored is None or stored.name != name:
+            raise
+        from commonplace.models.absent import AbsentEmbedder
+
+        return AbsentEmbedder(stored, error)
 
 
 def _remote(name: str) -> Named | None:

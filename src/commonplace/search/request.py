@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
 
-from commonplace.errors import ProviderError, UsageError
+from commonplace.errors import MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
 from commonplace.store.graph_contract import is_reserved
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, Filter, Method
@@ -118,7 +118,7 @@ class PreparedQuery:
 
 
 def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder) -> PreparedQuery:
-    """Analyse, tokenize and embed a query. Where a remote embedder does not answer, the query is without a vector."""
+    """Analyse, tokenize and embed a query. Where the embedder is missing or silent, the query is without a vector."""
     import numpy as np
 
     from commonplace.models.contract import TokenizedText
@@ -128,7 +128,7 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
     fault = ""
     try:
         vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
-    except ProviderError as error:
+    except (ProviderError, MissingExtraError, ModelError) as error:
         vector, fault = np.zeros(embedder.stamp.dimensions, np.float32), str(error)
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
     token_ids = tokenize(words)

@@ -126,7 +126,7 @@ class EmbedderSettings:
         "static",
         "the embedder of a store that is created; a store that holds vectors keeps the one that made them",
         "choice",
-        choices=("static", "hashing"),
+        choices=("static", "minilm", "hashing"),
         prefixes=("openai:", "ollama:", "text-embedding-"),
     )
 
