@@ -91,7 +91,6 @@ def run(options: ExtractionOptions, progress: Progress | None = None) -> dict[st
     return {
         "benchmark": "extraction",
         "machine": describe(),
-        "embedder": "none",
         "sentences": len(sentences),
         **{
             way: {"entities": entities.figures(), "relations": relations.figures()}

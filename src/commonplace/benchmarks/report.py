@@ -20,8 +20,9 @@ class Sheet:
 
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
     """Return the tables of what the `run` of one of the benchmarks returned, the main one first."""
-    if result["benchmark"] in ("memories", "mcp"):
-        return _memories(result) if result["benchmark"] == "memories" else _mcp(result)
+    alone = {"memories": _memories, "mcp": _mcp, "extraction": _extraction}
+    if result["benchmark"] in alone:
+        return alone[result["benchmark"]](result)
     tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
     return [*tables[result["benchmark"]](result), *_build(result)]
 
@@ -51,6 +52,26 @@ def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
         _pairs("From the start of the process", result["start"]),
         _memory(result["memory"]),
         _pairs("What a model reads in every session", result["told"]),
+    ]
+
+
+def _extraction(result: Mapping[str, Any]) -> list[Sheet]:
+    titles = {"exact": "exact names", "by_part": "names by their parts"}
+    figures = ("precision", "recall", "f1")
+    return [
+        *(
+            Sheet(
+                f"{_heading(what).capitalize()}, {title}, {result['sentences']:,} sentences",
+                ("type", "marked", "found", *figures),
+                tuple(
+                    (type_, f"{row['marked']:,}", f"{row['found']:,}", *(f"{row[name]:.3f}" for name in figures))
+                    for type_, row in result[way][what].items()
+                ),
+            )
+            for way, title in titles.items()
+            for what in ("entities", "relations")
+        ),
+        _pairs("Time for a sentence", result["time"]),
     ]
 
 

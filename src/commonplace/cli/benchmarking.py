@@ -1,4 +1,4 @@
-"""The commands `benchmark retrieval`, `conversations`, `latency`, `memories` and `mcp`: thin, they measure nothing."""
+"""The commands of `benchmark`: thin, they measure nothing."""
 
 from __future__ import annotations
 
@@ -142,6 +142,21 @@ def mcp(invocation: Invocation, /, **options: Any) -> None:
     _measure(invocation, lambda progress: run(ServerOptions(**options), progress), None)
 
 
+@benchmark.command(cls=Command)
+@click.argument("file", type=_FILE)
+@click.option("--format", type=click.Choice(("conll04",)), required=True, help="How FILE is laid out.")
+@pass_invocation
+def extraction(invocation: Invocation, /, **options: Any) -> None:
+    """Measure what is found in sentences without a model.
+
+    FILE holds sentences in which people have marked entities and relations. Prints precision, recall and F1 by type,
+    for exact names and for their parts, and the time for a sentence.
+    """
+    from commonplace.benchmarks.extraction import ExtractionOptions, run
+
+    _measure(invocation, lambda progress: run(ExtractionOptions(**options), progress), None)
+
+
 def _measure(invocation: Invocation, run: Callable[[Progress | None], dict[str, Any]], plot: Path | None) -> None:
     from commonplace.benchmarks.plotting import check_plot
     from commonplace.benchmarks.plotting import plot as draw
@@ -168,7 +183,8 @@ def _print_figures(figures: dict[str, Any]) -> None:
 
     target = console()
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items())
-    target.print(f"Embedder {figures['embedder']}; {machine}\n")
+    embedder = f"Embedder {figures['embedder']}; " if "embedder" in figures else ""
+    target.print(f"{embedder}{machine}\n")
     for sheet in sheets(figures):
         table = Table(title=sheet.title, title_justify="left", box=box.SIMPLE_HEAD)
         for number, column in enumerate(sheet.columns):
