@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.engine.finding import Finding
 from commonplace.engine.graph_asking import Surroundings
+from commonplace.engine.graph_migrating import GraphMigrating
 from commonplace.engine.graph_showing import GraphShowing
 from commonplace.errors import AdmissionError, UsageError
 from commonplace.formats.fence import unfence
@@ -41,7 +42,7 @@ _LEAST_SCORE: Final = 0.2
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
 
 
-class Graph(GraphShowing):
+class Graph(GraphShowing, GraphMigrating):
     """Episodes, entities and facts through time. Made by an engine; safe to call from several threads."""
 
     def add_episode(  # noqa: PLR0913 - the options of a facade

@@ -71,7 +71,7 @@ def export(
         target.flush()
         return written.report(None, time.perf_counter() - begun)
     path = target.expanduser().absolute()
-    with _new_file(path) as write:
+    with new_file(path) as write:
         written = _Lines(write)
         _write(store, namespace, kinds, written, progress)
     return written.report(path, time.perf_counter() - begun)
@@ -188,8 +188,12 @@ def _portions(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[Callable[[bytes], object]]:
-    """Give the writing of a file that gets its name when it is whole and on disk."""
+def new_file(path: Path) -> Iterator[Callable[[bytes], object]]:
+    """Give the writing of a file that gets its name when it is whole and on disk.
+
+    Raises:
+        StoreError: it exists already, or cannot be written.
+    """
     if os.path.lexists(path):
         raise StoreError(f"{path} exists already", remedy="name a file that does not exist yet")
     new = path.with_name(f"{path.name}.{uuid4().hex}.new")

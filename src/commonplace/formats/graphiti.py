@@ -331,6 +331,8 @@ def _items(kind: type[Any], values: object, path: str) -> tuple[Any, ...]:
     for place, value in enumerate(values):
         where = f"{path}[{place}]"
         given = checked(kind, fields_of(value, where).values, where)
+        if "detail" in given:
+            fields_of(from_json_text(given["detail"], f"{where}.detail"), f"{where}.detail")
         try:
             found.append(kind(**given))
         except TypeError:

@@ -1,0 +1,273 @@
+"""Take a document of Graphiti's nodes and edges into a graph under change, ids kept. It reads no files.
+
+What this program wrote comes back as it was. What another wrote gets names to be found by, and for each fact what is
+needed to reckon it again: it was said, by these episodes, and ended when it is said to have ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from commonplace.errors import ConfigError
+from commonplace.formats.graphiti_fields import checked
+from commonplace.graph.entities import Entities
+from commonplace.graph.evidence import EVIDENCE, Evidence, happening
+from commonplace.graph.facts import fact_of, first_said, relation_of
+from commonplace.graph.ground import names_text
+from commonplace.graph.migrating import Document, Migration
+from commonplace.graph.naming import KEY, MAX_NAME_CHARACTERS, cleaned, normal
+from commonplace.redaction import redact
+from commonplace.types.graph import Alias, Happening, Relation
+
+if TYPE_CHECKING:
+    from commonplace.formats.graphiti import EntityItem, RelationItem
+    from commonplace.graph.ground import Ground, Texts
+    from commonplace.store.graph_contract import GraphChange
+
+T = TypeVar("T")
+
+_PLAIN: Final = frozenset({"content", "name", "source_description", "summary", "fact", "reason"})
+_JSON: Final = frozenset({"attributes", "detail"})
+_ENDED: Final = "it had ended where it was imported from"
+
+
+def prepare(texts: Texts, document: Document) -> None:
+    """Embed what a document will most likely write, before a transaction begins."""
+    texts.prepare([item.relation.fact for item in document.relations])
+    texts.prepare(
+        [
+            names_text(item.entity.name, [alias.name for alias in item.aliases if alias.name])
+            for item in document.entities
+        ]
+    )
+
+
+def clean(document: Document) -> Document:
+    """Return a document without secrets: placeholders stand for them.
+
+    Raises:
+        ConfigError: what stands in it for a program of ours cannot be read by one.
+    """
+    for item in document.relations:
+        _refuse_unfit(item, document.places[item.relation.id])
+    return replace(
+        document,
+        episodes=tuple(map(_cleaned, document.episodes)),
+        entities=tuple(
+            replace(
+                item,
+                entity=_cleaned(item.entity),
+                aliases=tuple(map(_cleaned, item.aliases)),
+                happenings=tuple(map(_cleaned, item.happenings)),
+            )
+            for item in document.entities
+        ),
+        relations=tuple(
+            replace(item, relation=_cleaned(item.relation), happenings=tuple(map(_cleaned, item.happenings)))
+            for item in document.relations
+        ),
+    )
+
+
+def take_in(
+    graph: GraphChange, ground: Ground, texts: Texts, document: Document, has_memory: Callable[[str, int], bool]
+) -> Migration:
+    """Write what a document holds and the graph does not.
+
+    Args:
+        has_memory: tells whether a memory is there in a version, so that an episode need not hold its words.
+
+    Raises:
+        ConfigError: a fact is about entities that are neither in the document nor in the graph.
+    """
+    run = _TakingIn(graph, ground, texts, document)
+    episodes = run.episodes(has_memory)
+    entities = run.entities()
+    relations = run.relations()
+    run.mentions()
+    whole = len(document.episodes) + len(document.entities) + len(document.relations)
+    known = whole - episodes - entities - relations
+    return Migration(None, episodes, entities, relations, known, notices=run.notices())
+
+
+class _TakingIn:
+    """One document on its way in."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, document: Document) -> None:
+        self._graph = graph
+        self._texts = texts
+        self._document = document
+        self._names = Entities(graph, ground, texts)
+        self._episodes = {each.id for each in document.episodes} | graph.episodes(_said_in(document)).keys()
+        ends = [end for item in document.relations for end in (item.relation.source, item.relation.target)]
+        ends += [each.subject for each in document.mentions]
+        ends += [item.entity.merged_into for item in document.entities if item.entity.merged_into]
+        self._entities = {item.entity.id for item in document.entities} | graph.entities(ends).keys()
+        self._new: list[str] = []
+
+    def episodes(self, has_memory: Callable[[str, int], bool]) -> int:
+        """Write the episodes that are new, and return how many these are."""
+        known = self._graph.episodes([each.id for each in self._document.episodes])
+        new = [each for each in self._document.episodes if each.id not in known]
+        for each in new:
+            if each.memory and has_memory(each.memory, each.version):
+                self._graph.put_episode(replace(each, content=""))
+            elif each.memory:
+                self._graph.put_episode(replace(each, memory="", version=0, source="text"))
+            else:
+                self._graph.put_episode(each)
+        return len(new)
+
+    def entities(self) -> int:
+        """Write the entities that are new, with their names, and return how many these are."""
+        known = self._graph.entities([item.entity.id for item in self._document.entities])
+        said = {each.subject: each.episode for each in reversed(self._document.mentions)}
+        new = [item for item in self._document.entities if item.entity.id not in known]
+        for item in new:
+            self._entity(item, said.get(item.entity.id, ""))
+        return len(new)
+
+    def relations(self) -> int:
+        """Write the facts that are new, and return how many these are."""
+        known = self._graph.relations([item.relation.id for item in self._document.relations])
+        new = [item for item in self._document.relations if item.relation.id not in known]
+        new.sort(key=lambda item: (item.relation.created_at, item.relation.id))
+        for order, item in enumerate(new, 1):
+            for end, id_ in (("source", item.relation.source), ("target", item.relation.target)):
+                if id_ not in self._entities:
+                    self._refuse(item.relation.id, f"{end}_node_uuid", id_)
+            relation, happened = (item.relation, item.happenings) if item.happenings else self._reckoned(item, order)
+            self._graph.put_relation(relation, self._texts.of_relation(relation))
+            for each in happened:
+                self._graph.put_happening(replace(each, kind="relation", subject=relation.id))
+            self._graph.put_mentions([each for each in item.mentions if each.episode in self._episodes])
+        return len(new)
+
+    def mentions(self) -> None:
+        """Write where episodes mention entities."""
+        self._graph.put_mentions(
+            [
+                each
+                for each in self._document.mentions
+                if each.episode in self._episodes and each.subject in self._entities
+            ]
+        )
+
+    def notices(self) -> tuple[str, ...]:
+        """Say what a person may want to look at."""
+        named = self._graph.named(list(dict.fromkeys(normal(name) for name in self._new)))
+        twice = sorted(each[0].name for each in named.values() if len(each) > 1)
+        if not twice:
+            return ()
+        shown = ", ".join(repr(name)[:60] for name in twice[:3])
+        return (f"{len(twice)} names are those of several entities now, as {shown}: see `graph merge`",)
+
+    def _entity(self, item: EntityItem, said_in: str) -> None:
+        entity = item.entity
+        if entity.merged_into and entity.merged_into not in self._entities:
+            self._refuse(entity.id, "attributes.commonplace.merged_into", entity.merged_into)
+        aliases = item.aliases
+        if not any(not each.normal.startswith(KEY) for each in aliases):
+            name = cleaned(entity.name)[:MAX_NAME_CHARACTERS]
+            home = said_in if said_in in self._episodes else ""
+            aliases = (Alias(entity.id, name, normal(name), entity.created_at, home),) if normal(name) else ()
+        self._graph.put_entity(entity)
+        for each in aliases:
+            self._graph.put_alias(replace(each, entity=entity.id))
+        self._names.name_again(entity)
+        happened = item.happenings or (Happening("entity", entity.id, entity.created_at, "created", "", said_in),)
+        for remark in happened:
+            self._graph.put_happening(replace(remark, kind="entity", subject=entity.id))
+        if not entity.merged_into:
+            self._new.append(entity.name)
+
+    def _reckoned(self, item: RelationItem, order: int) -> tuple[Relation, tuple[Happening, ...]]:
+        """Return a fact that another program kept as ours are kept, and what is to be remembered of it."""
+        given = item.relation
+        told = next((at for at in (item.told, given.valid_from) if at is not None), given.created_at)
+        episodes = [each.episode for each in item.mentions if each.episode in self._episodes]
+        said = Evidence(
+            home=given.id,
+            source=given.source,
+            target=given.target,
+            saying="said",
+            text=given.fact,
+            at=given.created_at,
+            told=told,
+            order=order,
+            valid_from=given.valid_from,
+            valid_to=None if given.expired_at is not None else given.valid_to,
+            trust=given.trust,
+            confidence=given.confidence,
+            group=given.group,
+            episode=episodes[0] if episodes else "",
+            attributes=given.attributes,
+        )
+        fact = first_said(said, given.id, given.type, (given.source, given.target))
+        fact.valid_from, fact.valid_to = given.valid_from, given.valid_to
+        fact.stated_to, fact.expired_at = given.stated_to, given.expired_at
+        happened = [happening("created", given.id, said, "")]
+        happened += [
+            happening("confirmed", given.id, replace(said, episode=each), "") for each in dict.fromkeys(episodes[1:])
+        ]
+        if given.expired_at is not None:
+            ended = replace(
+                said,
+                saying="denied",
+                at=given.expired_at,
+                told=given.expired_at,
+                valid_from=None,
+                valid_to=given.valid_to,
+                episode="",
+            )
+            happened.append(happening("ended", given.id, ended, _ENDED))
+        return relation_of(fact), tuple(happened)
+
+    def _refuse(self, id_: str, name: str, missing: str) -> None:
+        where = f"{self._document.places[id_]}.{name}"
+        raise ConfigError(
+            f"{where} is {missing!r:.60}, which is neither in the document nor here",
+            path=where,
+            remedy="export the entities too",
+        )
+
+
+def _said_in(document: Document) -> list[str]:
+    found = [each.episode for item in document.relations for each in item.mentions]
+    return list(dict.fromkeys([*found, *(each.episode for each in document.mentions)]))
+
+
+def _cleaned(record: T) -> T:
+    """Return a record with placeholders for the secrets in its texts."""
+    changed = {}
+    for each in fields(record):  # type: ignore[arg-type] # records are dataclasses
+        value = getattr(record, each.name)
+        if each.name in _PLAIN:
+            changed[each.name] = redact(value).text
+        elif each.name in _JSON and (new := _without_secrets(held := json.loads(value))) != held:
+            changed[each.name] = json.dumps(new, sort_keys=True)
+    return replace(record, **changed) if changed else record  # type: ignore[type-var]
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact(value).text
+    if isinstance(value, Mapping):
+        return {_without_secrets(name): _without_secrets(each) for name, each in value.items()}
+    return [_without_secrets(each) for each in value] if isinstance(value, list) else value
+
+
+def _refuse_unfit(item: RelationItem, path: str) -> None:
+    """Refuse what a fact remembers of its sources where nobody could reckon with it."""
+    where = f"{path}.attributes.commonplace"
+    try:
+        fact_of(item.relation)
+        for each in item.happenings:
+            told = json.loads(each.detail).get(EVIDENCE)
+            if told:
+                asdict(Evidence(**checked(Evidence, told, where)))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(f"{where} is not what an export holds", path=where, remedy="export it again") from error
