@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from commonplace.cli.escaping import harmless, harmless_line
 from commonplace.cli.rendering import INDENT, columns, snippet_lines, wrapped
 from commonplace.cli.screen import counted
-from commonplace.cli.sentences import LISTED, broken, print_more, print_under
+from commonplace.cli.sentences import (
+    LINES_LISTED,
+    LISTED,
+    broken,
+    print_beginning,
+    print_head,
+    print_more,
+    print_under,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,9 +38,6 @@ _DONE = {
     "restored": "Restored",
     "read": "Memory",
 }
-_LINES_LISTED = 3
-_MOST_LOOKED_AT = 4000
-"""Characters of a text that are wrapped for its first lines: it may be a million long."""
 _FACT_COLUMNS = 14
 _TRY = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked."
 
@@ -64,8 +69,8 @@ def print_list(memories: Sequence[Memory], target: Console, *, is_filtered: bool
     if not memories:
         target.print("No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`.")
     for memory in memories:
-        _print_head(harmless_line(memory.id), _known(memory), target)
-        _print_beginning(memory.content, target)
+        print_head(harmless_line(memory.id), _known(memory), target)
+        print_beginning(memory.content, target)
 
 
 def print_recalled(result: SearchResult, target: Console) -> None:
@@ -78,7 +83,7 @@ def print_recalled(result: SearchResult, target: Console) -> None:
         when = "" if hit.at is None else told(moment(hit.at))
         tags = " ".join(f"#{tag}" for tag in hit.tags)
         known = (f"{hit.score:.2f}", hit.tier, when, hit.source, tags)
-        _print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
+        print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
         for line in snippet_lines(hit, result.query, columns(target.width)):
             target.print(Text(INDENT) + line)
     if not result.hits:
@@ -116,7 +121,7 @@ def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
     target.print(
         Text.assemble("Why ", (name, "cyan"), f" is hit {receipt.rank} with {receipt.score:.2f}"), style="bold"
     )
-    for line in wrapped(Text(harmless(text), style="dim"), target.width)[:_LINES_LISTED]:
+    for line in wrapped(Text(harmless(text), style="dim"), target.width)[:LINES_LISTED]:
         target.print(Text(INDENT) + line)
     target.print()
     if receipt.reranked_by:
@@ -141,33 +146,6 @@ def told(moment: datetime) -> str:
         return moment.astimezone().strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError):  # the first and the last day there is, east or west of Greenwich
         return moment.strftime("%Y-%m-%d %H:%M")
-
-
-def _print_head(name: str, known: Sequence[str], target: Console, *, before: str = "") -> None:
-    """Print an id and what is known of its memory, on as many lines as the terminal needs for it."""
-    from rich.cells import cell_len
-    from rich.text import Text
-
-    line = Text.assemble(before, (name, "cyan"))
-    for part in (harmless_line(part) for part in known if part):
-        if line.cell_len + len(" · ") + cell_len(part) > target.width:
-            target.print(line)
-            line = Text.assemble(INDENT, (part, "dim"))
-        else:
-            line.append(f" · {part}", "dim")
-    target.print(line)
-
-
-def _print_beginning(content: str, target: Console) -> None:
-    """Print the first lines of a text that hold anything."""
-    from rich.text import Text
-
-    start = "\n".join(line for line in harmless(content[:_MOST_LOOKED_AT]).splitlines() if line.strip())
-    lines = wrapped(Text(start), target.width)
-    for line in lines[:_LINES_LISTED]:
-        target.print(Text(INDENT) + line)
-    if len(lines) > _LINES_LISTED:
-        target.print(f"{INDENT}…", style="dim")
 
 
 def _known(memory: Memory) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.taking import said
 from commonplace.cli.values import filled, time
 from commonplace.types import ORIGINS, STATUSES, TIERS
 
@@ -28,28 +28,6 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
     if not isinstance(found, dict):
         raise click.BadParameter(f'{value!r} is no JSON object; write {{"key": "value"}}', param=parameter)
     return found
-
-
-def _said(words: tuple[str, ...], file: Path | None) -> str | None:
-    """Return what is to be remembered: the words, a file's text, or what comes in a pipe; None where nothing came."""
-    from commonplace.errors import NotFoundError, UsageError
-
-    if words and file is not None:
-        raise click.UsageError("there is a text and a --file; give one of them")
-    if words:
-        return " ".join(words)
-    if file is None and sys.stdin.isatty():
-        return None
-    try:
-        data = sys.stdin.buffer.read() if file is None or str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise NotFoundError(f"{file} cannot be read: {error.strerror}", remedy="name a file with text") from error
-    try:
-        # The newline that ends a file or a pipe is no part of what is said.
-        return data.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        where = "standard input" if file is None else str(file)
-        raise UsageError(f"{where} is no UTF-8: {error.reason} at byte {error.start}", remedy="convert it") from error
 
 
 def what_it_is_about(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,17 +66,17 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     from commonplace.cli.screen import console, notify, print_json
     from commonplace.memories.intake import checked
 
-    said = _said(text, file)
-    if said is None:
+    content = said(text, file)
+    if content is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     given = {name: value for name, value in options.items() if value not in (None, ())}
     loaded = invocation.settings()
     # Before a store is made for it.
-    checked({"content": said, **given}, max_bytes=loaded.memory.max_bytes, force=force)
+    checked({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force)
     store = Path(loaded.store.path)
     made = () if store.exists() else (f"there was no store here; one was made in {store}",)
     with invocation.open(loaded, create=True) as engine:
-        memory = engine.remember(said, force=force, **given)
+        memory = engine.remember(content, force=force, **given)
     notify((*made, *memory.notices), invocation)
     if invocation.as_json:
         print_json(memory.to_dict())
@@ -122,9 +100,9 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
     from commonplace.cli.screen import console, notify, print_json
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    said = _said(text, file) if text or file is not None else None
+    content = said(text, file) if text or file is not None else None
     with invocation.open(invocation.settings()) as engine:
-        memory = engine.update(id, said, **given)
+        memory = engine.update(id, content, **given)
     notify(memory.notices, invocation)
     if invocation.as_json:
         print_json(memory.to_dict())

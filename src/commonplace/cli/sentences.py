@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from commonplace.cli.escaping import harmless_line
-from commonplace.cli.rendering import INDENT, WIDEST
+from commonplace.cli.escaping import harmless, harmless_line
+from commonplace.cli.rendering import INDENT, WIDEST, wrapped
 from commonplace.cli.screen import counted
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _LEAST = 20
 LISTED = 10
 """So many of many are shown; `--json` has all of them."""
+LINES_LISTED = 3
+_MOST_LOOKED_AT = 4000
+"""Characters of a text that are wrapped for its first lines: it may be a million long."""
 
 
 def tally(counts: Iterable[tuple[int, str, str]]) -> str:
@@ -50,6 +53,33 @@ def print_more(count: int, target: Console, *, level: int = 1) -> None:
     """Print how many of a list were not shown, if any."""
     if count > LISTED:
         print_under(f"… {count - LISTED:,} more; --json lists all", target, "dim", level=level)
+
+
+def print_head(name: str, known: Sequence[str], target: Console, *, before: str = "") -> None:
+    """Print an id and what is known of what it names, on as many lines as the terminal needs for it."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    line = Text.assemble(before, (name, "cyan"))
+    for part in (harmless_line(part) for part in known if part):
+        if line.cell_len + len(" · ") + cell_len(part) > target.width:
+            target.print(line)
+            line = Text.assemble(INDENT, (part, "dim"))
+        else:
+            line.append(f" · {part}", "dim")
+    target.print(line)
+
+
+def print_beginning(content: str, target: Console) -> None:
+    """Print the first lines of a text that hold anything."""
+    from rich.text import Text
+
+    start = "\n".join(line for line in harmless(content[:_MOST_LOOKED_AT]).splitlines() if line.strip())
+    lines = wrapped(Text(start), target.width)
+    for line in lines[:LINES_LISTED]:
+        target.print(Text(INDENT) + line)
+    if len(lines) > LINES_LISTED:
+        target.print(f"{INDENT}…", style="dim")
 
 
 def broken(sentence: str, width: int) -> list[str]:

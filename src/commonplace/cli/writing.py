@@ -69,7 +69,7 @@ def _is_export(path: Path) -> bool:
     return _EXPORT.match(start) is not None or (not start and path.name == VECTORS_FILE)
 
 
-def write_whole(path: Path, text: str, *, remedy: str = "name another --output") -> None:
+def write_whole(path: Path, content: str | bytes, *, remedy: str = "name another --output") -> None:
     """Write a file beside its place and move it there, so that nobody ever reads half of it.
 
     A link is followed, and a file that is there already keeps its rights.
@@ -77,19 +77,20 @@ def write_whole(path: Path, text: str, *, remedy: str = "name another --output")
     Raises:
         UsageError: it cannot be written.
     """
+    data = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # a device or a pipe takes what it is given
+            path.write_bytes(data)  # a device or a pipe takes what it is given
             return
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         # Not tempfile's own file, which nobody else could read: this one gets the rights that any new file gets.
         fresh = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        with fresh.open("x", encoding="utf-8") as file:
+        with fresh.open("xb") as file:
             try:
                 if target.exists():
                     os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
-                file.write(text)
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
                 fresh.replace(target)
