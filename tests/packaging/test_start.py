@@ -12,13 +12,14 @@ import commonplace
 
 PROGRAM = """
 import sys
-from commonplace.cli.main import cli
+from commonplace.cli.main import main
+sys.argv = ["commonplace", "mcp", "--namespace", "somebody"]
 try:
-    cli.main(["mcp"])
+    main()
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-LIGHT = {"commonplace.errors", "commonplace.text", "commonplace.text.budget"}
+LIGHT = {f"commonplace.{name}" for name in "errors text text.budget formats formats.framing formats.jsonrpc".split()}
 
 
 def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:
@@ -27,7 +28,7 @@ def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:
     done = subprocess.run([sys.executable, "-I", "-c", PROGRAM], input=said, capture_output=True, text=True, check=True)
     assert len(json.loads(done.stdout.splitlines()[1])["result"]["tools"]) == 8
     loaded = set(done.stderr.split())
-    assert loaded.isdisjoint({*HEAVY, "difflib", "shutil"})
+    assert loaded.isdisjoint({*HEAVY, "click", "difflib", "shutil"})
     ours = {name for name in loaded if name.startswith("commonplace.")}
     assert {name for name in ours if name.split(".")[1] not in {"cli", "mcp"}} == LIGHT
 

@@ -1,87 +1,24 @@
-"""The program `commonplace`: its commands, and the one place where every failure becomes a message and an exit code."""
+"""Start the program `commonplace`. It knows the one command line that is not parsed like all others.
+
+A server is started by a client, over and over, with what `commonplace mcp --print-config` wrote for it.
+"""
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import click
+from commonplace.cli.output import guard_output
 
-import commonplace
-from commonplace.cli.commands import Commands
-from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
-from commonplace.cli.invocation import Group, Invocation
-from commonplace.cli.output import OutputError, guard_output
+if TYPE_CHECKING:
+    from commonplace.cli.program import cli
+    from commonplace.cli.running import Invocation
 
-HOOK_OPTION = "--stdin-json"
-"""Given where a client runs the program as a hook. The exit code of wrong use would refuse its user's prompt."""
+__all__ = ["cli", "main", "server_asked_for"]
 
-
-class Program(Group):
-    """The outermost group: runs a command and ends the process."""
-
-    def main(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
-    ) -> NoReturn:
-        """Run with the given arguments, or those of the process, and exit."""
-        given = list(sys.argv[1:] if args is None else args)
-        # Known before parsing, so that an error in the arguments themselves is told in the right form.
-        invocation = Invocation(as_json="--json" in given, is_verbose="--verbose" in given or "-v" in given)
-        extra.update(standalone_mode=False, obj=invocation)
-        try:
-            result = super().main(args=given, prog_name=prog_name or "commonplace", **extra)
-            sys.stdout.flush()
-            code = result if isinstance(result, int) else 0
-        except BrokenPipeError:
-            with suppress(OSError, ValueError):
-                silence_output()
-            code = FAILURE
-        except (Exception, KeyboardInterrupt) as error:
-            if isinstance(error, OutputError):
-                with suppress(OSError, ValueError):
-                    silence_output()
-            if isinstance(error, click.UsageError) and HOOK_OPTION in given:
-                error = click.ClickException(error.format_message())
-            report(error, invocation)
-            code = exit_code(error)
-        finally:
-            invocation.close()
-        sys.exit(code)
-
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Parse the arguments; an interruption ends it as below."""
-        with _quietly():
-            return super().make_context(*args, **extra)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was parsed."""
-        with _quietly():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Let Ctrl-C pass click, which would put a blank line before our message, as an abortion, which it leaves alone."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise click.Abort from error
-
-
-@click.group(
-    cls=Program,
-    commands=Commands(),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.version_option(commonplace.__version__, prog_name="commonplace")
-def cli() -> None:
-    """A memory engine for AI agents: index a project, and find the passages that matter.
-
-    Everything is kept in one local directory; nothing needs a server, a key or a download.
-    """
+_OPTIONS = frozenset({"--store", "--namespace"})
 
 
 def main() -> NoReturn:
@@ -90,4 +27,33 @@ def main() -> NoReturn:
     guard_output()
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors="backslashreplace")
-    cli.main()
+    server = server_asked_for(sys.argv[1:])
+    if server is None:
+        from commonplace.cli.program import cli
+
+        cli.main()
+    from commonplace.cli.hosting import serve
+    from commonplace.cli.running import run_to_the_end
+
+    run_to_the_end(lambda: serve(server), server)
+
+
+def server_asked_for(arguments: Sequence[str]) -> Invocation | None:
+    """Return the run that such arguments ask for, None for all that need a parser: other options, wrong values."""
+    names, values = arguments[1::2], arguments[2::2]
+    if list(arguments[:1]) != ["mcp"] or len(names) != len(values) or len(set(names)) < len(names):
+        return None
+    if not _OPTIONS.issuperset(names) or any(value.startswith("-") or not value.strip() for value in values):
+        return None
+    from commonplace.cli.running import Invocation
+
+    given = dict(zip(names, values, strict=True))
+    return Invocation(store=given.get("--store"), namespace=given.get("--namespace"))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "cli":
+        from commonplace.cli.program import cli
+
+        return cli
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,9 +13,7 @@ from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
-    from commonplace.engine import Engine
     from commonplace.mcp.clients import Client
-    from commonplace.types import Progress
 
 NAME = "commonplace"
 AUTO = "auto"
@@ -41,27 +39,9 @@ def mcp(invocation: Invocation, /, print_config: str | None, install: str | None
         return _print_config(print_config, invocation)
     if install:
         return _install(install, invocation, is_agreed=yes)
-    return _serve(invocation)
+    from commonplace.cli.hosting import serve
 
-
-def _serve(invocation: Invocation) -> int:
-    from commonplace.mcp import serve
-    from commonplace.mcp.memory import Host, registry_of
-
-    if sys.stdin.isatty():
-        from commonplace.cli.screen import console
-
-        hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."
-        console(stderr=True).print(hint, style="dim")
-
-    def opened(progress: Progress) -> Engine:
-        return invocation.open(invocation.settings(), create=True, progress=progress, stays_small=True)
-
-    host = Host(opened)
-    try:
-        return SUCCESS if serve(registry_of(host)) == 0 else FAILURE
-    finally:
-        host.close()
+    return serve(invocation)
 
 
 def _print_config(name: str, invocation: Invocation) -> int:

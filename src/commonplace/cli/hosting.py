@@ -1,0 +1,32 @@
+"""Host the server of one run. It knows streams and when the engine is opened, and no option."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from commonplace.cli.running import Invocation
+    from commonplace.engine import Engine
+    from commonplace.types import Progress
+
+
+def serve(invocation: Invocation) -> int:
+    """Serve agents until the end of input; return the exit code."""
+    from commonplace.mcp import serve as serve_registry
+    from commonplace.mcp.memory import Host, registry_of
+
+    if sys.stdin.isatty():
+        from commonplace.cli.screen import console
+
+        hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."
+        console(stderr=True).print(hint, style="dim")
+
+    def opened(progress: Progress) -> Engine:
+        return invocation.open(invocation.settings(), create=True, progress=progress, stays_small=True)
+
+    host = Host(opened)
+    try:
+        return serve_registry(registry_of(host))
+    finally:
+        host.close()

@@ -1,0 +1,111 @@
+"""One run of the program: what it was told, what that leads to, and its end. It knows no way to parse arguments.
+
+A client starts a server for every session, and click takes a third of that start and 3 MB: it is not loaded from here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import logging
+
+    from commonplace.engine import Engine
+    from commonplace.settings import Overrides, Settings
+    from commonplace.types import Progress
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One run of the program, filled while its arguments are parsed."""
+
+    store: str | None = None
+    namespace: str | None = None
+    as_json: bool = False
+    is_verbose: bool = False
+    log_handlers: list[logging.Handler] = field(default_factory=list)
+
+    def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:
+        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`.
+
+        Args:
+            overrides: what to take in place of the settings that the store keeps.
+        """
+        from commonplace.settings import load
+
+        dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
+        return load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
+
+    def open(
+        self, settings: Settings, *, create: bool = False, progress: Progress | None = None, stays_small: bool = False
+    ) -> Engine:
+        """Open the engine of the store that the settings name.
+
+        Args:
+            stays_small: it is a server's, that leaves heavy work to processes of their own.
+
+        Raises:
+            StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
+        """
+        from commonplace import logs
+        from commonplace.cli.noticing import Notices
+        from commonplace.engine.layout import LOGS
+        from commonplace.engine.opening import open_engine
+        from commonplace.errors import StoreMissingError
+
+        directory = Path(settings.store.path)
+        if not create and not self.has_store(settings):
+            raise StoreMissingError(
+                f"there is no store at {directory}",
+                remedy="create one with `commonplace init` and fill it with `commonplace index build`",
+            )
+        engine = open_engine(
+            directory, settings.store.namespace, None, settings=settings, progress=progress, stays_small=stays_small
+        )
+        rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
+        self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
+        self.log_handlers.append(logs.attached(Notices(self)))
+        return engine
+
+    def has_store(self, settings: Settings) -> bool:
+        """Return whether there is a store where the settings name one."""
+        from commonplace.engine.layout import DATABASE
+
+        return (Path(settings.store.path) / DATABASE).is_file()
+
+    def close(self) -> None:
+        """Take the log handlers off again."""
+        if self.log_handlers:
+            from commonplace import logs
+
+            while self.log_handlers:
+                logs.detach(self.log_handlers.pop())
+
+
+def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoReturn:
+    """Do the work of a run and end the process: every failure becomes a message and an exit code here."""
+    code = 0
+    try:
+        result = work()
+        sys.stdout.flush()
+        code = result if isinstance(result, int) else 0
+    except (Exception, KeyboardInterrupt) as error:
+        from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
+        from commonplace.cli.output import OutputError
+
+        if isinstance(error, BrokenPipeError | OutputError):
+            with suppress(OSError, ValueError):
+                silence_output()
+        if isinstance(error, BrokenPipeError):
+            code = FAILURE
+        else:
+            report(error, invocation)
+            code = exit_code(error)
+    finally:
+        invocation.close()
+    sys.exit(code)

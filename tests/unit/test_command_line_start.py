@@ -1,0 +1,46 @@
+"""Which command lines are a server's, and need no parser."""
+
+from __future__ import annotations
+
+import pytest
+
+from commonplace.cli.main import server_asked_for
+from commonplace.cli.running import Invocation
+
+
+@pytest.mark.parametrize(
+    ("arguments", "store", "namespace"),
+    [
+        ("mcp", None, None),
+        ("mcp --store /srv/memory", "/srv/memory", None),
+        ("mcp --namespace ada", None, "ada"),
+        ("mcp --store /srv/memory --namespace ada", "/srv/memory", "ada"),
+        ("mcp --namespace mcp --store .", ".", "mcp"),
+    ],
+)
+def test_what_a_client_was_told_to_start_is_a_server(arguments: str, store: str | None, namespace: str | None) -> None:
+    assert server_asked_for(arguments.split()) == Invocation(store=store, namespace=namespace)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--store", "/srv", "mcp"],
+        ["search", "mcp"],
+        ["mcp", "--help"],
+        ["mcp", "--json"],
+        ["mcp", "--store"],
+        ["mcp", "--store=/srv"],
+        ["mcp", "--store", ""],
+        ["mcp", "--store", " "],
+        ["mcp", "--store", "--namespace"],
+        ["mcp", "--store", "a", "--store", "b"],
+        ["mcp", "--store", "a", "b"],
+        ["mcp", "--print-config", "cursor"],
+        ["mcp", "--store", "a", "--install", "cursor"],
+    ],
+)
+def test_everything_else_is_parsed(arguments: list[str]) -> None:
+    """There is one parser: what it would refuse, or take otherwise, is not judged before it."""
+    assert server_asked_for(arguments) is None
