@@ -22,6 +22,7 @@ _DWELLERS: Final = frozenset("native resident citizen".split())
 _PERSON: Final = frozenset({"person"})
 _ORGANIZATION: Final = frozenset({"organization"})
 _PLACE: Final = frozenset({"place"})
+_GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
 Demand = tuple[str, bool, float]
 """A relation, whether it goes from the second name to the first, how sure it is."""
@@ -38,7 +39,7 @@ def beside(line: Line) -> Iterator[Statement]:
             continue
         relation, is_reversed, sure = found
         source, target = (right, left) if is_reversed else (left, right)
-        if source.type == "person" and source.confidence < _SURE:
+        if any(name.type in _GUESSED and name.confidence < _SURE for name in (source, target)):
             continue
         yield Statement(
             _phrase(source),

@@ -28,10 +28,15 @@ TRIGGERS: Final = frozenset(word for word, forms in FORMS.items() if forms[0].le
 _PLURAL: Final = frozenset("i we you they these those".split())
 _AT: Final = frozenset("of at for with in".split())
 _FURTHEST: Final = 24
+_ADJECTIVES: Final = frozenset({"call", "require", "base"})
+_REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split())
+"""What a participle without helper may state; `preferences based on` is no dependency."""
 _LONGEST_TITLE: Final = 8
 _MOST_VERBS: Final = 64
 """What has more verbs is no sentence."""
-_ENDED: Final = frozenset({"no", "longer"})
+_NOUNS: Final = frozenset(
+    "query call wrap block run cause trigger result host power report import move change switch like look work".split()
+)
 _AGENTLESS: Final = frozenset("choose pick select use adopt".split())
 
 
@@ -83,8 +88,11 @@ class Clauses:
             yield from self._held_role(group, subject, behind)
         for rules, place, is_passive in self._rules(group, behind):
             objects, stop = read_behind(self.line, place)
+            if not rules or (rules[0].relation == "DECIDED" and group.is_progressive):
+                continue
             if rules[0].relation == "DECIDED" and not is_passive:
-                yield from chosen(self.line, group, subject, objects, stop)
+                fit = [one for one in objects if fitting_type(self.entities, one, rules[0].behind) is not None]
+                yield from chosen(self.line, group, subject, fit, stop)
                 return
             fitting = rules
             if not objects and is_passive and group.form.lemma in _AGENTLESS:
@@ -155,20 +163,20 @@ class Clauses:
             rules = RULES.get((lemma, voice, tuple(self.tokens.lower[start:end])))
             if rules is None or end > self.tokens.count:
                 continue
-            if group.voice == voice:
+            if group.voice == voice and (voice != "active" or _may_be_active(group)):
                 yield rules, end, False
             elif self.tokens.at(end) == "by":
                 yield rules, end + 1, True
-            elif voice == "passive":
-                yield rules, end, False
+            elif voice == "passive" and group.is_reduced:
+                yield [rule for rule in rules if rule.relation in _REDUCED], end, False
             elif lemma in _AGENTLESS and not length and group.voice == "passive":
                 yield rules, start, True
 
     def _starts(self, group: VerbGroup, behind: int) -> list[int]:
         """Return where the words that belong to a verb may begin: at once, or behind adverbs and `no longer`."""
         place = behind
-        while self.tokens.at(place) in ADVERBS | _ENDED or _is_manner(self.tokens.at(place)):
-            place += 1
+        while self.tokens.at(place) in ADVERBS or _is_manner(self.tokens.at(place)) or self._says_ended(place):
+            place += 2 if self._says_ended(place) else 1
         while place in self.line.dated or (self.tokens.at(place) == "," and {place - 1, place + 1} & self.line.dated):
             place += 1
         if group.voice != "be":
@@ -176,6 +184,9 @@ class Clauses:
         while self.tokens.at(place) in DETERMINERS:
             place += 1
         return [place]
+
+    def _says_ended(self, place: int) -> bool:
+        return self.tokens.at(place) == "no" and self.tokens.at(place + 1) == "longer"
 
     def _purpose(self, place: int) -> tuple[list[Phrase], int]:
         """Read `for billing` behind `Postgres was chosen (over MySQL)`."""
@@ -232,7 +243,7 @@ class Clauses:
         elif before in (",", ")"):
             place = self._before_insertion(place)
         found, _ = read_before(self.line, place)
-        if group.is_bare and not self._is_plural(found):
+        if group.is_bare and not self._is_plural(found, group.form.lemma):
             return []
         return found
 
@@ -242,10 +253,13 @@ class Clauses:
             place -= 2
         return read_before(self.line, place)[0][-1:]
 
-    def _is_plural(self, subject: list[Phrase]) -> bool:
+    def _is_plural(self, subject: list[Phrase], lemma: str) -> bool:
+        """Tell whether a plain form may be said of a subject; of one that is mostly a noun, only where it is clear."""
         if len(subject) != 1:
             return len(subject) > 1
-        return subject[0].anaphor in _PLURAL or (not subject[0].anaphor and subject[0].name[-1:] == "s")
+        if subject[0].anaphor:
+            return subject[0].anaphor in _PLURAL
+        return subject[0].name[-1:] == "s" and (lemma not in _NOUNS or subject[0].is_definite)
 
     def _before_insertion(self, place: int) -> int:
         """Return where `, which …,` or `( … )` before a verb begins; the place itself where there is none."""
@@ -293,6 +307,11 @@ class Clauses:
             if lower == "anymore" or (lower == "any" and tokens.at(place + 1) in ("more", "longer")):
                 return replace(group, is_end=True, is_negative=False)
         return None
+
+
+def _may_be_active(group: VerbGroup) -> bool:
+    """Tell whether a form may be the past: not `written`, and not `called` or `required`, which mostly are none."""
+    return not group.is_reduced or (group.form.is_past and group.form.lemma not in _ADJECTIVES)
 
 
 def _is_manner(word: str) -> bool:

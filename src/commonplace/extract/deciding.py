@@ -10,7 +10,7 @@ from commonplace.extract.phrases import Line, Phrase, read_behind
 from commonplace.extract.statements import Statement
 from commonplace.extract.verb_groups import VerbGroup
 from commonplace.extract.verbs import FORMS, Form
-from commonplace.extract.words_plain import DETERMINERS
+from commonplace.extract.words_plain import ADVERBS, DETERMINERS, PREPOSITIONS
 
 _TAKING: Final = {
     "use": (),
@@ -26,7 +26,7 @@ _TAKING: Final = {
     "migrate": ("to",),
 }
 """To decide to do one of these with a thing is to decide for the thing."""
-_ENDS: Final = frozenset(". ; ! ? ( ) : — – because since so but as which".split())
+_ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
 _OVER: Final = frozenset("over to instead rather than".split())
 _LONGEST: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})
@@ -38,6 +38,8 @@ def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Sta
     """Read `we decided to use Postgres for billing`, `it was decided that …`, `decided against it` saying nothing."""
     tokens, place = line.tokens, group.verb + 1
     lower = tokens.at(place)
+    if group.is_progressive:
+        return
     if lower == "on":
         targets, stop = read_behind(line, place + 1)
     elif lower == "to" or (lower == "not" and tokens.at(place + 1) == "to"):
@@ -130,6 +132,7 @@ def _words(line: Line, place: int, type_: str) -> Phrase | None:
     last = place
     while last < tokens.count and last - place < _LONGEST and tokens.lower[last] not in _ENDS:
         last += 1
+    last = _without_tail(line, place, last)
     if last < place + 1 or not any(char.isalpha() for char in tokens.read(place, last)) or tokens.at(place) == ",":
         return None
     start, end = tokens.start[place], tokens.end[last - 1]
@@ -156,6 +159,8 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
         targets, stop = read_behind(line, place)
     for source in subject:
         for target in targets:
+            if target.anaphor:
+                continue
             liked = target
             if target.mention is None and not target.anaphor and target.type == "concept":
                 liked = replace(target, type="preference")
@@ -165,6 +170,8 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
 def _wish(line: Line, place: int) -> Phrase | None:
     """Read the words of a preference up to what is liked less."""
     tokens = line.tokens
+    while tokens.at(place) in ADVERBS:
+        place += 1
     last = place
     while last < tokens.count and last - place < _LONGEST:
         lower = tokens.lower[last]
@@ -173,7 +180,15 @@ def _wish(line: Line, place: int) -> Phrase | None:
         if lower == "to" and last > place:
             break
         last += 1
+    last = _without_tail(line, place, last)
     if last == place:
         return None
     start, end = tokens.start[place], tokens.end[last - 1]
     return Phrase(place, last, start, end, tokens.read(place, last), "preference", 0.7)
+
+
+def _without_tail(line: Line, first: int, last: int) -> int:
+    """Return where words end without the small ones that a cut has left behind them."""
+    while last > first and line.tokens.lower[last - 1] in PREPOSITIONS | DETERMINERS | {"and", "or", "to"}:
+        last -= 1
+    return last

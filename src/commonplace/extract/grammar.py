@@ -67,14 +67,12 @@ CAUSED_BY
 SIMILAR_TO
     X is similar to Y
     X resembles Y
-    X is like Y
     X is equivalent to Y
     X is comparable to Y
     X is analogous to Y
     X is same as Y
     X works like Y
     X behaves like Y
-    X looks like Y
 USES
     X uses Y
     X utilizes Y
@@ -86,7 +84,7 @@ USES
     X runs on Y                     [thing thing]
     X reads from Y                  [thing thing]
     X writes to Y                   [thing thing]
-    X adopts Y                      [_ thing] !
+    X adopts Y                      [_ tool/project] !
     X employs Y                     [thing thing]
     X stays with Y                  [_ tool]
     X sticks with Y                 [_ tool]

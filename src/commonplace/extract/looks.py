@@ -14,6 +14,7 @@ _FOLDERS: Final = frozenset(
 )
 _FILES: Final = frozenset("dockerfile makefile readme .env .gitignore".split())
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?:\(\))?")
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _HUMP: Final = re.compile(r"[a-z0-9][A-Z]")
 _SURNAME: Final = re.compile(r"(?:Mc|Mac|De|Di|Du|Van|La|Le|Fitz|O'|D')[A-Z]")
 
@@ -25,7 +26,11 @@ def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
         quoted: it stood between backticks, so it is code.
     """
     lower = word.lower()
-    if len(word) > _LONGEST_WORD or (word.isalpha() and word.islower() and not quoted and lower not in TOOLS):
+    if (
+        len(word) > _LONGEST_WORD
+        or not _LETTER.search(word)
+        or (word.isalpha() and word.islower() and not quoted and lower not in TOOLS)
+    ):
         return None
     if lower.startswith(("http://", "https://")):
         return Kind("file", 0.9)

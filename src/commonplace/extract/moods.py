@@ -15,7 +15,7 @@ rumour rumours rumoured rumored hear heard hearsay claim claims claimed alleges 
 believes believed guess guesses doubt doubts doubted wonder wonders wondered might could would should may ought let lets
 propose proposes proposed suggest suggests suggested consider considers considered considering evaluate evaluates
 evaluating deny denies denied denying pretend pretends want wants wanted expect expects expected dream dreamed dreamt
-theoretically potentially likely unlikely false myth suspect suspects suspected otherwise example e.g
+theoretically potentially hopefully ideally likely unlikely false myth suspect suspects suspected otherwise example e.g
 """.split()
 )
 """Before a verb in its sentence they take away that it is so."""

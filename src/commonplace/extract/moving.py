@@ -29,7 +29,11 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
                 yield _statement(group, source, target, relation, is_end=group.is_end)
         for target in left:
             relation = _relation(entities, source, target)
-            if relation is not None and (not relations or relations[0][0] == relation[0]):
+            if (
+                relation is not None
+                and (relations[:1] or [relation])[0][0] == relation[0]
+                and bool(reached) == bool(relations)
+            ):
                 yield _statement(group, source, target, relation, is_end=True)
 
 

@@ -10,7 +10,16 @@ from commonplace.extract.kinds import kind_of_noun
 from commonplace.extract.names import Mention
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
-from commonplace.extract.words_plain import CONJUNCTIONS, DETERMINERS, PREPOSITIONS, SAYING, STOPS, VAGUE, VERBS
+from commonplace.extract.words_plain import (
+    CONJUNCTIONS,
+    DETERMINERS,
+    NOUNS_IN_ING,
+    PREPOSITIONS,
+    SAYING,
+    STOPS,
+    VAGUE,
+    VERBS,
+)
 from commonplace.extract.words_things import CLASS_NOUNS
 
 SPEAKERS: Final = frozenset("i me we us".split())
@@ -18,7 +27,9 @@ USER: Final = "user"
 PERSONAL: Final = frozenset("he she him her".split())
 POINTING: Final = frozenset("it they them this that these those".split())
 ANAPHORS: Final = SPEAKERS | PERSONAL | POINTING
-_FRESH: Final = frozenset("new old own current existing latest same previous former legacy entire whole main".split())
+_FRESH: Final = frozenset(
+    "following new old own current existing latest same previous former legacy entire whole main".split()
+)
 _NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
@@ -230,7 +241,13 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     if head == USER and last - first == 1:
         start, end = tokens.start[first], tokens.end[first]
         return Phrase(first, last, start, end, tokens.word[first], "person", 0.8, None, USER)
-    if head in VAGUE or not any(char.isalpha() for char in head) or (head.isascii() and len(head) < 2):
+    if (
+        tokens.word[last - 1][0] == "`"
+        or _is_doing(tokens.lower[first])
+        or head in VAGUE
+        or not any(char.isalpha() for char in head)
+        or (head.isascii() and len(head) < 2)
+    ):
         return None
     while first < last - 1 and (tokens.lower[first].isdigit() or tokens.lower[first] in _FRESH):
         first += 1
@@ -239,6 +256,11 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     return Phrase(
         first, last, start, end, tokens.read(first, last), kind_of_noun(head), confidence, None, "", is_definite
     )
+
+
+def _is_doing(word: str) -> bool:
+    """Tell whether a phrase begins with something done rather than with a thing: `becoming healthier`."""
+    return word.endswith("ing") and len(word) > 5 and word not in NOUNS_IN_ING
 
 
 def _says_only_what(word: str, type_: str) -> bool:
@@ -268,6 +290,8 @@ def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
         joint = line.tokens.at(start - 1)
         if joint in ("or", "nor"):
             return [], begin
+        if phrase.anaphor and (phrase.anaphor != "i" or line.tokens.at(start - 2) == ","):
+            break
         if joint in ("and", "&"):
             end = start - 2 if line.tokens.at(start - 2) == "," else start - 1
         elif joint == "," and len(found) > 1:

@@ -53,6 +53,8 @@ def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> 
         return type_
     if phrase.mention is None or phrase.confidence >= _WEAK or not phrase.name[:1].isupper():
         return None
+    if phrase.mention.is_weak and len(wanted) > 1:
+        return None
     return next((option for option in _COERCED if option in wanted), None)
 
 

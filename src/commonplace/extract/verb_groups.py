@@ -29,6 +29,7 @@ class VerbGroup:
         is_decided: `decided to use`, `are going to use`.
         is_bare: without any helper, in its plain form, as an order is given.
         is_reduced: a participle without helper: `the service used by billing`.
+        is_progressive: `is using`.
     """
 
     first: int
@@ -44,6 +45,7 @@ class VerbGroup:
     is_decided: bool = False
     is_bare: bool = False
     is_reduced: bool = False
+    is_progressive: bool = False
 
 
 def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
@@ -57,18 +59,19 @@ def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
     form = next((form for form in forms if form.is_past), forms[0])
     group = VerbGroup(verb, verb, form, "active", is_past=form.is_past)
     found = _helped(tokens, group)
-    if found is None or (found.first == verb and tokens.at(verb - 1) in DETERMINERS):
+    is_alone = found is not None and found.first == verb
+    if found is None or (is_alone and tokens.at(verb - 1) in DETERMINERS):
         return None
-    if found.first == verb and form.shape == "base":
-        return replace(found, is_bare=True)
-    if found.first == verb and form.shape == "ing":
+    if found.form.shape == "ing" and not found.is_progressive:
         return None
-    return replace(found, is_reduced=found.first == verb and form.shape == "ed" and form.is_participle)
+    is_reduced = form.shape == "ed" and form.is_participle and not (found.is_past and not form.is_past)
+    return replace(found, is_bare=is_alone and form.shape == "base", is_reduced=is_alone and is_reduced)
 
 
 def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
     """Add the words before a verb to it, one by one from the right; None where they make it no verb."""
     place = group.verb - 1
+    is_governed = False
     for _ in range(_LONGEST):
         lower = tokens.at(place)
         if lower == "longer" and tokens.at(place - 1) == "no":
@@ -78,7 +81,9 @@ def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
             if governed is None:
                 return None
             group, place = governed
-        elif lower == "'s" and group.form.shape == "base":
+            is_governed = True
+        elif lower in BE and group.form.shape in ("base", "s") and group.voice == "active" and not is_governed:
+            # `is like`, `Mira's use`: behind these no plain form is a verb.
             return None
         else:
             helped = _with_helper(group, lower, is_small=place >= 0 and tokens.word[place].islower())
@@ -96,7 +101,12 @@ def _with_helper(group: VerbGroup, lower: str, *, is_small: bool) -> VerbGroup |
         return group
     if lower in BE:
         is_passive = group.form.is_participle and group.form.shape == "ed" and group.voice == "active"
-        return replace(group, voice="passive" if is_passive else group.voice, is_past=lower in ("was", "were"))
+        return replace(
+            group,
+            voice="passive" if is_passive else group.voice,
+            is_past=lower in ("was", "were"),
+            is_progressive=group.form.shape == "ing",
+        )
     effect = _EFFECTS.get(lower)
     if effect is not None:
         return effect(group)

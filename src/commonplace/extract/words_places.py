@@ -40,7 +40,7 @@ illinois, indiana, iowa, kansas, kentucky, louisiana, maine, maryland, massachus
 missouri, montana, nebraska, nevada, new hampshire, new jersey, new mexico, new york, north carolina, north dakota,
 ohio, oklahoma, oregon, pennsylvania, rhode island, south carolina, south dakota, tennessee, texas, utah, vermont,
 virginia, washington, west virginia, wisconsin, wyoming, district of columbia,
-ala, ariz, ark, calif, cal, colo, conn, del, fla, ga, ill, ind, kan, kans, ky, la, md, mass, mich, minn, miss, mo,
+ala, ariz, ark, calif, colo, conn, del, fla, ga, ill, ind, kan, kans, ky, la, md, mass, mich, minn, miss, mo,
 mont,
 neb, nev, n.h, n.j, n.m, n.y, n.c, n.d, okla, ore, pa, penn, r.i, s.c, s.d, tenn, tex, vt, va, wash, w.va, wis, wyo,
 d.c,

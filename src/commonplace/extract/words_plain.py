@@ -83,7 +83,9 @@ BREAKERS: Final = (
 the no yes ok okay please thanks hello hi hey dear also many most much more several few two three four five six seven
 eight nine ten last next each every any all other another earlier according including meanwhile police people
 officials
-sources user users assistant former ex neither
+sources oh wow yeah yep yup nah cool haha lol sounds congrats sure sorry absolutely definitely wonderful amazing great
+nice
+good awesome exactly true right well bye yay aww hmm user users assistant former ex neither
 nor note todo fixme warning decision decisions preference preferences summary text article
 photo
 """.split()
@@ -99,13 +101,25 @@ spring summer autumn winter christmas easter thanksgiving today yesterday tomorr
 """.split()
 )
 
+NOUNS_IN_ING: Final = frozenset(
+    """
+billing routing caching logging testing training streaming indexing pricing onboarding processing scheduling rendering
+building meeting parsing monitoring tracing hashing sharding batching typing styling messaging networking clustering
+embedding encoding setting warning string spring thing rating ranking reporting shipping marketing engineering hosting
+failing missing running existing remaining pending incoming outgoing floating landing linting tracking signing banking
+accounting planning polling pairing mapping queueing queuing staging hiking running reading writing cooking swimming
+gaming painting dancing singing coding fishing camping climbing cycling
+""".split()
+)
+"""Words in -ing that name a thing, or tell which one."""
+
 VAGUE: Final = frozenset(
     """
 thing things stuff way ways lot lots one ones time times number numbers kind kinds sort sorts bit part parts case
 cases
 day days fact facts place places year years week weeks month months reason reasons rest result results point points
 example examples side sides end ends people person something anything change changes others percent others same such
-following it more less most least well much many few little everything kinds type types
+following best better it more less most least well much many few little everything kinds type types
 """.split()
 )
 """Nouns that name nothing by themselves."""
