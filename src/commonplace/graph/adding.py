@@ -95,7 +95,9 @@ class _Adding:
         """Return the entity that is meant, and record where it is mentioned."""
         type_ = found.type if self._ground.kinds.has_entity(found.type) else "concept"
         entity = self._entities.of_name(found.name, type_, self._episode, found.aliases)
-        self._graph.put_mentions([self._mention(entity, start, end) for start, end in found.spans])
+        # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
+        spans = found.spans or ((0, 0),)
+        self._graph.put_mentions([self._mention(entity, start, end) for start, end in spans])
         return entity
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:

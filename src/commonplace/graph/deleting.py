@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
+from commonplace.graph.entities import Entities, all_merged, roots
+from commonplace.graph.joining import Joining
 from commonplace.graph.naming import KEY, normal
 from commonplace.graph.slots import Changed, Slots, facts_of
-from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground, Texts
@@ -81,28 +81,34 @@ class _Entity:
         ids = [each.id for each in family]
         mentions = self._graph.mentions("entity", ids)
         aliases = self._graph.aliases(ids)
-        erased = [each.id for each in family if not self._is_supported(each, mentions, aliases)]
-        if self._entity.id in erased and len(erased) < len(family):
-            erased.remove(self._entity.id)
+        is_given = {id_: any(not each.episode and _is_name(each) for each in aliases.get(id_, ())) for id_ in ids}
+        erased = [id_ for id_ in ids if not mentions.get(id_) and not is_given[id_]]
+        if len(family) > 1 and erased:
+            return self._mend_apart(gone, erased)
         self._graph.erase_entities(erased)
-        left = [each for each in family if each.id not in erased]
-        of_all = [mention for each in left for mention in mentions.get(each.id, ())]
-        for each in left:
-            own = list(mentions.get(each.id, ())) if each.id != self._entity.id else of_all
-            self._mend_one(each, own, aliases.get(each.id, []), gone, set(erased))
+        if not erased:
+            everything = [mention for id_ in ids for mention in mentions.get(id_, ())]
+            for each in family:
+                of_it = everything if each.id == self._entity.id else mentions.get(each.id, [])
+                self._mend_one(each, of_it, aliases.get(each.id, []), gone)
         return erased
 
-    def _is_supported(
-        self, entity: Entity, mentions: dict[str, list[Mention]], aliases: dict[str, list[Alias]]
-    ) -> bool:
-        if mentions.get(entity.id) or any(not each.episode and _is_name(each) for each in aliases.get(entity.id, ())):
-            return True
-        wanted = GraphFilter(with_past=True)
-        return bool(self._graph.relations_of([entity.id], wanted, limit=1).get(entity.id))
+    def _mend_apart(self, gone: set[str], erased: Sequence[str]) -> list[str]:
+        """Mend entities that are one, some of which nothing is left of: the others become one again."""
+        joining = Joining(self._graph, self._ground, self._texts, self._ground.now())
+        apart = joining.take_apart(self._entity)
+        self._graph.erase_entities(erased)
+        left = [(each, reason) for each, reason in apart if each.id not in erased]
+        ids = [each.id for each, _ in left]
+        mentions, aliases = self._graph.mentions("entity", ids), self._graph.aliases(ids)
+        for each, _ in left:
+            self._mend_one(each, mentions.get(each.id, []), aliases.get(each.id, []), gone)
+        for id_, (_, reason) in zip(ids[1:], left[1:], strict=True):
+            known = self._graph.entities([ids[0], id_])
+            joining.merge(known[ids[0]], known[id_], reason)
+        return list(erased)
 
-    def _mend_one(
-        self, entity: Entity, mentions: Sequence[Mention], aliases: Sequence[Alias], gone: set[str], erased: set[str]
-    ) -> None:
+    def _mend_one(self, entity: Entity, mentions: Sequence[Mention], aliases: Sequence[Alias], gone: set[str]) -> None:
         """Let go of the names, times and remarks of episodes that went."""
         times = self._graph.episodes(list(dict.fromkeys(mention.episode for mention in mentions)))
         used: dict[str, list[str]] = {}
@@ -129,8 +135,6 @@ class _Entity:
             name=entity.name if has_name else max(kept, key=lambda each: (len(each.name), each.name)).name,
             valid_from=min(told, default=entity.valid_from or 0.0),
         )
-        if erased & set(merged_into(entity)):
-            mended = with_merged(mended, [id_ for id_ in merged_into(entity) if id_ not in erased])
         self._forget(entity.id, gone)
         Entities(self._graph, self._ground, self._texts).name_again(mended)
 

@@ -119,6 +119,13 @@ class Entities:
 
 def known_by(graph: GraphReading, ground: Ground, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name means, None where it means none or nobody can tell which."""
+    form = normal(name)
+    own = [each for each in graph.named([form]).get(form, ()) if normal(each.name) == form]
+    if own:
+        # Most names are known ones: what else they may mean need not be read.
+        chosen = choose(name, type_, [Known(each, (each.name,)) for each in own], ground.similarity)
+        if chosen is not None:
+            return chosen.entity
     found = graph.named(lookups(name, type_))
     live = {entity.id: entity for each in found.values() for entity in each[:MOST_CANDIDATES]}
     if not live:

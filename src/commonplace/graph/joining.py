@@ -76,8 +76,7 @@ class Joining:
                 json.loads(each.detail) for each in self._graph.happenings("entity", other.id) if each.what == "merged"
             ]
             last = next(each for each in reversed(merged) if "into" in each)
-            for form in last["names"]:
-                self._graph.drop_alias(kept.id, form)
+            entity = self._without_names(entity, last["names"])
             left = [id_ for id_ in merged_into(entity) if id_ != other.id]
             entity = replace(with_merged(entity, left), valid_from=last["valid_from"])
             self._entities.name_again(replace(other, expired_at=None, merged_into=""))
@@ -87,6 +86,20 @@ class Joining:
         self._move(slots, said)
         ids = tuple(other.id for other in others)
         return Parted(kept.id, ids, self._touching(ids))
+
+    def take_apart(self, entity: Entity) -> list[tuple[Entity, str]]:
+        """Undo every merge that went into an entity; return all of them, it first, each with why it was merged."""
+        found = [(entity, "")]
+        for known, _ in found:
+            each = self._graph.entities([known.id])[known.id]
+            merged = list(self._graph.entities(merged_into(each)).values())
+            if merged:
+                self.unmerge(each, merged[::-1], "")
+            for other in merged:
+                told = [one for one in self._graph.happenings("entity", other.id) if one.what == "merged"]
+                found.append((other, told[-1].reason))
+        now = self._graph.entities([each.id for each, _ in found])
+        return [(now[each.id], reason) for each, reason in found]
 
     def part(self, entity: Entity, names: Sequence[str], reason: str) -> Parted:
         """Make a new entity of some names of one, with the mentions and facts of the episodes that used no others."""
@@ -118,6 +131,20 @@ class Joining:
         ]
         self._move(slots, moved)
         return Parted(entity.id, (new.id,), self._touching([new.id]))
+
+    def _without_names(self, entity: Entity, forms: Sequence[str]) -> Entity:
+        """Take names from an entity that came with another one, but for those that it was called by since."""
+        mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
+        called = {normal(mention.name) for mention in mentions if mention.name}
+        for form in forms:
+            if form not in called:
+                self._graph.drop_alias(entity.id, form)
+        names = [
+            each for each in self._graph.aliases([entity.id]).get(entity.id, []) if not each.normal.startswith(KEY)
+        ]
+        if names and normal(entity.name) not in {alias.normal for alias in names}:
+            return replace(entity, name=names[0].name)
+        return entity
 
     def _new_of(self, entity: Entity, leaving: Sequence[Alias]) -> Entity:
         """Return a new entity with the names that leave another one."""

@@ -119,7 +119,7 @@ class GraphKeeper:
         seeing = self._seeing
         return Addition(
             seeing.episode(added.episode),
-            self._entities(added.entities),
+            self._entities(added.entities, has_summaries=False),  # the facts that it brought stand beside
             self._relations(added.relations),
             self._relations(added.ended),
             self._relations(added.disputed),
@@ -131,9 +131,9 @@ class GraphKeeper:
     def _seeing(self) -> Seeing:
         return Seeing(self._ground.graph, Times(self._ground.now()))
 
-    def _entities(self, ids: Sequence[str]) -> tuple[EntityView, ...]:
+    def _entities(self, ids: Sequence[str], *, has_summaries: bool = True) -> tuple[EntityView, ...]:
         found = self._ground.graph.entities(ids)
-        return self._seeing.entities(found[id_] for id_ in ids if id_ in found)
+        return self._seeing.entities((found[id_] for id_ in ids if id_ in found), has_summaries=has_summaries)
 
     def _relations(self, ids: Sequence[str]) -> tuple[RelationView, ...]:
         found = self._ground.graph.relations(ids)

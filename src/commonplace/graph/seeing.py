@@ -104,11 +104,13 @@ class Seeing:
         found: Iterable[Entity],
         scores: Mapping[str, float] | None = None,
         distances: Mapping[str, int] | None = None,
+        *,
+        has_summaries: bool = True,
     ) -> tuple[EntityView, ...]:
         """Return entities as callers see them; one without a summary of its own gets its newest facts."""
         entities = list(found)
         aliases = self._graph.aliases([entity.id for entity in entities])
-        summaries = self._summaries([entity.id for entity in entities if not entity.summary])
+        summaries = self._summaries([each.id for each in entities if not each.summary]) if has_summaries else {}
         at = self.times.as_of
         return tuple(
             EntityView(

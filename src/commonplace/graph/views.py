@@ -123,7 +123,7 @@ class Addition(View):
 
     Attributes:
         episode: None for a fact that was given as such.
-        entities: those that it speaks of, new or known, in the order of the text.
+        entities: those that it speaks of, new or known, in the order of the text; without summaries of their facts.
         relations: the facts that it says, new or confirmed, in the order of the text.
         ended: facts that ended because of it.
         disputed: facts that cannot all be true since it came, its own among them.
