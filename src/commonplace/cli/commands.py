@@ -22,6 +22,7 @@ _PLACES = {
     "forget-namespace": "forgetting:forget_namespace",
     "gc": "forgetting:gc",
     "get": "remembering:get",
+    "graph": "graphing:graph",
     "import": "exchanging:import_",
     "index": "indexing:index",
     "init": "keeping:init",
