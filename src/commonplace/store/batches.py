@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Sequence
 
-from commonplace.errors import StoreError, UsageError
+from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.store.memory_contract import MirroredPage, Note
 from commonplace.types import Embedding, Link, MemoryRecord, MemoryWrite, NewPassage, Owner, OwnerWrite
 
@@ -47,6 +47,11 @@ def check_write(write: OwnerWrite, embedding: Embedding | None) -> None:
     _refuse_foreign_vectors(write.passages, embedding)
 
 
+def upgrade_command(name: str) -> str:
+    """Return the command that changes a store's embedder, for messages."""
+    return f"`commonplace index upgrade --embedder {name}`"
+
+
 def refuse_reembedding(held: Embedding | None, wanted: Embedding, passages: int) -> None:
     """Refuse to stamp a store with an embedder that did not make its vectors.
 
@@ -57,8 +62,55 @@ def refuse_reembedding(held: Embedding | None, wanted: Embedding, passages: int)
         maker = f"made by {held}" if held else "of an unknown embedder"
         raise StoreError(
             f"the store holds {passages} passages {maker}, not by {wanted}",
-            remedy="open it with the embedder it was built with, or index into a new store",
+            remedy=f"open it with the embedder it was built with, or run {upgrade_command(wanted.name)}",
         )
+
+
+def refuse_other_maker(held: Embedding | None, made_by: Embedding | None) -> None:
+    """Refuse vectors of another embedder than made the stored ones; without a stamp, or without vectors, refuse none.
+
+    Raises:
+        EmbedderMismatchError: the store changed its embedder after they were made.
+    """
+    if held is not None and made_by is not None and held != made_by:
+        raise EmbedderMismatchError(
+            f"the store changed its embedder from {made_by} to {held} meanwhile, and nothing was written",
+            remedy="try again",
+        )
+
+
+def refuse_same_embedding(held: Embedding | None, wanted: Embedding) -> None:
+    """Refuse to change an embedder to itself.
+
+    Raises:
+        StoreError: the store's vectors are of that embedder.
+    """
+    if held == wanted:
+        raise StoreError(f"the vectors of the store are made by {wanted} already")
+
+
+def refuse_other_reembedding(under_way: Embedding | None, wanted: Embedding) -> None:
+    """Refuse vectors for a change of embedder that is not under way.
+
+    Raises:
+        StoreError: another one is, or none.
+    """
+    if under_way != wanted:
+        found = f"is under way to {under_way}" if under_way else "is over"
+        raise StoreError(f"a change of the store's embedder {found}, not to {wanted}", remedy="begin it again")
+
+
+def refuse_unfit_vectors(embedding: Embedding, vectors: Sequence[bytes]) -> None:
+    """Refuse vectors of another length than an embedder's.
+
+    Raises:
+        StoreError: naming the length.
+    """
+    for vector in vectors:
+        if len(vector) != embedding.dimensions:
+            raise StoreError(
+                f"a vector has {len(vector)} dimensions, those of {embedding.name} have {embedding.dimensions}"
+            )
 
 
 def new_token() -> bytes:

@@ -38,6 +38,13 @@ _CLAIMS = (
         WHERE length(vector) != (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'dimensions')
         """,
     ),
+    (
+        "new vectors without an embedder, or of another length than its",
+        """
+        SELECT count(*) FROM next_vectors
+        WHERE length(vector) IS NOT (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'next_dimensions')
+        """,
+    ),
     ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),
     (
         "owners stamped with a change that was never made",

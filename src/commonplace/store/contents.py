@@ -15,7 +15,7 @@ from commonplace.store.rows import pack_id
 from commonplace.store.sqlite_knowledge import insert_item
 from commonplace.store.sqlite_memory_change import SqliteMemoryChange, insert_version
 from commonplace.store.sqlite_transaction import Transaction
-from commonplace.store.sqlite_writing import Change, create_namespace, set_embedding
+from commonplace.store.sqlite_writing import NEXT, Change, create_namespace, set_embedding
 from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
@@ -67,6 +67,7 @@ class Contents:
         next_numbers: by change number, from 0, the owner and the passage number that come next.
         tokens: by change number, from 0, the change's token; that of 0 is "".
         deletions: (change, passage number).
+        next_embedding, next_vectors: of a change of embedder under way; the vectors by passage number.
     """
 
     store_id: str
@@ -76,10 +77,13 @@ class Contents:
     next_numbers: tuple[tuple[int, int], ...]
     tokens: tuple[str, ...]
     deletions: tuple[tuple[int, int], ...]
+    next_embedding: Embedding | None
+    next_vectors: tuple[tuple[int, bytes], ...]
 
 
 def contents_of(store_id: str, state: State) -> Contents:
     """Return the contents of an in-memory store; they do not change with it."""
+    existing = {number for space in state.spaces.values() for number in space.owner_of}
     return Contents(
         store_id,
         state.embedding,
@@ -88,6 +92,8 @@ def contents_of(store_id: str, state: State) -> Contents:
         tuple(state.next_numbers),
         tuple(state.tokens),
         tuple(state.deletions),
+        state.next_embedding,
+        tuple(item for item in state.next_vectors.items() if item[0] in existing),
     )
 
 
@@ -151,6 +157,9 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
             item = KnowledgeWrite(write.owner, write.passages, stored.knowledge.record)
             insert_item(change, stored.number, item, stored.knowledge.updated_at)
     db.executemany("INSERT INTO deletions VALUES (?, ?)", contents.deletions)
+    if contents.next_embedding:
+        set_embedding(db, contents.next_embedding, NEXT)
+    db.executemany("INSERT INTO next_vectors VALUES (?, ?)", contents.next_vectors)
     db.executemany(
         "INSERT INTO changes VALUES (?, ?, ?, ?)",
         [

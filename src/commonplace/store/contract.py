@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from commonplace.store.memory_contract import MemoryStore
+from commonplace.store.reembedding_contract import ReembeddingStore
 from commonplace.types import (
     Embedding,
     FileStamp,
@@ -25,7 +26,7 @@ from commonplace.types import (
 )
 
 
-class Store(MemoryStore, Protocol):
+class Store(MemoryStore, ReembeddingStore, Protocol):
     """One durable collection of namespaces.
 
     Writes are transactions: all or nothing, durable when the call returns, visible to every later read of any
@@ -85,7 +86,9 @@ class Store(MemoryStore, Protocol):
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
+    def put_owners(
+        self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0, made_by: Embedding | None = None
+    ) -> int:
         """Write owners with their passages in one transaction and return its change number.
 
         An owner replaces the one with the same kind and id, or (for a non-empty path) the same kind and path;
@@ -93,6 +96,10 @@ class Store(MemoryStore, Protocol):
 
         Args:
             at: from when on they count for a filter's `as_of`, seconds since the epoch.
+            made_by: the embedder of their vectors, where that is known.
+
+        Raises:
+            EmbedderMismatchError: the store's vectors are another's.
         """
         ...
 

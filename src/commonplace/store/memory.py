@@ -12,19 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from commonplace.store.batches import check_times, refuse_reembedding, settle
+from commonplace.store.batches import check_times, refuse_other_maker, refuse_reembedding, settle
 from commonplace.store.graph_checking import reference_problems
 from commonplace.store.graph_contract import is_reserved
 from commonplace.store.reference_filtering import matching_owners
 from commonplace.store.reference_memories import ReferenceMemories
-from commonplace.store.reference_state import Row, Space
+from commonplace.store.reference_state import Row, Space, index_entry
 from commonplace.types import (
     Embedding,
     FileStamp,
     Filter,
     IndexEntry,
     Kind,
-    NewPassage,
     Owner,
     OwnerWrite,
     Passage,
@@ -85,9 +84,12 @@ class MemoryStore(ReferenceMemories):
             refuse_reembedding(self._state.embedding, embedding, passages)
             self._state.embedding = embedding
 
-    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
+    def put_owners(
+        self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0, made_by: Embedding | None = None
+    ) -> int:
         """Write owners with their passages as one change and return its number."""
         with self._writing():
+            refuse_other_maker(self._state.embedding, made_by)
             settled = settle(writes, self._state.embedding)
             check_times(f"owners of {namespace!r}", at)
             if not settled:
@@ -250,28 +252,9 @@ def _written(space: Space, change: int, upto: int) -> list[int]:
 
 def _index_entries(namespace: str, space: Space, numbers: Sequence[int]) -> list[IndexEntry]:
     return [
-        _index_entry(namespace, number, space.owner_of[number], row.owner, new)
+        index_entry(namespace, number, space.owner_of[number], row.owner, new)
         for number, row, new in space.passages(numbers)
     ]
-
-
-def _index_entry(namespace: str, number: int, owner_number: int, owner: Owner, new: NewPassage) -> IndexEntry:
-    return IndexEntry(
-        number=number,
-        owner_number=owner_number,
-        namespace=namespace,
-        kind=owner.kind,
-        type=owner.type,
-        phase=owner.phase,
-        tags=owner.tags,
-        title=owner.title,
-        path=owner.path,
-        heading=new.chunk.heading,
-        summary=owner.summary,
-        text=new.chunk.text,
-        token_ids=new.token_ids,
-        vector=new.vector,
-    )
 
 
 def _beside(row: Row, space: Space) -> list[Row]:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from commonplace.types import Link, MemoryRecord, MemoryWrite, Selection, StoredMemory, TokenEntry
+from commonplace.types import Embedding, Link, MemoryRecord, MemoryWrite, Selection, StoredMemory, TokenEntry
 
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphChange, GraphReading
@@ -152,13 +152,19 @@ class MemoryChange(Protocol):
 class MemoryStore(Protocol):
     """The part of a store that holds memories."""
 
-    def change_memories(self, namespace: str) -> AbstractContextManager[MemoryChange]:
+    def change_memories(
+        self, namespace: str, *, made_by: Embedding | None = None
+    ) -> AbstractContextManager[MemoryChange]:
         """Begin a write transaction over the memories of a namespace, which is created where something is written.
 
         It takes a change number only where versions came or went, or where a record's tier, trust or source changed:
         where a search might answer otherwise. Reads of the store itself do not see it before it is committed.
 
+        Args:
+            made_by: the embedder of the vectors that will be written, where any will.
+
         Raises:
+            EmbedderMismatchError: the store's vectors are another's, as the block begins.
             StoreError: this thread writes to the store in another way inside the block.
         """
         ...

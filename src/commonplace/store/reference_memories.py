@@ -8,19 +8,20 @@ from contextlib import contextmanager
 
 from commonplace.errors import StoreError
 from commonplace.store import memory_contract
-from commonplace.store.batches import change_is_under_way, snapshot_is_written
+from commonplace.store.batches import change_is_under_way, refuse_other_maker, snapshot_is_written
 from commonplace.store.graph_contract import GraphReading, texts_of
 from commonplace.store.knowledge_contract import KnowledgeReading
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState, ReferenceGraph
 from commonplace.store.reference_knowledge import ReferenceKnowledge
 from commonplace.store.reference_memory_change import ReferenceMemoryChange
+from commonplace.store.reference_reembedding import ReferenceReembedding
 from commonplace.store.reference_state import Space, State
 from commonplace.store.reference_transaction import ReferenceTransaction
-from commonplace.types import GRAPH_KINDS, Link, Selection, StoredMemory, TokenEntry
+from commonplace.types import GRAPH_KINDS, Embedding, Link, Selection, StoredMemory, TokenEntry
 
 
-class ReferenceMemories:
+class ReferenceMemories(ReferenceReembedding):
     """Memories in dictionaries under one lock."""
 
     def __init__(self, id_: str) -> None:
@@ -32,9 +33,12 @@ class ReferenceMemories:
         self._state = State()
 
     @contextmanager
-    def change_memories(self, namespace: str) -> Iterator[memory_contract.MemoryChange]:
+    def change_memories(
+        self, namespace: str, *, made_by: Embedding | None = None
+    ) -> Iterator[memory_contract.MemoryChange]:
         """Begin a write transaction over the memories of a namespace: on a copy, that takes its place at the end."""
         with self._writing():
+            refuse_other_maker(self._state.embedding, made_by)
             transaction = ReferenceTransaction(self._state, namespace)
             self._is_changing = True
             try:

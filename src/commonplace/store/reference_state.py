@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from commonplace.store.batches import new_token
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState
-from commonplace.types import Embedding, Link, MemoryWrite, NewPassage, Owner, StoredMemory, TokenEntry
+from commonplace.types import Embedding, IndexEntry, Link, MemoryWrite, NewPassage, Owner, StoredMemory, TokenEntry
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, StoredKnowledge
 
 
@@ -153,9 +153,12 @@ class State:
         next_numbers: by change number, from 0, the owner and the passage number that come next.
         tokens: by change number, from 0, the change's token; that of 0 is "".
         deletions: (change, passage number).
+        next_embedding, next_vectors: of the embedder that is to come; by passage number, some of which may be gone.
     """
 
     embedding: Embedding | None = None
+    next_embedding: Embedding | None = None
+    next_vectors: dict[int, bytes] = field(default_factory=dict)
     spaces: dict[str, Space] = field(default_factory=dict)
     next_numbers: list[tuple[int, int]] = field(default_factory=lambda: [(1, 1)])
     tokens: list[str] = field(default_factory=lambda: [""])
@@ -240,3 +243,23 @@ class Change:
         del self.space.by_id[row.owner.kind, row.owner.id]
         self.space.by_path.pop((row.owner.kind, row.owner.path), None)
         self.deleted += row.numbers
+
+
+def index_entry(namespace: str, number: int, owner_number: int, owner: Owner, new: NewPassage) -> IndexEntry:
+    """Return what an index needs of a passage."""
+    return IndexEntry(
+        number=number,
+        owner_number=owner_number,
+        namespace=namespace,
+        kind=owner.kind,
+        type=owner.type,
+        phase=owner.phase,
+        tags=owner.tags,
+        title=owner.title,
+        path=owner.path,
+        heading=new.chunk.heading,
+        summary=owner.summary,
+        text=new.chunk.text,
+        token_ids=new.token_ids,
+        vector=new.vector,
+    )

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from commonplace.errors import StoreMissingError
 from commonplace.store import queries, rows
-from commonplace.store.batches import check_times, refuse_reembedding, settle
+from commonplace.store.batches import check_times, refuse_other_maker, refuse_reembedding, settle
 from commonplace.store.connections import Connections
 from commonplace.store.database_files import copy, make, stands_at, upgrade
 from commonplace.store.filtering import matching_owners
 from commonplace.store.graph_contract import is_reserved
 from commonplace.store.rows import pack_id, pack_text, unpack
 from commonplace.store.sqlite_memories import SqliteMemories
+from commonplace.store.sqlite_reembedding import SqliteReembedding
 from commonplace.store.sqlite_writing import (
     Change,
     create_namespace,
@@ -40,7 +41,7 @@ from commonplace.types import (
 _ENTRIES_A_READ = 500
 
 
-class SqliteStore(SqliteMemories):
+class SqliteStore(SqliteMemories, SqliteReembedding):
     """A `Store` in a SQLite database. Use `open` or `create`; close it when done."""
 
     def __init__(self, connections: Connections) -> None:
@@ -126,10 +127,14 @@ class SqliteStore(SqliteMemories):
             refuse_reembedding(read_embedding(db), embedding, passages)
             set_embedding(db, embedding)
 
-    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
+    def put_owners(
+        self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0, made_by: Embedding | None = None
+    ) -> int:
         """Write owners with their passages in one transaction and return its change number."""
         with self._connections.writing() as db:
-            settled = settle(writes, read_embedding(db))
+            embedding = read_embedding(db)
+            refuse_other_maker(embedding, made_by)
+            settled = settle(writes, embedding)
             check_times(f"owners of {namespace!r}", at)
             if not settled:
                 return current_change(db)

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from commonplace.store import memory_queries
+from commonplace.store.batches import refuse_other_maker
 from commonplace.store.graph_contract import texts_of
 from commonplace.store.memory_contract import MemoryChange, MirroredBlock, MirroredPage, Note
 from commonplace.store.memory_rows import hex_json, unpack_link, unpack_memory
 from commonplace.store.rows import pack_id, pack_text, unpack
 from commonplace.store.sqlite_memory_change import SqliteMemoryChange
 from commonplace.store.sqlite_transaction import Transaction
-from commonplace.store.sqlite_writing import Change, namespace_number, numbers_json
+from commonplace.store.sqlite_writing import Change, namespace_number, numbers_json, read_embedding
 from commonplace.types import GRAPH_KINDS, Link, Selection, StoredMemory, TokenEntry
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphReading
     from commonplace.store.knowledge_contract import KnowledgeReading
     from commonplace.store.rows import Row
+    from commonplace.types import Embedding
 
 _TABLES = (
     "memory_bands",
@@ -49,9 +51,10 @@ class SqliteMemories:
     _connections: Connections
 
     @contextmanager
-    def change_memories(self, namespace: str) -> Iterator[MemoryChange]:
+    def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[MemoryChange]:
         """Begin a write transaction over the memories of a namespace."""
         with self._connections.writing() as db:
+            refuse_other_maker(read_embedding(db), made_by)
             transaction = Transaction(db, namespace)
             try:
                 yield SqliteMemoryChange(transaction)

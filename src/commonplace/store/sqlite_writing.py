@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from commonplace.store.batches import new_token
 from commonplace.store.rows import (
@@ -21,6 +22,10 @@ from commonplace.store.rows import (
     unpack_texts,
 )
 from commonplace.types import Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite
+
+STAMP_KEYS: Final = ("embedder", "embedder_version", "dimensions")
+NEXT: Final = "next_"
+"""Begins the names under which `meta` keeps the stamp of the embedder that is to come."""
 
 
 def current_change(db: sqlite3.Connection) -> int:
@@ -42,23 +47,21 @@ def create_namespace(db: sqlite3.Connection, namespace: str) -> int:
     return number
 
 
-def read_embedding(db: sqlite3.Connection) -> Embedding | None:
-    """Return the stamp of the stored vectors."""
+def read_embedding(db: sqlite3.Connection, which: str = "") -> Embedding | None:
+    """Return the stamp of the stored vectors, or with `NEXT` of those that are to take their place."""
     values = dict(db.execute("SELECT key, value FROM meta"))
-    if "embedder" not in values:
+    if f"{which}embedder" not in values:
         return None
-    return Embedding(unpack(values["embedder"]), unpack(values["embedder_version"]), int(values["dimensions"]))
+    name, version, dimensions = (values[f"{which}{key}"] for key in STAMP_KEYS)
+    return Embedding(unpack(name), unpack(version), int(dimensions))
 
 
-def set_embedding(db: sqlite3.Connection, embedding: Embedding) -> None:
-    """Write the stamp of the stored vectors."""
+def set_embedding(db: sqlite3.Connection, embedding: Embedding, which: str = "") -> None:
+    """Write the stamp of the stored vectors, or with `NEXT` of those that are to take their place."""
+    values = (pack_text(embedding.name), pack_text(embedding.version), str(embedding.dimensions))
     db.executemany(
         "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-        [
-            ("embedder", pack_text(embedding.name)),
-            ("embedder_version", pack_text(embedding.version)),
-            ("dimensions", str(embedding.dimensions)),
-        ],
+        [(f"{which}{key}", value) for key, value in zip(STAMP_KEYS, values, strict=True)],
     )
 
 

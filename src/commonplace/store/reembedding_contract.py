@@ -1,0 +1,69 @@
+"""What every store promises of a change of embedder: new vectors beside the old ones, then all of them at once.
+
+The old vectors answer until the change is finished. What was made survives the process that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from commonplace.types import Embedding, IndexEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """A change of embedder under way: `done` of `total` passages, past versions included, have their new vector."""
+
+    embedding: Embedding
+    done: int
+    total: int
+
+
+class ReembeddingStore(Protocol):
+    """The part of a store that changes its embedder."""
+
+    def reembedding(self) -> Reembedding | None:
+        """Return the change of embedder under way, None where there is none."""
+        ...
+
+    def begin_reembedding(self, embedding: Embedding) -> None:
+        """Begin to change the embedder, or go on with that; what was made for another one is dropped.
+
+        Raises:
+            StoreError: the store's vectors are of that embedder.
+        """
+        ...
+
+    def drop_reembedding(self) -> None:
+        """Give up the change of embedder under way, if there is one, with all that was made for it."""
+        ...
+
+    def unembedded(self, limit: int) -> list[IndexEntry]:
+        """Return passages of any namespace, live and past, that have no new vector yet, by number ascending.
+
+        Each has its old vector. Without a change of embedder under way there are none.
+        """
+        ...
+
+    def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Keep new vectors, by passage number; passages that are gone are passed over. It takes no change number.
+
+        Raises:
+            StoreError: another change of embedder is under way, or none, or a vector has another length.
+        """
+        ...
+
+    def finish_reembedding(self, embedding: Embedding) -> bool:
+        """Put all new vectors in the place of the old ones and stamp the store, as one change.
+
+        Recipes of files and records of knowledge that name the old embedder's stamp name the new one's.
+
+        Returns:
+            False, and nothing is changed, where a passage has no new vector yet.
+
+        Raises:
+            StoreError: another change of embedder is under way, or none.
+        """
+        ...

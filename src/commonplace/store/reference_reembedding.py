@@ -1,0 +1,113 @@
+"""The part of the in-memory store that changes its embedder. It knows dictionaries and a lock, no embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commonplace.store.batches import refuse_other_reembedding, refuse_same_embedding, refuse_unfit_vectors
+from commonplace.store.reembedding_contract import Reembedding
+from commonplace.store.reference_state import Row, Space, State, index_entry
+
+if TYPE_CHECKING:
+    from commonplace.types import Embedding, IndexEntry
+
+
+class ReferenceReembedding:
+    """A change of embedder in dictionaries."""
+
+    _state: State
+
+    def _open(self) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    def _writing(self) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    def reembedding(self) -> Reembedding | None:
+        """Return the change of embedder under way, None where there is none."""
+        with self._open():
+            if self._state.next_embedding is None:
+                return None
+            missing, total = _missing(self._state), sum(len(space.owner_of) for space in self._state.spaces.values())
+            return Reembedding(self._state.next_embedding, total - len(missing), total)
+
+    def begin_reembedding(self, embedding: Embedding) -> None:
+        """Begin to change the embedder, or go on with that."""
+        with self._writing():
+            refuse_same_embedding(self._state.embedding, embedding)
+            if self._state.next_embedding != embedding:
+                self._state.next_embedding = embedding
+                self._state.next_vectors.clear()
+
+    def drop_reembedding(self) -> None:
+        """Give up the change of embedder under way, if there is one."""
+        with self._writing():
+            self._drop()
+
+    def unembedded(self, limit: int) -> list[IndexEntry]:
+        """Return passages that have no new vector yet, by number ascending."""
+        with self._open():
+            if self._state.next_embedding is None:
+                return []
+            return [
+                index_entry(name, number, space.owner_of[number], row.owner, new)
+                for number, name in sorted(_missing(self._state).items())[:limit]
+                for space in [self._state.spaces[name]]
+                for _, row, new in space.passages([number])
+            ]
+
+    def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Keep new vectors, by passage number."""
+        refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
+        with self._writing():
+            refuse_other_reembedding(self._state.next_embedding, embedding)
+            self._state.next_vectors.update(vectors)
+
+    def finish_reembedding(self, embedding: Embedding) -> bool:
+        """Put all new vectors in the place of the old ones and stamp the store, as one change."""
+        with self._writing():
+            refuse_other_reembedding(self._state.next_embedding, embedding)
+            if _missing(self._state):
+                return False
+            stamps = (str(self._state.embedding), str(embedding))
+            for space in self._state.spaces.values():
+                space.rows = {
+                    number: _switched(row, self._state.next_vectors, stamps) for number, row in space.rows.items()
+                }
+            self._state.embedding = embedding
+            self._drop()
+            self._state.record(self._state.begin(Space()))
+            return True
+
+    def _drop(self) -> None:
+        self._state.next_embedding = None
+        self._state.next_vectors.clear()
+
+
+def _missing(state: State) -> dict[int, str]:
+    """Return the namespaces of the passages without a new vector, by number."""
+    return {
+        number: name
+        for name, space in state.spaces.items()
+        for number in space.owner_of
+        if number not in state.next_vectors
+    }
+
+
+def _switched(row: Row, vectors: dict[int, bytes], stamps: tuple[str, str]) -> Row:
+    """Return a row with its new vectors, and the new stamp where it names the old one."""
+    old, new = stamps
+    passages = tuple(
+        replace(passage, vector=vectors[number]) for number, passage in zip(row.numbers, row.passages, strict=True)
+    )
+    owner, memory, knowledge = row.owner, row.memory, row.knowledge
+    if owner.stamp is not None:
+        owner = replace(owner, stamp=replace(owner.stamp, recipe=owner.stamp.recipe.replace(old, new)))
+    if memory is not None:
+        memory = replace(memory, passages=passages)
+    if knowledge is not None and knowledge.record.embedder == old:
+        knowledge = replace(knowledge, record=replace(knowledge.record, embedder=new))
+    return replace(row, owner=owner, passages=passages, memory=memory, knowledge=knowledge)

@@ -1,0 +1,120 @@
+"""The part of the SQLite store that changes its embedder. It knows tables and connections, no embedder."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from commonplace.store import rows
+from commonplace.store.batches import refuse_other_reembedding, refuse_same_embedding, refuse_unfit_vectors
+from commonplace.store.reembedding_contract import Reembedding
+from commonplace.store.rows import pack_text
+from commonplace.store.sqlite_writing import NEXT, STAMP_KEYS, Change, read_embedding, set_embedding
+
+if TYPE_CHECKING:
+    from commonplace.store.connections import Connections
+    from commonplace.types import Embedding, IndexEntry
+
+_UNEMBEDDED = """
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, v.vector
+    FROM passages p
+        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    WHERE p.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = p.number)
+    ORDER BY p.number
+    LIMIT :limit
+"""
+
+_KEEP = """
+    INSERT OR REPLACE INTO next_vectors (number, vector)
+    SELECT number, :vector FROM passages WHERE number = :number
+"""
+
+_IS_INCOMPLETE = """
+    SELECT EXISTS (
+        SELECT 1 FROM passage_vectors v WHERE NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
+    )
+"""
+
+_SWITCH = """
+    UPDATE passage_vectors SET vector = (SELECT x.vector FROM next_vectors x WHERE x.number = passage_vectors.number)
+"""
+
+_RENAME = (
+    "UPDATE file_stamps SET recipe = replace(recipe, :old, :new) WHERE instr(recipe, :old)",
+    "UPDATE knowledge_items SET embedder = :new WHERE embedder = :old",
+)
+
+
+class SqliteReembedding:
+    """A change of embedder in a SQLite database."""
+
+    _connections: Connections
+
+    def reembedding(self) -> Reembedding | None:
+        """Return the change of embedder under way, None where there is none."""
+        with self._connections.reading() as db:
+            embedding = read_embedding(db, NEXT)
+            if embedding is None:
+                return None
+            (done,) = db.execute("SELECT count(*) FROM next_vectors").fetchone()
+            (total,) = db.execute("SELECT count(*) FROM passage_vectors").fetchone()
+        return Reembedding(embedding, done, total)
+
+    def begin_reembedding(self, embedding: Embedding) -> None:
+        """Begin to change the embedder, or go on with that."""
+        with self._connections.writing() as db:
+            refuse_same_embedding(read_embedding(db), embedding)
+            if read_embedding(db, NEXT) != embedding:
+                _drop(db)
+                set_embedding(db, embedding, NEXT)
+
+    def drop_reembedding(self) -> None:
+        """Give up the change of embedder under way, if there is one."""
+        with self._connections.writing() as db:
+            _drop(db)
+
+    def unembedded(self, limit: int) -> list[IndexEntry]:
+        """Return passages that have no new vector yet, by number ascending."""
+        with self._connections.reading() as db:
+            if read_embedding(db, NEXT) is None:
+                return []
+            # They are made in the order of their numbers, which ascend: what lacks one below the last is an exception.
+            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM next_vectors").fetchone()
+            found = db.execute(_UNEMBEDDED, {"after": last, "limit": limit}).fetchall()
+            if not found and last:
+                found = db.execute(_UNEMBEDDED, {"after": 0, "limit": limit}).fetchall()
+        return [rows.unpack_entry(row) for row in found]
+
+    def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Keep new vectors, by passage number."""
+        refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
+        with self._connections.writing() as db:
+            refuse_other_reembedding(read_embedding(db, NEXT), embedding)
+            db.executemany(_KEEP, [{"number": number, "vector": vector} for number, vector in vectors])
+
+    def finish_reembedding(self, embedding: Embedding) -> bool:
+        """Put all new vectors in the place of the old ones and stamp the store, as one change."""
+        with self._connections.writing() as db:
+            refuse_other_reembedding(read_embedding(db, NEXT), embedding)
+            if db.execute(_IS_INCOMPLETE).fetchone()[0]:
+                return False
+            old = read_embedding(db)
+            db.execute(_SWITCH)
+            if old is not None:
+                for sql in _RENAME:
+                    db.execute(sql, {"old": pack_text(str(old)), "new": pack_text(str(embedding))})
+            _drop(db)
+            set_embedding(db, embedding)
+            change = Change.begin(db, 0)
+            change.mark()
+            change.finish()
+        return True
+
+
+def _drop(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM next_vectors")
+    db.executemany("DELETE FROM meta WHERE key = ?", [(f"{NEXT}{key}",) for key in STAMP_KEYS])
