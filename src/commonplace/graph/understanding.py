@@ -52,6 +52,7 @@ _KEYS: Final[Mapping[str, tuple[str, str]]] = {
     "decided": ("DECIDED", "decision"),
 }
 """What keys of plain objects say, and the type of thing that they name."""
+_FACT_KEYS: Final = ("source", "target", "relation_type", "fact")
 _PERSONAL: Final = frozenset({"WORKS_FOR", "LIVES_IN"})
 _FOR_THINGS: Final = {"LIVES_IN": "LOCATED_IN", "WORKS_FOR": "PART_OF"}
 
@@ -171,6 +172,8 @@ class _Structure:
 
     def _object(self, value: Mapping[str, Any], owner: int | None, depth: int) -> int | None:
         keys = {_key(key): key for key in value}
+        if self._states(value, keys):
+            return None
         name_key = next((keys[key] for key in _NAMES if isinstance(value.get(keys.get(key, "")), str)), None)
         me = owner
         if name_key is not None and cleaned(value[name_key]):
@@ -179,6 +182,25 @@ class _Structure:
             if key != name_key and _key(key) not in ("type", "entity_type", "kind"):
                 self._pair(key, inner, me, depth)
         return me if name_key is not None else None
+
+    def _states(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
+        """Read an object that is itself a fact, of two ends and a type or a sentence; tell whether it is one."""
+        source, target, type_, fact = (value.get(keys.get(key, "")) for key in _FACT_KEYS)
+        if not (isinstance(source, str) and isinstance(target, str) and cleaned(source) and cleaned(target)):
+            return False
+        if not isinstance(fact, str) and not isinstance(type_, str):
+            return False
+        one, other = (self._entity(each, "file" if has_extension(each) else "concept") for each in (source, target))
+        before = len(self._together.claims)
+        if isinstance(fact, str):
+            self._together.add(extract(fact, at=self._at), self._place(fact))
+        given = _key(type_).upper() if isinstance(type_, str) else ""
+        known = given if self._kinds.has_relation(given) else "RELATED_TO"
+        found = {(each.source, each.target) for each in self._together.claims[before:]}
+        # What the sentence says of the two is more than that they are related.
+        if known != "RELATED_TO" or not {(one, other), (other, one)} & found:
+            self._claim(one, other, known, fact.strip() if isinstance(fact, str) else "")
+        return True
 
     def _pair(self, key: str, value: Any, me: int | None, depth: int) -> None:
         relation, type_ = self._meaning(key)
@@ -222,11 +244,11 @@ class _Structure:
         spans = ((start, start + len(name)),) if self._content[start : start + len(name)] == name else ()
         return self._together.place(Found(kept, type_, spans))
 
-    def _claim(self, source: int, target: int, relation: str) -> None:
+    def _claim(self, source: int, target: int, relation: str, fact: str = "") -> None:
         entities = self._together.entities
         is_person = entities[source].type == "person"
-        type_ = relation if is_person else _FOR_THINGS.get(relation, relation)
-        fact = f"{entities[source].name} {type_.replace('_', ' ').lower()} {entities[target].name}"
+        type_ = relation if is_person or fact else _FOR_THINGS.get(relation, relation)
+        fact = fact or f"{entities[source].name} {type_.replace('_', ' ').lower()} {entities[target].name}"
         span = entities[target].spans[-1] if entities[target].spans else (0, 0)
         self._together.claims.append(Claim(source, target, type_, fact, span))
 

@@ -1,0 +1,55 @@
+"""What an episode in JSON says where an object of it is itself a fact."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from commonplace.graph.kinds import Kinds
+from commonplace.graph.understanding import understand
+
+
+def facts(value: Any, kinds: Kinds | None = None) -> list[tuple[str, str, str, str]]:
+    found = understand(json.dumps(value), "json", 1.7e9, kinds or Kinds())
+    names = [each.name for each in found.entities]
+    return [(names[each.source], each.type, names[each.target], each.fact) for each in found.claims]
+
+
+STATED = {"source": "auth.ts", "target": "token.ts", "relation_type": "RELATED_TO", "fact": "session handling"}
+
+
+def test_an_object_with_two_ends_and_a_sentence_is_a_fact() -> None:
+    assert facts(STATED) == [("auth.ts", "RELATED_TO", "token.ts", "session handling")]
+    assert facts({"facts": [STATED]}) == facts(STATED)
+    found = understand(json.dumps(STATED), "json", 1.7e9, Kinds())
+    assert [(each.name, each.type) for each in found.entities] == [("auth.ts", "file"), ("token.ts", "file")]
+
+
+def test_what_the_sentence_says_of_both_is_more_than_that_they_are_related() -> None:
+    sentence = "auth.ts depends on token.ts for JWT"
+    assert facts(STATED | {"fact": sentence}) == [("auth.ts", "DEPENDS_ON", "token.ts", sentence)]
+    assert facts({"source": "auth.ts", "target": "token.ts", "relation_type": "part of"}) == [
+        ("auth.ts", "PART_OF", "token.ts", "auth.ts part of token.ts")
+    ]
+
+
+def test_a_type_of_ones_own_is_kept_and_an_unknown_one_is_not() -> None:
+    own = STATED | {"relation_type": "blocks"}
+    assert facts(own, Kinds(relations=("BLOCKS",)))[0][1] == "BLOCKS"
+    assert facts(own)[0][1] == "RELATED_TO"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"source": "web", "target": "prod"},
+        {"source": "web", "target": 3, "fact": "x"},
+        {"source": " ", "target": "prod", "fact": "x"},
+        {"target": "prod", "fact": "x"},
+    ],
+)
+def test_an_object_that_lacks_an_end_or_says_nothing_of_them_is_none(value: Any) -> None:
+    """Many a configuration has a source and a target."""
+    assert facts(value) == []
