@@ -152,7 +152,9 @@ class _Run:
         # It would begin earlier than known: not where something else held in between.
         gap = Span(begins, fact.valid_from)
         return not any(
-            overlap(gap, Span(each.valid_from, each.valid_to)) for each in self.facts if self._excludes(each, fact)
+            self._excludes(each, fact)
+            for each in self.facts
+            if overlap(gap, Span(each.valid_from, each.valid_to)) is not None
         )
 
     def _begin(self, evidence: Evidence, what: str) -> Fact:
@@ -230,9 +232,10 @@ class _Run:
         if not self.rule.is_single:
             return
         for other in self.facts:
-            if not self._excludes(other, fact) or other.id in fact.rivals:
-                continue
             verdict = judge(fact.standing, other.standing)
+            # To compare two places costs more than to compare two times.
+            if verdict.ruling == "apart" or other.id in fact.rivals or not self._excludes(other, fact):
+                continue
             if verdict.ruling == "closes" and self.rule.compare(fact.target, other.target) == "unknown":
                 verdict = replace(verdict, ruling="disputed", reason="one of the two may lie in the other")
             if verdict.ruling == "disputed":
