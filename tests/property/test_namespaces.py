@@ -176,6 +176,22 @@ def graphing(book: Engine, values: Values) -> Any:
     return values.one(*calls)()
 
 
+def knowing(book: Engine, values: Values, **service: Any) -> Any:
+    """Ask the knowledge service for one thing; its agents here are called as those of the other namespace are."""
+    knowledge = book.knowledge_service(**service) if service else book.knowledge
+    agent = values.one("clerk", "their clerk")
+    context = {"name": agent, "last_cursor": values.one(0, 7), "note": values.words}
+    return values.one(
+        lambda: knowledge.index_knowledge(agent, [{"text": values.words}, {"text": f"{values.words} again"}]),
+        lambda: knowledge.create_agent({"name": agent, "knowledge": [{"text": values.words}]}).report,
+        lambda: knowledge.retrieve(agent, values.words),
+        lambda: knowledge.delete_agent_knowledge(agent),
+        lambda: knowledge.set_context(context),
+        lambda: knowledge.get_context(agent),
+        lambda: knowledge.status().agents,
+    )()
+
+
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
     "context": lambda book, values: book.context(values.one("", values.words), limit=100, min_score=0.0),
@@ -194,6 +210,8 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
         [Document(values.id, values.words, tags=("red",), session=values.one("", "talk"))]
     ),
     "index_status": lambda book, values: book.index_status().counts,
+    "knowledge": knowing,
+    "knowledge_service": lambda book, values: knowing(book, values, embedder="static"),
     "link": lambda book, values: book.link(values.id, values.id),
     "links": lambda book, values: book.links(values.one(None, values.id)),
     "list": lambda book, values: book.list(statuses=(), **values.filters),
@@ -241,6 +259,9 @@ def fill(store: Path, suffix: str) -> None:
         other.link(f"shared{suffix}", f"theirs{suffix}", MARK)
         page = Document(f"their page{suffix}", f"The harbour master of {MARK}", tags=(f"red{suffix}",))
         other.index_documents([page])
+        for words in ("an old price", "the price of a kettle"):
+            other.knowledge.index_knowledge(f"clerk{suffix}", [{"text": f"{words}, {MARK}"}])
+        other.knowledge.set_context({"name": f"clerk{suffix}", "last_cursor": 3, "word": MARK})
         other.forget(other.remember(f"What they forgot, {MARK}", id=f"forgotten{suffix}").id)
         said = f"Mira Okafor lives in Berlin. auth.ts depends on {MARK}.ts."
         other.graph.add_episode(said, uuid=f"said{suffix}", group_id=f"group{suffix}")
@@ -266,6 +287,8 @@ def readable(other: Engine) -> list[Any]:
         [repr(link) for link in other.links()],
         [receipt.to_dict() for receipt in other.receipts()],
         other.index_status().counts,
+        [repr(other.knowledge.get_context(name)) for name in ("clerk", "clerkx")],
+        [repr(agent) for agent in other.knowledge.status().agents],
         [episode.to_dict() for episode in other.graph.episodes()],
         [found.to_dict() for found in other.graph.search_edges("Mira", 100, include_past=True)],
         text.getvalue(),

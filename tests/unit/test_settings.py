@@ -232,7 +232,8 @@ def test_every_setting_has_a_description_a_range_and_its_own_variable() -> None:
 def test_a_project_may_say_nothing_of_the_store_of_models_and_of_specs() -> None:
     """A clone must not lead what is stored to another place, spend its reader's money, or say what models are told."""
     refused = {key.dotted for key in keys() if not key.rule.project}
-    assert refused == {"store.path"} | {key.dotted for key in keys() if key.section in ("models", "specs")}
+    others = {"store.path", "knowledge.rerank", "knowledge.rerank_model"}
+    assert refused == others | {key.dotted for key in keys() if key.section in ("models", "specs")}
 
 
 def test_every_default_is_itself_an_allowed_value(place: Place) -> None:

@@ -11,6 +11,7 @@ from commonplace.engine.exchanging import Exchanging
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.graphing import Graphing
+from commonplace.engine.knowing import Knowing
 from commonplace.engine.mirroring import Mirroring
 from commonplace.engine.reading import Reading
 from commonplace.engine.relating import Relating
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from commonplace.types import IndexReport
 
 
-class Engine(Graphing, Specialising, Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging):
+class Engine(
+    Graphing, Knowing, Specialising, Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging
+):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
     def __enter__(self) -> Self:

@@ -15,27 +15,31 @@ from commonplace.types import Hit
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
     from commonplace.types import Owner, Passage, StoredMemory
+    from commonplace.types.knowledge import StoredKnowledge
 
 _APART = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the store holds of some passages, each by number: `memories` have the numbers of their owners."""
+    """What the store holds of some passages, by number: `memories` and `knowledge` have the numbers of their owners."""
 
     passages: Mapping[int, Passage]
     owners: Mapping[int, Owner]
     memories: Mapping[int, StoredMemory]
+    knowledge: Mapping[int, StoredKnowledge]
 
 
 def read(store: Store, namespace: str, passages: Sequence[int], owners: Sequence[int]) -> Held:
     """Return what hits are made of."""
     found = store.owners(namespace, owners)
     memories = [number for number, owner in found.items() if owner.kind == "memory"]
+    items = [number for number, owner in found.items() if owner.kind == "knowledge"]
     return Held(
         store.passages(namespace, passages),
         found,
         store.memory_records(namespace, memories) if memories else {},
+        store.knowledge(namespace).of_numbers(items) if items else {},
     )
 
 
@@ -45,6 +49,7 @@ def make_hit(held: Held, number: int, owner_number: int, score: float, signals: 
     if passage is None or owner is None:
         return None
     record = None if memory is None else memory.record
+    item = held.knowledge.get(owner_number)
     origin = "document" if owner.kind == "artifact" else ""
     return Hit(
         id=passage.id,
@@ -67,6 +72,7 @@ def make_hit(held: Held, number: int, owner_number: int, score: float, signals: 
         source="" if record is None else record.source,
         origin=origin if record is None else record.origin,
         trust=None if record is None else record.trust,
+        agent="" if item is None else item.record.agent,
     )
 
 

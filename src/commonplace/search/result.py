@@ -114,7 +114,7 @@ def label(hit: Hit) -> str:
     """Return what a reader should know of a text before believing it."""
     date = _iso(hit.at)
     parts = (
-        hit.type or hit.kind,
+        f"knowledge of {hit.agent}" if hit.agent else hit.type or hit.kind,
         date[:10] if date else "",
         hit.tier and f"tier {hit.tier}",
         hit.origin and f"origin {hit.origin}",

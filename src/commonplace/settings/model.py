@@ -199,6 +199,35 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class KnowledgeSettings:
+    """How the knowledge of agents is found and put into order; a MemoryConfig says the same to a service of its own."""
+
+    vector: str = setting(
+        "on",
+        "whether vectors are made and used; off: knowledge is found by its words alone",
+        "choice",
+        choices=("on", "off"),
+    )
+    rerank: str = setting(
+        "on",
+        "whether a language model puts what was found into a better order, where there is a key for it",
+        "choice",
+        choices=("on", "off"),
+        project=False,
+    )
+    rerank_model: str = setting("gpt-4o-mini", "the language model that does so", "text", project=False)
+    batch_rerank: str = setting(
+        "on", "whether it is asked once for all candidates; off: once for each", "choice", choices=("on", "off")
+    )
+    rerank_top_k: int = setting(
+        10, "how many texts a retrieval returns that names no limit", "integer", minimum=1, maximum=1000
+    )
+    retrieval_factor: int = setting(
+        3, "so many times more candidates than texts are found for re-ranking", "integer", minimum=1, maximum=100
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SpecSettings:
     """Where the specs come from that another spec refers to by `oa://` or an http(s) address."""
 
@@ -274,6 +303,7 @@ class Settings:
     graph: GraphSettings = field(default_factory=GraphSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     specs: SpecSettings = field(default_factory=SpecSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
@@ -297,6 +327,7 @@ SECTIONS: Mapping[str, type] = {
     "graph": GraphSettings,
     "embedder": EmbedderSettings,
     "models": ModelSettings,
+    "knowledge": KnowledgeSettings,
     "specs": SpecSettings,
     "store": StoreSettings,
     "log": LogSettings,

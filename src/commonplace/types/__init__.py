@@ -268,8 +268,7 @@ class Filter:
         phases: an owner without a phase passes every phase filter.
         tags: an owner passes with any one of them.
         paths: globs over the artifact's path, as in .gitignore: `**` crosses directories, `*` does not.
-        tiers, sessions, sources: of memories; nothing else passes a filter that names any.
-        agents: of knowledge, likewise.
+        tiers, sessions, sources: of memories; agents: of knowledge. Nothing else passes a filter that names any.
         min_trust: 0–1; memories that are trusted less are left out, other owners pass.
         as_of: a time: the versions of memories that were live then, other owners that were stored by then. None is now.
     """
@@ -328,7 +327,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found passage with its owner; tier, source, origin and trust are a memory's, files have the origin "document".
+    """A found passage; tier, source, origin and trust are a memory's, agent a knowledge item's; files are "document".
 
     Attributes:
         score: 0–1, higher is better, comparable between queries.
@@ -356,6 +355,7 @@ class Hit:
     source: str = ""
     origin: str = ""
     trust: float | None = None
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

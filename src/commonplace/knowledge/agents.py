@@ -1,0 +1,152 @@
+"""Agents: how one is written down, and what its prompt is made of. It knows documents and messages, no store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import UsageError
+from commonplace.formats.documents import parse_document, read_document
+from commonplace.knowledge.maps import checked_name
+from commonplace.knowledge.results import KnowledgeReport, RelevantKnowledge, Retrieval
+from commonplace.models.contract import Message
+
+if TYPE_CHECKING:
+    from commonplace.knowledge.service import KnowledgeService
+
+MAX_AGENT_BYTES: Final = 64 * 1024 * 1024
+_WHAT: Final = "an agent's file"
+_INSTRUCTIONS: Final = ("system", "prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDefinition:
+    """What an agent's file says.
+
+    Attributes:
+        instructions: the texts under `system` and `prompt`, what the agent's prompt begins with.
+        knowledge: maps, as they are written; None where the file does not speak of knowledge.
+    """
+
+    name: str
+    model: str = ""
+    instructions: str = ""
+    knowledge: tuple[Any, ...] | None = None
+
+
+Given = str | Path | Mapping[str, Any] | AgentDefinition
+"""A file's path, a text of YAML or JSON (it has several lines, or begins with a brace), or what such a text holds."""
+
+
+def definition_of(given: Given) -> AgentDefinition:
+    """Return what an agent's file says; keys of other meaning are passed over.
+
+    Raises:
+        UsageError: it cannot be read, or a value is of the wrong kind.
+    """
+    if isinstance(given, AgentDefinition):
+        return given
+    document: object = given
+    if isinstance(given, Path) or (isinstance(given, str) and not _is_text(given)):
+        document = read_document(Path(given), MAX_AGENT_BYTES, _WHAT)
+    elif isinstance(given, str):
+        document = parse_document(given.encode("utf-8", "surrogatepass"), "the agent", MAX_AGENT_BYTES, _WHAT)
+    if not isinstance(document, Mapping):
+        raise UsageError(f"the agent is {document!r:.80}", remedy="give a file, or a map with a `name`")
+    knowledge = document.get("knowledge")
+    if knowledge is not None and not isinstance(knowledge, list | tuple):
+        raise UsageError(f"the knowledge of the agent is {knowledge!r:.80}", remedy="give a list of maps")
+    return AgentDefinition(
+        name=checked_name(document.get("name")),
+        model=_text(document, "model"),
+        instructions="\n\n".join(filter(None, (_text(document, name) for name in _INSTRUCTIONS))),
+        knowledge=None if knowledge is None else tuple(knowledge),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is told before a conversation.
+
+    Attributes:
+        text: the agent's instructions, and behind them what was retrieved, fenced and labelled as data.
+        knowledge: the lines that were retrieved; nothing else of the agent's knowledge is in the text.
+    """
+
+    text: str
+    knowledge: RelevantKnowledge
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent whose knowledge is indexed. Made by `KnowledgeService.create_agent`.
+
+    Attributes:
+        report: what indexing its knowledge did.
+    """
+
+    definition: AgentDefinition
+    report: KnowledgeReport
+    service: KnowledgeService
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.definition.name
+
+    @property
+    def model(self) -> str:
+        """The language model that it talks through, as it is written."""
+        return self.definition.model
+
+    def retrieve(
+        self, conversation: str | Sequence[Message | Mapping[str, Any]], limit: int | None = None
+    ) -> Retrieval:
+        """Return what the agent knows about the last message of a conversation.
+
+        Args:
+            conversation: messages, the last one last, or that one's text alone.
+            limit: how many lines at most; None is the configuration's.
+        """
+        return self.service.retrieve(self.name, last_text(conversation), limit)
+
+    def prompt(self, conversation: str | Sequence[Message | Mapping[str, Any]], limit: int | None = None) -> Prompt:
+        """Return what its model is to be told before a conversation; arguments as for `retrieve`."""
+        found = self.retrieve(conversation, limit)
+        return Prompt("\n\n".join(filter(None, (self.definition.instructions, found.to_text()))), found.lines)
+
+
+def last_text(conversation: object) -> str:
+    """Return the text of the last message of a conversation, "" where it has none.
+
+    Raises:
+        UsageError: it is no conversation.
+    """
+    if isinstance(conversation, str):
+        return conversation
+    if not isinstance(conversation, Sequence):
+        raise UsageError(f"the conversation is {conversation!r:.80}", remedy="give a list of messages, or a text")
+    if not conversation:
+        return ""
+    last = conversation[-1]
+    content = last.get("content") if isinstance(last, Mapping) else getattr(last, "content", last)
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, Sequence) else ()
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | Mapping)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _is_text(given: str) -> bool:
+    return "\n" in given or given.lstrip().startswith("{")
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise UsageError(f"`{name}` of the agent is {value!r:.80}", remedy="give a text")
+    return value.strip()

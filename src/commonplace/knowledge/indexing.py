@@ -1,0 +1,210 @@
+"""Put maps in the place of an agent's knowledge: what is new is embedded first, then all changes in one transaction.
+
+A map that is there already stays as it is, with its id; one that is not given any more is softly deleted. It knows no
+query.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from commonplace.errors import ProviderError
+from commonplace.ingest.passages import PassageMaker, passage_id
+from commonplace.ingest.reading import normalise
+from commonplace.knowledge.embedding import NoVectors
+from commonplace.knowledge.maps import checked_maps
+from commonplace.knowledge.results import KnowledgeReport
+from commonplace.types import Owner
+from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredKnowledge
+
+if TYPE_CHECKING:
+    from commonplace.ingest.passages import Destination
+    from commonplace.knowledge.embedding import Vectors
+    from commonplace.knowledge.ground import Ground, Means
+    from commonplace.knowledge.maps import KnowledgeMap
+    from commonplace.store.knowledge_contract import KnowledgeChange
+    from commonplace.types import NewPassage
+
+_AT_ONCE: Final = 256
+LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"
+
+
+def embedder_of(ground: Ground, means: Means) -> str:
+    """Return the name of what makes the vectors now, "" for nothing."""
+    if not means.config.vector_enabled or means.no_vectors:
+        return ""
+    if means.vectors is not None:
+        return means.vectors.name
+    return ground.embedder()
+
+
+def replace_knowledge(ground: Ground, means: Means, agent: str, given: object) -> KnowledgeReport:
+    """Make these maps the knowledge of an agent, and return what that changed.
+
+    Raises:
+        ProviderError: something could not be embedded. Nothing was changed.
+        StoreError: the store cannot be written.
+        UsageError: a map cannot be kept. Nothing was changed.
+    """
+    begun = time.perf_counter()
+    checked = checked_maps(agent, given)
+    wanted = [each for each in checked.maps if each.content]
+    maker = _Maker(ground, means)
+    known = ground.store.knowledge(ground.namespace).items(agent)
+    maker.make([new for new in _compared(wanted, known, maker) if new.needs_vectors])
+    while True:
+        # Nobody else can write inside the block: what is compared there is what is replaced.
+        with ground.store.change_memories(ground.namespace) as change:
+            compared = _compared(wanted, change.knowledge.items(agent), maker)
+            unmade = [new for new in compared if new.needs_vectors and new.map not in maker.made]
+            if not unmade:
+                gone = _replaced(change.knowledge, agent, compared, maker, ground.now())
+                break
+        maker.make(unmade)  # another process took something away meanwhile
+    counts = {"added": 0, "unchanged": 0, "embedded": 0}
+    for each in compared:
+        counts["added" if each.known is None else "embedded" if each.needs_vectors else "unchanged"] += 1
+    ground.after(counts["added"] + counts["embedded"] + gone)
+    return KnowledgeReport(
+        agent=agent,
+        **counts,
+        deleted=gone,
+        skipped=len(checked.maps) - len(wanted),
+        embedder=maker.embedder,
+        degraded=bool(means.no_vectors),
+        notices=tuple(_notices(means, len(checked.maps) - len(wanted), checked.secrets)),
+        seconds=time.perf_counter() - begun,
+        change=ground.store.change(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A map beside the item that it is already; `needs_vectors` where there is none or another embedder made its."""
+
+    map: KnowledgeMap
+    known: StoredKnowledge | None
+    needs_vectors: bool
+
+
+def is_stale(item: StoredKnowledge, embedder: str, vectors: Vectors | None) -> bool:
+    """Return whether an item has vectors of another embedder, or none, and so is to be embedded anew."""
+    dimensions = 0 if vectors is None or not embedder else vectors.dimensions
+    return item.record.embedder != embedder or bool(dimensions and len(item.record.vector) != dimensions)
+
+
+def _compared(wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge], maker: _Maker) -> list[_Compared]:
+    """Return each map with an item that holds the same; of equal ones each has its own."""
+    waiting: defaultdict[str, deque[StoredKnowledge]] = defaultdict(deque)
+    for stored in known:
+        waiting[stored.record.digest].append(stored)
+    found = []
+    for each in wanted:
+        item = waiting[each.digest].popleft() if waiting[each.digest] else None
+        is_wanting = item is None or is_stale(item, maker.embedder, maker.means.vectors)
+        found.append(_Compared(each, item, is_wanting))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The passages of a text, without an owner, and its own vector where there is one."""
+
+    passages: tuple[NewPassage, ...]
+    vector: bytes
+
+
+@dataclass(slots=True)
+class _Maker:
+    """Cuts and embeds texts before anything is written. `made`: what is ready, by map."""
+
+    ground: Ground
+    means: Means
+    embedder: str = ""
+    made: dict[KnowledgeMap, _Made] = field(default_factory=dict)
+    _destination: Destination | None = None
+
+    def __post_init__(self) -> None:
+        self.embedder = embedder_of(self.ground, self.means)
+
+    @property
+    def destination(self) -> Destination:
+        """Where passages go; without vectors it embeds nothing."""
+        if self._destination is None:
+            found = self.ground.destination()
+            self._destination = found if self.embedder else replace(found, embedder=NoVectors(found.embedder.stamp))
+        return self._destination
+
+    def make(self, compared: Sequence[_Compared]) -> None:
+        """Make what is needed for these maps.
+
+        Raises:
+            ProviderError: an embedder failed.
+        """
+        maps = list(dict.fromkeys(each.map for each in compared))
+        for begin in range(0, len(maps), _AT_ONCE):
+            part = maps[begin : begin + _AT_ONCE]
+            try:
+                made = list(self._made(part))
+            except ProviderError as error:
+                raise ProviderError(
+                    f"the knowledge was not replaced, for it could not be embedded: {error.args[0]}",
+                    status=error.status,
+                    remedy=error.remedy,
+                ) from error
+            self.made.update(zip(part, made, strict=True))
+            if self.ground.progress:
+                self.ground.progress("Embedding knowledge", begin + len(part), len(maps))
+
+    def _made(self, maps: Sequence[KnowledgeMap]) -> Iterator[_Made]:
+        texts = [each.content for each in maps]
+        own = self._own_vectors(texts)
+        maker = PassageMaker(self.destination)
+        prepared = [maker.prepare(Owner("", "knowledge"), normalise(text), "text") for text in texts]
+        for write, vector in zip(maker.complete(prepared), own, strict=True):
+            yield _Made(write.passages, vector)
+
+    def _own_vectors(self, texts: Sequence[str]) -> list[bytes]:
+        if not self.embedder or self.means.vectors is None:
+            return [b""] * len(texts)
+        from commonplace.ranking.quantise import quantise
+
+        return [row.tobytes() for row in quantise(self.means.vectors.of(texts))]
+
+
+def _replaced(change: KnowledgeChange, agent: str, compared: Sequence[_Compared], maker: _Maker, now: float) -> int:
+    """Write what is new or newly embedded, delete what is not given any more, and return how much that was."""
+    kept = {each.known.number for each in compared if each.known is not None}
+    gone = change.expire([item.number for item in change.items(agent) if item.number not in kept], now)
+    for each in compared:
+        if each.needs_vectors:
+            write = _write(maker, agent, each)
+            change.put(write, created_at=now if each.known is None else each.known.created_at, updated_at=now)
+    return gone
+
+
+def _write(maker: _Maker, agent: str, compared: _Compared) -> KnowledgeWrite:
+    made, item = maker.made[compared.map], compared.map
+    owner = Owner(str(uuid4()), "knowledge") if compared.known is None else compared.known.owner
+    passages = tuple(
+        replace(passage, id=passage_id(maker.ground.namespace, owner, ordinal))
+        for ordinal, passage in enumerate(made.passages)
+    )
+    record = KnowledgeRecord(agent, item.content, item.metadata, item.digest, maker.embedder, made.vector)
+    return KnowledgeWrite(owner, passages, record)
+
+
+def _notices(means: Means, skipped: int, secrets: Sequence[str]) -> Iterator[str]:
+    if means.no_vectors:
+        yield f"no vectors are made, and the knowledge is found by its words alone: {means.no_vectors}"
+    elif not means.config.vector_enabled:
+        yield LEXICAL
+    if skipped:
+        yield f"{skipped} of the maps hold no text, and were left out"
+    if secrets:
+        yield f"what looks like a secret was replaced: {', '.join(secrets)}"

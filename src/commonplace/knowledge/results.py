@@ -1,0 +1,177 @@
+"""What a knowledge service returns: reports, hits, lines. They know how they look as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from commonplace.formats.fence import Recalled, fence
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeReport:
+    """What an indexing of an agent's knowledge did. Counts are of maps.
+
+    Attributes:
+        unchanged: were there already, with vectors of the embedder of now.
+        embedded: were there already, and got new vectors.
+        deleted: were there and were not given any more.
+        skipped: hold no text, and cannot be found.
+        embedder: what made the vectors, "" where there are none.
+        degraded: something was asked for and could not be had; `notices` say what.
+    """
+
+    agent: str
+    added: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    deleted: int = 0
+    skipped: int = 0
+    embedder: str = ""
+    degraded: bool = False
+    notices: tuple[str, ...] = ()
+    seconds: float = 0.0
+    change: int = 0
+
+    @property
+    def items(self) -> int:
+        """How many maps the agent has now."""
+        return self.added + self.unchanged + self.embedded
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**asdict(self), "items": self.items, "notices": list(self.notices), "seconds": round(self.seconds, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeHit:
+    """A map that was found.
+
+    Attributes:
+        content: its text.
+        score: 0–1, of the re-ranker where there was one, else of the first stage.
+        similarity: 0–1, of the first stage.
+        metadata: the map itself.
+    """
+
+    id: str
+    agent: str
+    content: str
+    score: float
+    similarity: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        rounded = {"score": round(self.score, 4), "similarity": round(self.similarity, 4)}
+        return {**asdict(self), **rounded, "metadata": dict(self.metadata)}
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What was found for a query, best first.
+
+    Attributes:
+        candidates: how many the first stage found.
+        reranked_by: what put them into their order, "" where nothing did.
+        degraded: a part of the search could not be used; `notices` say which.
+    """
+
+    agent: str
+    query: str
+    hits: tuple[KnowledgeHit, ...] = ()
+    candidates: int = 0
+    reranked_by: str = ""
+    degraded: bool = False
+    notices: tuple[str, ...] = ()
+    latency_ms: int = 0
+
+    @property
+    def lines(self) -> RelevantKnowledge:
+        """The texts, as the contract has them."""
+        return RelevantKnowledge(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "agent": self.agent,
+            "query": self.query,
+            "knowledge": list(self.lines),
+            "hits": [hit.to_dict() for hit in self.hits],
+            "candidates": self.candidates,
+            "reranked_by": self.reranked_by or None,
+            "degraded": self.degraded,
+            "notices": list(self.notices),
+            "latency_ms": self.latency_ms,
+        }
+
+    def to_text(self) -> str:
+        """Return the texts for a model to read: fenced and labelled as data, "" where there are none."""
+        return fence(
+            Recalled(hit.id, hit.content, f"knowledge of {hit.agent}, score {hit.score:.2f}") for hit in self.hits
+        )
+
+
+class RelevantKnowledge(list[str]):
+    """The texts that were found, best first: a list, and what is known of it beside.
+
+    Attributes:
+        retrieval: all of that.
+    """
+
+    def __init__(self, retrieval: Retrieval) -> None:
+        super().__init__(hit.content for hit in retrieval.hits)
+        self.retrieval = retrieval
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the items, in their order; equal texts have different ones."""
+        return [hit.id for hit in self.retrieval.hits]
+
+    @property
+    def scores(self) -> list[float]:
+        """0–1, in the order of the texts."""
+        return [hit.score for hit in self.retrieval.hits]
+
+    @property
+    def degraded(self) -> bool:
+        """True where a part of the search could not be used."""
+        return self.retrieval.degraded
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """One sentence each, for people."""
+        return self.retrieval.notices
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """How many maps an agent has; `stale` ones are embedded anew when the agent is created next."""
+
+    agent: str
+    items: int
+    deleted: int
+    stale: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeStatus:
+    """What a service holds and what it uses.
+
+    Attributes:
+        store: where it is kept, "" for nothing but this process.
+        embedder, reranker: by name, "" for none.
+        notices: why something cannot be used, one sentence each.
+    """
+
+    namespace: str
+    store: str
+    agents: tuple[AgentStatus, ...] = ()
+    embedder: str = ""
+    reranker: str = ""
+    notices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**asdict(self), "agents": [asdict(each) for each in self.agents], "notices": list(self.notices)}

@@ -1,0 +1,223 @@
+"""Find an agent's knowledge for a query: a first stage by vectors and words, then a re-ranker. It writes nothing.
+
+Whatever cannot be used is left out and told: a query has an answer as long as the store can be read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import CommonplaceError, ProviderError, UsageError
+from commonplace.knowledge.indexing import embedder_of, is_stale
+from commonplace.knowledge.reranking import reranked
+from commonplace.knowledge.results import KnowledgeHit, Retrieval
+from commonplace.models.cache import AgingCache, Bounds
+from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
+from commonplace.types import Filter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.knowledge.ground import Ground, Means
+    from commonplace.search.result import SearchResult
+    from commonplace.types.knowledge import StoredKnowledge
+
+_log = logging.getLogger(__name__)
+
+VECTORS_CACHE: Final = Bounds(most=16, most_bytes=64 << 20, ttl_s=5 * 60)
+_FEWEST_CANDIDATES: Final = 100
+"""What each of the lexical and the dense recall of a search brings at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, checked.
+
+    Attributes:
+        limit: how many lines at most, 1–1000.
+        min_score: 0–1; what the first stage scores lower is left out.
+        reranks: False leaves the first stage's order.
+    """
+
+    agent: str
+    query: str
+    limit: int
+    min_score: float = 0.0
+    reranks: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An item's number beside its vector of an embedder of the caller's own."""
+
+    numbers: list[int]
+    vectors: NDArray[np.int8]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a stage found: numbers of items with scores, best first; and what is to be told."""
+
+    ranked: list[tuple[int, float]] = field(default_factory=list)
+    is_degraded: bool = False
+    notices: list[str] = field(default_factory=list)
+
+    def degrade(self, notice: str) -> None:
+        """Tell that something could not be used."""
+        self.is_degraded = True
+        self.notices.append(notice)
+
+
+class Retriever:
+    """Answers queries over one store. Safe for threads."""
+
+    def __init__(self, ground: Ground, means: Means) -> None:
+        self._ground = ground
+        self._means = means
+        self._rows: AgingCache[_Row] = AgingCache(VECTORS_CACHE)
+
+    def retrieve(self, asked: Asked) -> Retrieval:
+        """Return the best items of an agent for a query; of a query without words nothing.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        begun = time.perf_counter()
+        if not asked.query.strip():
+            return Retrieval(asked.agent, asked.query, notices=("the query is empty",))
+        query = asked.query[:MAX_QUERY_CHARACTERS]
+        count = min(MAX_LIMIT, asked.limit * self._means.config.retrieval_factor)
+        found = self._first_stage(asked.agent, query, count)
+        items = self._ground.store.knowledge(self._ground.namespace).of_numbers([n for n, _ in found.ranked])
+        # What was found may have been deleted since.
+        candidates = [
+            _hit(items[number], score)
+            for number, score in found.ranked
+            if score >= asked.min_score and number in items and items[number].deleted_at is None
+        ]
+        hits, reranked_by = self._second_stage(asked, candidates, found)
+        return Retrieval(
+            agent=asked.agent,
+            query=asked.query,
+            hits=tuple(hits[: asked.limit]),
+            candidates=len(candidates),
+            reranked_by=reranked_by,
+            degraded=found.is_degraded,
+            notices=tuple(found.notices),
+            latency_ms=round((time.perf_counter() - begun) * 1000),
+        )
+
+    def forget_caches(self) -> None:
+        """Drop what is kept of vectors."""
+        self._rows.clear()
+
+    def _first_stage(self, agent: str, query: str, count: int) -> _Found:
+        found = _Found()
+        means = self._means
+        if means.no_vectors:
+            found.degrade(f"searched by words alone: {means.no_vectors}")
+        if means.vectors is not None and embedder_of(self._ground, means):
+            ranked = self._by_own_vectors(agent, query, found)
+            if ranked is not None:
+                found.ranked = ranked[:count]
+                return found
+        result = self._ground.search(self._request(agent, query, count))
+        if result.degraded:
+            found.is_degraded = True
+        found.notices += result.notices
+        found.ranked = self._numbers(result)
+        return found
+
+    def _by_own_vectors(self, agent: str, query: str, found: _Found) -> list[tuple[int, float]] | None:
+        """Return all items of an agent by cosine; None where that cannot be had, which is told."""
+        vectors = self._means.vectors
+        assert vectors is not None
+        from commonplace.knowledge.similarity import cosines
+
+        try:
+            asked = vectors.of([query])[0]
+        except CommonplaceError as error:
+            _log.info("a query was not embedded: %s", error)
+            found.degrade(f"searched with the store's own vectors and words: {error}")
+            return None
+        rows = self._rows_of(agent)
+        if rows is None:
+            found.degrade(
+                f"searched with the store's own vectors and words, for not all of {agent}'s knowledge was embedded by"
+                f" {vectors.name}; index it again"
+            )
+            return None
+        if not rows.numbers:
+            return []
+        scores = cosines(asked, rows.vectors).clip(0.0).tolist()
+        return sorted(zip(rows.numbers, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+
+    def _rows_of(self, agent: str) -> _Row | None:
+        """Return the vectors of an agent's items, None where some are of another embedder."""
+        import numpy as np
+
+        store, vectors = self._ground.store, self._means.vectors
+        assert vectors is not None
+        key = (agent, vectors.dimensions, store.token(store.change()))
+        rows = self._rows.get(key)
+        if rows is None:
+            items = store.knowledge(self._ground.namespace).items(agent)
+            if any(is_stale(item, vectors.name, vectors) for item in items):
+                return None
+            data = b"".join(item.record.vector for item in items)
+            rows = _Row([item.number for item in items], np.frombuffer(data, np.int8).reshape(len(items), -1))
+            self._rows.put(key, rows, len(data) + 64 * len(items))
+        return rows
+
+    def _request(self, agent: str, query: str, count: int) -> Request:
+        is_lexical = not self._means.config.vector_enabled or self._means.no_vectors
+        return Request(
+            query=query,
+            namespace=self._ground.namespace,
+            limit=count,
+            method="bm25" if is_lexical else "two-stage",
+            wanted=Filter(kinds=("knowledge",), agents=(agent,)),
+            min_score=0.0,
+            abstain_below=0.0,
+            stage1_limit=max(_FEWEST_CANDIDATES, count),
+        )
+
+    def _numbers(self, result: SearchResult) -> list[tuple[int, float]]:
+        """Return the numbers of the items that hits are of, with their scores."""
+        numbers = result.trace.numbers
+        passages = self._ground.store.passages(self._ground.namespace, list(numbers.values()))
+        return [
+            (passages[numbers[hit.id]].owner_number, hit.score)
+            for hit in result.hits
+            if numbers.get(hit.id) in passages
+        ]
+
+    def _second_stage(
+        self, asked: Asked, candidates: Sequence[KnowledgeHit], found: _Found
+    ) -> tuple[list[KnowledgeHit], str]:
+        """Return the candidates in the re-ranker's order, where there are more than are wanted, and its name."""
+        means = self._means
+        if not asked.reranks or means.reranker is None or len(candidates) <= asked.limit:
+            return list(candidates), ""
+        try:
+            order = reranked(means.reranker(), asked.query, [hit.content for hit in candidates], asked.limit)
+        except (ProviderError, UsageError) as error:
+            _log.info("what was retrieved was not re-ranked: %s", error)
+            found.degrade(f"in the order of the first stage, for {means.reranker_name} did not re-rank it: {error}")
+            return list(candidates), ""
+        return [_rescored(candidates[place], score) for place, score in order], means.reranker_name
+
+
+def _hit(item: StoredKnowledge, score: float) -> KnowledgeHit:
+    record = item.record
+    return KnowledgeHit(item.owner.id, record.agent, record.content, score, score, json.loads(record.metadata))
+
+
+def _rescored(hit: KnowledgeHit, score: float) -> KnowledgeHit:
+    return KnowledgeHit(hit.id, hit.agent, hit.content, score, hit.similarity, hit.metadata)

@@ -1,0 +1,63 @@
+"""The text of a knowledge map: the contract's examples, and what they leave open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.knowledge.travel import SEOUL, SEOUL_TEXT
+
+from commonplace.knowledge.texts import STANDARD_FIELDS, text_of
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"title": "T", "description": "D", "content": "C"}, "C D T"),
+        ({"cityName": "Seoul", "country": "South Korea"}, "cityName: Seoul country: South Korea"),
+        ({"name": "Test", "count": 42, "description": "Valid text"}, "Valid text Test"),
+        (SEOUL, SEOUL_TEXT),
+    ],
+)
+def test_the_contracts_examples_give_the_contracts_texts(values: dict[str, Any], text: str) -> None:
+    assert text_of(values) == text
+
+
+def test_standard_fields_stand_in_the_order_of_the_contract() -> None:
+    """However the map is written."""
+    values = {name: name.upper() for name in sorted(STANDARD_FIELDS)}
+    assert text_of(values) == "CONTENT DESCRIPTION TITLE SUMMARY TEXT NAME"
+
+
+@pytest.mark.parametrize("value", [None, 42, True, 1.5, [], {}, "", "  ", ["content"], {"a": "b"}])
+def test_a_standard_field_that_is_no_text_does_not_count(value: Any) -> None:
+    """Neither as text, nor to keep the others from counting."""
+    assert text_of({"content": value, "title": "T"}) == "T"
+
+
+def test_a_map_with_a_standard_field_gives_nothing_else() -> None:
+    assert text_of({"name": "N", "secret": "not searched", "more": {"title": "T"}}) == "N"
+
+
+def test_standard_fields_are_those_of_the_map_itself_in_their_own_case() -> None:
+    """`Content` is another name, and a nested `title` has a key of its own."""
+    assert text_of({"Content": "C", "page": {"title": "T"}}) == "Content: C page.title: T"
+
+
+def test_other_texts_are_sorted_by_key() -> None:
+    """The same map gives the same text, whoever wrote it down."""
+    assert text_of({"b": "2", "a": "1", "c": "3"}) == text_of({"c": "3", "b": "2", "a": "1"}) == "a: 1 b: 2 c: 3"
+
+
+def test_nested_texts_have_dotted_keys_and_those_of_a_list_its_key() -> None:
+    values = {
+        "z": "end",
+        "places": [{"name": "Han", "kind": "river"}, "Namsan", ["deep"]],
+        "geo": {"of": {"land": "KR"}},
+    }
+    assert text_of(values) == "geo.of.land: KR places: Namsan places: deep places.kind: river places.name: Han z: end"
+
+
+@pytest.mark.parametrize("values", [{}, {"count": 42}, {"a": None, "b": [1, {"c": True}]}, {"title": " "}])
+def test_a_map_without_texts_has_none(values: dict[str, Any]) -> None:
+    assert text_of(values) == ""
