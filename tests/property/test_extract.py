@@ -90,7 +90,7 @@ def test_words_stand_where_they_say(text: str) -> None:
     tokens = Tokens(text, 0, len(text))
     for place in range(tokens.count):
         written = text[tokens.start[place] : tokens.end[place]]
-        assert written.replace("’", "'") == tokens.word[place]
+        assert written.replace("’", "'") == tokens.word[place].replace("’", "'")
 
 
 UNITS = [

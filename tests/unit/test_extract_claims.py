@@ -48,6 +48,9 @@ USES = [
     ("The service that handles billing uses Stripe.", ["service USES Stripe"]),
     ("The worker uses Redis, not Memcached.", ["worker USES Redis"]),
     ("We use Postgres 15 in production.", ["we USES Postgres"]),
+    ("The payments API is implemented in Rust by the platform team.", ["payments API USES Rust"]),
+    ("CI runs on GitHub Actions.", ["CI USES GitHub Actions"]),
+    ("The nightly job writes to S3 and reads from Postgres.", ["nightly job USES S3", "nightly job USES Postgres"]),
 ]
 
 CHANGES = [
@@ -105,6 +108,8 @@ PREFERENCES = [
     ),
     ("User prefers dark mode.", ["the user PREFERS dark mode"]),
     ("Alice said she prefers tea to coffee.", ["Alice PREFERS tea"]),
+    ("My favorite editor is Neovim.", ["the user PREFERS Neovim"]),
+    ("Mira's favourite colour is green.", ["Mira PREFERS green"]),
 ]
 
 CAUSES = [
@@ -148,6 +153,9 @@ PEOPLE = [
     ("Berlin-based Acme hired Mira.", ["Acme LOCATED_IN Berlin", "Mira WORKS_FOR Acme"]),
     ("Acme is headquartered in Zürich, Switzerland.", ["Zürich LOCATED_IN Switzerland", "Acme LOCATED_IN Zürich"]),
     ("Acme relocated to Vienna in 2022.", ["Acme LOCATED_IN Vienna since 2022-01-01"]),
+    ("Zblork spokesman Tom Baker lives in Oslo.", ["Tom Baker WORKS_FOR Zblork", "Tom Baker LIVES_IN Oslo"]),
+    ("Ngozi works at Zblork.", ["Ngozi WORKS_FOR Zblork"]),
+    ("The frontend team owns src/web.", ["frontend team RELATED_TO src/web"]),
     ("The meeting took place in Berlin.", ["meeting LOCATED_IN Berlin"]),
 ]
 

@@ -52,6 +52,10 @@ def test_capital_at_the_beginning_of_a_sentence_is_no_name_unless_a_fact_needs_i
     assert names("Caching depends on Redis.") == ["Caching concept", "Redis tool"]
 
 
+def test_part_of_a_longer_name_is_no_name_beside_it() -> None:
+    assert names("The payments API uses Rust.") == ["payments API concept", "Rust tool"]
+
+
 def test_own_types_are_found_in_any_case_and_win() -> None:
     found = extracted(
         "The brca1 gene and the Data Lake use Redis.", types={"gene": ("BRCA1",), "store": ("data lake", "redis")}

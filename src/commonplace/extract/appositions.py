@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from commonplace.extract.names import Mention
@@ -47,6 +48,7 @@ def beside(line: Line) -> Iterator[Statement]:
             relation,
             left.last - 1,
             right.last,
+            target_types=_ORGANIZATION if relation == "WORKS_FOR" else frozenset(),
             is_end=bool(_FORMER.intersection(gap)) or line.tokens.at(left.first - 1) in _FORMER,
             confidence=sure,
         )
@@ -62,6 +64,17 @@ def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand |
         return _serves(line, right, gap)
     if types in (("organization", "person"), ("place", "person")):
         return _served(left, gap, is_title=line.tokens.word[right.first - 1][0].isupper())
+    return _unknown(line, left, right, gap)
+
+
+def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Take an unknown name for an organisation's where somebody is its director or spokesman."""
+    types = (left.type, right.type)
+    if types == ("person", "concept") and right.name[0].isupper() and gap[:1] == [","] and _has_role_at(gap[1:]):
+        return "WORKS_FOR", False, 0.8
+    is_named = left.name[0].isupper() and line.tokens.word[left.first][0] != "`"
+    if types == ("concept", "person") and is_named and line.tokens.word[right.first - 1].islower():
+        return _served(replace(left, type="organization"), gap, is_title=False)
     return None
 
 

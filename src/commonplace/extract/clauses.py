@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Final
 
-from commonplace.extract.deciding import chosen, decided, preferred
+from commonplace.extract.deciding import chosen, decided, favourite, preferred
 from commonplace.extract.entities import Entities
 from commonplace.extract.grammar import LIKING, LONGEST, MOVING, RULES, VERBS_OF_RULES, Rule
 from commonplace.extract.moods import doubtful_places, has_condition_behind
@@ -86,6 +86,7 @@ class Clauses:
             return
         if group.voice == "be":
             yield from self._held_role(group, subject, behind)
+            yield from favourite(self.line, group)
         for rules, place, is_passive in self._rules(group, behind):
             objects, stop = read_behind(self.line, place)
             if not rules or (rules[0].relation == "DECIDED" and group.is_progressive):

@@ -28,6 +28,7 @@ _TAKING: Final = {
 """To decide to do one of these with a thing is to decide for the thing."""
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
 _OVER: Final = frozenset("over to instead rather than".split())
+_FURTHEST: Final = 6
 _LONGEST: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})
 _PERSON: Final = frozenset({"person", "organization"})
@@ -161,10 +162,39 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
         for target in targets:
             if target.anaphor:
                 continue
-            liked = target
-            if target.mention is None and not target.anaphor and target.type == "concept":
-                liked = replace(target, type="preference")
-            yield Statement(source, liked, "PREFERS", group.verb, stop, _PERSON, is_end=group.is_end)
+            yield Statement(source, _as_liked(target), "PREFERS", group.verb, stop, _PERSON, is_end=group.is_end)
+
+
+def favourite(line: Line, group: VerbGroup) -> Iterator[Statement]:
+    """Read `my favourite editor is Neovim`, `Mira's favorite colour is green`."""
+    tokens = line.tokens
+    for place in range(group.first - 1, max(group.first - _FURTHEST, 0), -1):
+        if tokens.lower[place] not in ("favorite", "favourite"):
+            continue
+        owner = _owner(line, place - 1)
+        if owner is not None:
+            targets, stop = read_behind(line, group.verb + 1)
+            for target in targets:
+                yield Statement(owner, _as_liked(target), "PREFERS", group.verb, stop, _PERSON, is_end=group.is_past)
+        return
+
+
+def _owner(line: Line, place: int) -> Phrase | None:
+    """Return whose something is: of `my`, or of a name with `'s`."""
+    tokens = line.tokens
+    if tokens.at(place) == "my":
+        start, end = tokens.start[place], tokens.end[place]
+        return Phrase(place, place + 1, start, end, tokens.word[place], "person", 0.9, None, "i")
+    named = line.ending.get(place) if tokens.at(place) == "'s" else None
+    if named is None:
+        return None
+    return Phrase(named.first, named.last, named.start, named.end, named.name, named.type, named.confidence, named)
+
+
+def _as_liked(target: Phrase) -> Phrase:
+    """Return a common noun as what it is here, a preference."""
+    is_plain = target.mention is None and not target.anaphor and target.type == "concept"
+    return replace(target, type="preference") if is_plain else target
 
 
 def _wish(line: Line, place: int) -> Phrase | None:

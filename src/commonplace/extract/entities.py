@@ -21,6 +21,7 @@ _SINGLE: Final = frozenset("it this that".split())
 _ACRONYM: Final = 0.5
 """So sure is it that unknown capitals are an organisation; among tools and files they hardly are."""
 _MOST_PEOPLE: Final = 20
+_LONGEST_NAME: Final = 60
 _RECENT: Final = 3
 """So many sentences back a pronoun may reach."""
 
@@ -32,6 +33,7 @@ class _Entity:
     confidence: float
     sentence: int
     is_sure: bool
+    is_used: bool = False
     spans: dict[tuple[int, int], None] = field(default_factory=dict)
     forms: dict[str, None] = field(default_factory=dict)
 
@@ -47,6 +49,7 @@ class Entities:
         self._files: dict[str, int] = {}
         self._topic: list[tuple[int, Phrase, bool]] = []
         self._last: dict[str, int] = {}
+        self._phrases: dict[int, int] = {}
         self._people: list[tuple[int, int]] = []
         self.sentence = 0
 
@@ -95,7 +98,9 @@ class Entities:
         if place is None:
             return None
         entity = self._all[place]
-        entity.is_sure = True
+        entity.is_sure = entity.is_used = True
+        if phrase.anaphor == "" and phrase.mention is None:
+            self._phrases[phrase.start] = max(phrase.end, self._phrases.get(phrase.start, 0))
         if phrase.end > phrase.start:
             entity.spans[phrase.start, phrase.end] = None
         entity.sentence = self.sentence
@@ -110,15 +115,25 @@ class Entities:
         is_technical = any(entity.type in ("file", "tool") for entity in self._all if entity.is_sure)
         for place in order:
             entity = self._all[place]
-            if not entity.is_sure:
+            if not entity.is_sure or (not entity.is_used and self._is_part(entity)):
                 continue
-            if is_technical and entity.type == "organization" and entity.confidence <= _ACRONYM:
+            is_acronym = entity.name.isupper() and entity.confidence <= _ACRONYM
+            if is_technical and is_acronym and entity.type == "organization":
                 entity.type = "concept"
             places[place] = len(found)
             aliases = tuple(form for form in entity.forms if form != entity.name)
             spans = _apart(sorted(entity.spans))
             found.append(Found(entity.name, entity.type, spans, aliases, round(entity.confidence, 2)))
         return found, places
+
+    def _is_part(self, entity: _Entity) -> bool:
+        """Tell whether an abstract name stands only inside of longer ones: `API` in `the payments API`."""
+        if entity.type != "concept":
+            return False
+        return all(
+            any(self._phrases.get(back, 0) >= end for back in range(start - 1, max(start - _LONGEST_NAME, 0) - 1, -1))
+            for start, end in entity.spans
+        )
 
     def _add_mention(self, mention: Mention) -> None:
         key = _key(mention.name)
@@ -232,7 +247,7 @@ class Entities:
 def is_anaphor(said: str) -> bool:
     """Tell whether words mean something only by what was named before: a pronoun, `company`, the user."""
     lower = said.lower()
-    return lower in ANAPHORS or lower == USER or lower in CLASS_NOUNS or lower in _GROUPS
+    return lower in ANAPHORS or lower in (USER, "my") or lower in CLASS_NOUNS or lower in _GROUPS
 
 
 def _fits(anaphor: str, type_: str) -> bool:

@@ -17,12 +17,13 @@ from commonplace.extract.tokens import Tokens
 from commonplace.extract.words_people import AMBIGUOUS_FIRST_NAMES, FIRST_NAMES, KIN, ROLES
 from commonplace.extract.words_places import PLACE_FRONTS
 from commonplace.extract.words_plain import BREAKERS
-from commonplace.extract.words_things import TOOLS
+from commonplace.extract.words_things import TOOL_NAMES, TOOLS
 
 _BASED: Final = re.compile(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
 _TOOL_OR_VERB: Final = TOOLS & BREAKERS
 """`Go` is a language in the middle of a sentence."""
 _NO_ROLES: Final = FIRST_NAMES | PLACE_FRONTS | frozenset({"royal"})
+_TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in TOOL_NAMES)
 _MOST_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
 _SPEAKING: Final = frozenset(
@@ -99,6 +100,10 @@ def _own(tokens: Tokens, place: int, own: Mapping[str, str]) -> Mention | None:
 
 def _written_as_code(tokens: Tokens, place: int, *, is_prose: bool) -> Mention | None:
     """Find an address, a path, an identifier, something in backticks, `Berlin-based`, a tool known by its name."""
+    if tokens.lower[place] in _TOOL_FIRSTS:
+        for last in range(min(place + _MOST_WORDS, tokens.count), place + 1, -1):
+            if " ".join(tokens.lower[place:last]) in TOOL_NAMES:
+                return _mention(tokens, place, last, Kind("tool", 0.95))
     word = tokens.word[place]
     if word[0] == "`" and len(word) > 2:
         inner = word[1:-1].strip()

@@ -14,6 +14,7 @@ from commonplace.extract.words_plain import (
     CONJUNCTIONS,
     DETERMINERS,
     NOUNS_IN_ING,
+    NOUNS_IN_LY,
     PREPOSITIONS,
     SAYING,
     STOPS,
@@ -33,6 +34,7 @@ _FRESH: Final = frozenset(
 _NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
+_ACRONYM: Final = 0.6
 _LONGEST: Final = 5
 _MOST_ITEMS: Final = 12
 
@@ -82,7 +84,7 @@ class Line:
             lower in STOPS
             or place in self.dated
             or not (lower[0].isalnum() or lower[0] == "`")
-            or (lower.endswith("ly") and len(lower) > 4 and lower not in ("reply", "family", "assembly", "supply"))
+            or (lower.endswith("ly") and len(lower) > 4 and lower not in NOUNS_IN_LY)
         )
 
 
@@ -230,6 +232,9 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     tokens = line.tokens
     if last <= first:
         return None
+    if mention is not None and mention.last == last and mention.first > first and mention.type == "concept":
+        # `API` names nothing by itself; `the payments API` does.
+        mention = mention if mention.confidence > _ACRONYM or tokens.lower[first] in _FRESH else None
     if mention is not None:
         is_code = tokens.word[mention.first][0] == "`"
         if is_code or all(_says_only_what(tokens.lower[place], mention.type) for place in range(mention.last, last)):
@@ -254,7 +259,16 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     start, end = tokens.start[first], tokens.end[last - 1]
     confidence = 0.7 if mention is None else 0.8
     return Phrase(
-        first, last, start, end, tokens.read(first, last), kind_of_noun(head), confidence, None, "", is_definite
+        first,
+        last,
+        start,
+        end,
+        tokens.read(first, last),
+        kind_of_noun(head.rsplit("-", 1)[-1]),
+        confidence,
+        None,
+        "",
+        is_definite,
     )
 
 
@@ -336,9 +350,12 @@ def _extent_before(line: Line, end: int) -> tuple[Mention | None, int]:
     first, mention = end, None
     while first > 0 and end - first < _LONGEST:
         named = line.ending.get(first)
+        if named is not None and mention is None:
+            mention, first = named, named.first
+            if named.type != "concept" or named.confidence > _ACRONYM:
+                break
+            continue
         if named is not None:
-            if mention is None:
-                mention, first = named, named.first
             break
         if line.is_stop(first - 1) or (first < end and _is_verb(line, first - 1)):
             break

@@ -16,6 +16,7 @@ _LONGEST_FACT: Final = 320
 _REPORTED: Final = 0.8
 _WEAK: Final = 0.7
 """A name under this confidence may turn out to be what a fact needs."""
+_COERCED_SURE: Final = 0.6
 _COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
 
 
@@ -58,6 +59,11 @@ def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> 
     return next((option for option in _COERCED if option in wanted), None)
 
 
+def _sureness(phrase: Phrase, type_: str) -> float:
+    """Return how sure a phrase is, more where the fact itself tells what it is."""
+    return max(phrase.confidence, _COERCED_SURE) if phrase.type and type_ != phrase.type else phrase.confidence
+
+
 class Settler:
     """Makes claims of the statements of one sentence."""
 
@@ -88,7 +94,11 @@ class Settler:
         valid = validity(
             date, at=self._at, is_event=statement.is_event, is_end=statement.is_end, is_past=statement.is_past
         )
-        sure = min(statement.confidence, statement.source.confidence, statement.target.confidence)
+        sure = min(
+            statement.confidence,
+            _sureness(statement.source, source_type),
+            _sureness(statement.target, target_type),
+        )
         return Claim(
             source,
             target,

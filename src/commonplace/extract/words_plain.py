@@ -101,6 +101,11 @@ spring summer autumn winter christmas easter thanksgiving today yesterday tomorr
 """.split()
 )
 
+NOUNS_IN_LY: Final = frozenset(
+    "reply family assembly supply nightly daily weekly monthly yearly hourly early fly ally".split()
+)
+"""Words in -ly that are no adverbs in a name: `the nightly job`."""
+
 NOUNS_IN_ING: Final = frozenset(
     """
 billing routing caching logging testing training streaming indexing pricing onboarding processing scheduling rendering
