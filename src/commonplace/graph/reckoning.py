@@ -68,11 +68,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Reckoned:
-    """Facts and how they came about, in order; `attached`: by place of the evidence, the fact it was taken for."""
+    """Facts and how they came about, in order."""
 
     relations: tuple[Relation, ...]
     effects: tuple[Effect, ...]
-    attached: Mapping[int, str]
 
 
 def reckon(known: Iterable[Relation], evidence: Sequence[Evidence], rule: Rule) -> Reckoned:
@@ -83,13 +82,10 @@ def reckon(known: Iterable[Relation], evidence: Sequence[Evidence], rule: Rule) 
         evidence: in order.
     """
     run = _Run(rule, [fact_of(each) for each in known])
-    attached: dict[int, str] = {}
-    for place, each in enumerate(evidence):
-        found = run.take(each)
-        if found is not None:
-            attached[place] = found.id
+    for each in evidence:
+        run.take(each)
     run.name_disputes()
-    return Reckoned(tuple(map(relation_of, run.facts)), tuple(run.effects), attached)
+    return Reckoned(tuple(map(relation_of, run.facts)), tuple(run.effects))
 
 
 @dataclass
@@ -98,20 +94,21 @@ class _Run:
     facts: list[Fact]
     effects: list[Effect] = field(default_factory=list)
 
-    def take(self, evidence: Evidence) -> Fact | None:
-        """Take in one saying, and return the fact that it is of."""
+    def take(self, evidence: Evidence) -> None:
+        """Take in one saying."""
         if evidence.saying == "settled":
-            return self._settle(evidence)
+            self._settle(evidence)
+            return
         same = [each for each in self.facts if not each.is_retracted and self._is_of(each, evidence)]
         if evidence.saying == "denied":
-            return self._deny(evidence, same)
+            self._deny(evidence, same)
+            return
         fact = next((each for each in same if self._is_said(each, evidence)), None)
         if fact is None:
             fact = self._begin(evidence, "created")
         else:
             self._confirm(fact, evidence)
         self._judge(fact, evidence)
-        return fact
 
     def name_disputes(self) -> None:
         """Give the facts that dispute each other one id, that of their oldest; none to those that no longer do."""
@@ -192,21 +189,21 @@ class _Run:
         else:
             self._end(fact, ends, evidence)
 
-    def _deny(self, evidence: Evidence, same: Sequence[Fact]) -> Fact:
+    def _deny(self, evidence: Evidence, same: Sequence[Fact]) -> None:
         """Take in that a fact holds no longer."""
         at = evidence.told if evidence.valid_to is None else evidence.valid_to
         held = [each for each in same if each.valid_to is None or each.valid_to > at]
+        if not same:
+            self._begin(evidence, "created")
+            return
         if not held:
-            if not same:
-                return self._begin(evidence, "created")
             last = max(same, key=lambda each: (each.valid_to or 0.0, each.id))
             last.order = max(last.order, evidence.order)
             self._tell(last, "confirmed", evidence.reason, evidence, is_own=True)
-            return last
+            return
         fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
         fact.order = max(fact.order, evidence.order)
         self._end(fact, at, evidence, is_own=True)
-        return fact
 
     def _end(self, fact: Fact, at: float, evidence: Evidence, *, is_own: bool = False) -> None:
         """End a fact because a source says so, or doubt both where it is not believed."""
@@ -265,11 +262,11 @@ class _Run:
             each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
             self._tell(each, "disputed", reason, evidence)
 
-    def _settle(self, evidence: Evidence) -> Fact | None:
+    def _settle(self, evidence: Evidence) -> None:
         """Take in that a person says which fact of a dispute is right."""
         fact = next((each for each in self.facts if each.id == evidence.home and not each.is_retracted), None)
         if fact is None:
-            return None
+            return
         fact.order = max(fact.order, evidence.order)
         fact.is_doubted = False
         self._tell(fact, "settled", evidence.reason, evidence, is_own=True)
@@ -288,7 +285,6 @@ class _Run:
                     rival.rivals.discard(other.id)
             other.rivals = set() if other.is_retracted else other.rivals - {fact.id}
         fact.rivals = set()
-        return fact
 
     def _tell(self, fact: Fact, what: str, reason: str, evidence: Evidence, *, is_own: bool = False) -> None:
         self.effects.append(Effect(fact.id, what, reason, evidence, is_own))

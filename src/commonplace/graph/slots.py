@@ -94,8 +94,13 @@ class Slots:
             if old.get(relation.id) != relation:
                 is_new = relation.id not in old
                 self._graph.put_relation(relation, self._texts.of_relation(relation) if is_new else None)
-        self._write(reckoned.effects)
-        changed.take(reckoned.effects)
+        # From now on it speaks of the fact that it was taken for, whoever said that first.
+        effects = [
+            replace(each, evidence=replace(each.evidence, home=each.relation)) if each.is_own else each
+            for each in reckoned.effects
+        ]
+        self._write(effects)
+        changed.take(effects)
 
     def reckon_again(self, slots: Iterable[Slot], said: Sequence[Said], changed: Changed) -> None:
         """Reckon slots anew from all that is said of their facts, and of nothing else.
