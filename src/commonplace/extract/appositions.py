@@ -19,6 +19,11 @@ _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
 _SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
+_FIRM_ROLES: Final = frozenset(
+    "spokesman spokeswoman spokesperson ceo cto cfo coo president chairman chairwoman executive employee engineer "
+    "developer designer manager cofounder co-founder".split()
+)
+"""Who only a firm or the like has; a leader or a judge may be anybody's."""
 _DWELLERS: Final = frozenset("native resident citizen".split())
 _PERSON: Final = frozenset({"person"})
 _ORGANIZATION: Final = frozenset({"organization"})
@@ -68,12 +73,9 @@ def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand |
 
 
 def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    """Take an unknown name for an organisation's where somebody is its director or spokesman."""
-    types = (left.type, right.type)
-    if types == ("person", "concept") and right.name[0].isupper() and gap[:1] == [","] and _has_role_at(gap[1:]):
-        return "WORKS_FOR", False, 0.8
+    """Take an unknown name for a firm's where somebody is its spokesman or the like: `Zblork spokesman Tom Baker`."""
     is_named = left.name[0].isupper() and line.tokens.word[left.first][0] != "`"
-    if types == ("concept", "person") and is_named and line.tokens.word[right.first - 1].islower():
+    if (left.type, right.type) == ("concept", "person") and is_named and gap and gap[-1] in _FIRM_ROLES:
         return _served(replace(left, type="organization"), gap, is_title=False)
     return None
 
