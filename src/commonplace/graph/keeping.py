@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.adding import Added, add_episode, prepare
@@ -25,40 +25,61 @@ if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
     from commonplace.graph.views import EntityView, RelationView
     from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.memory_contract import MemoryChange
     from commonplace.types.graph import Entity, Episode, Relation
 
 ANY_TYPE = "concept"
 """The type under which a name is looked up where nobody says of what it is."""
 
 
+class Follower(Protocol):
+    """Takes note of what changes, in the transaction that changes it."""
+
+    def added(self, change: MemoryChange, added: Added) -> None:
+        """Take note of what came; an episode without an id stands for who gave a fact."""
+        ...
+
+    def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
+        """Take note that an episode of a group went."""
+        ...
+
+
 class GraphKeeper:
     """Changes the graph of one namespace. Safe for threads."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, follower: Follower | None = None) -> None:
         self._ground = ground
+        self._follower = follower
 
     def add_episode(self, episode: Episode, extraction: Extraction, *, notices: Sequence[str] = ()) -> Addition:
         """Write an episode with what it says; see `Graph.add_episode`."""
         texts = Texts(self._ground.destination)
         prepare(texts, extraction)
-        with self._changing() as graph:
-            added = add_episode(graph, self._ground, texts, episode, extraction)
+        with self._change() as change:
+            added = add_episode(change.graph, self._ground, texts, episode, extraction)
+            if self._follower is not None:
+                self._follower.added(change, added)
         return self._addition(replace(added, notices=(*notices, *added.notices)))
 
     def add_fact(self, given: GivenFact, now: float) -> Addition:
         """Write a fact that somebody gives; see `Graph.add_triplet`."""
         texts = Texts(self._ground.destination)
         texts.prepare([given.fact, given.source, given.target])
-        with self._changing() as graph:
-            added = add_fact(graph, self._ground, texts, given, now)
+        with self._change() as change:
+            added = add_fact(change.graph, self._ground, texts, given, now)
+            if self._follower is not None:
+                self._follower.added(change, added)
         return replace(self._addition(added), episode=None)
 
     def delete_episode(self, id_: str) -> Deletion:
         """Delete an episode with what only it supported; see `Graph.delete_episode`."""
-        with self._changing() as graph:
-            if not graph.episodes([id_]):
+        with self._change() as change:
+            known = change.graph.episodes([id_]).get(id_)
+            if known is None:
                 raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `episodes()`")
-            gone = take_out(graph, self._ground, Texts(self._ground.destination), [id_])
+            gone = take_out(change.graph, self._ground, Texts(self._ground.destination), [id_])
+            if self._follower is not None:
+                self._follower.deleted(change, id_, known.group)
         return Deletion(id_, gone.entities, gone.relations, self._relations(gone.reopened))
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
@@ -112,8 +133,11 @@ class GraphKeeper:
 
     @contextmanager
     def _changing(self) -> Iterator[GraphChange]:
-        with self._ground.destination.store.change_memories(self._ground.namespace) as change:
+        with self._change() as change:
             yield change.graph
+
+    def _change(self) -> AbstractContextManager[MemoryChange]:
+        return self._ground.destination.store.change_memories(self._ground.namespace)
 
     def _addition(self, added: Added) -> Addition:
         seeing = self._seeing

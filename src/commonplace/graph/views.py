@@ -129,6 +129,7 @@ class Addition(View):
         disputed: facts that cannot all be true since it came, its own among them.
         outcome: "unchanged" where the same episode was known already, word for word.
         notices: one sentence each, for people.
+        degraded: an outside backend has not got it yet, or does not tell what it made of it.
     """
 
     episode: EpisodeView | None
@@ -138,6 +139,7 @@ class Addition(View):
     disputed: tuple[RelationView, ...] = ()
     outcome: AdditionOutcome = "added"
     notices: tuple[str, ...] = ()
+    degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +149,15 @@ class Deletion(View):
     Attributes:
         entities, relations: the ids of what only it supported, sorted.
         reopened: facts that had ended, or were disputed, only because of it.
+        degraded: an outside backend has it still; `notices` says so.
     """
 
     episode: str
     entities: tuple[str, ...]
     relations: tuple[str, ...]
     reopened: tuple[RelationView, ...] = ()
+    degraded: bool = False
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +231,15 @@ class Subgraph(View):
         entities: it and the others, nearest first, ties by id; each with its distance.
         relations: the facts between them, by the distance of the nearer end, newest knowledge first.
         is_capped: there is more than the limits let through.
+        degraded: an outside backend did not answer, so that the local graph did; `notices` says so.
     """
 
     centre: str
     entities: tuple[EntityView, ...]
     relations: tuple[RelationView, ...]
     is_capped: bool = False
+    degraded: bool = False
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class JsonClient:
         return Request(access.address, path, headers, body, access.proxy)
 
     def _attempt(self, request: Request, deadline: float) -> dict[str, Any] | _Failure:
-        from commonplace.models.http import FAULTS, Patience, post
+        from commonplace.models.http import FAULTS, Patience, send
 
         limits, clock = self.limits, self._waiting.clock
         if not self._slots.acquire(timeout=max(0.0, deadline - clock())):
@@ -138,7 +138,7 @@ class JsonClient:
         try:
             self.budget.take_call()
             patience = Patience(limits.connect_s, limits.read_s, deadline, clock)
-            return self._read(post(request, patience, limits.max_bytes))
+            return self._read(send(request, patience, limits.max_bytes))
         except FAULTS as fault:
             return self._fault(fault)
         finally:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 16
 
 FAULTS: Final = (OSError, HTTPException)
-"""What `post` raises where no whole answer came; TimeoutError, an OSError, where it did not come in time."""
+"""What `send` raises where no whole answer came; TimeoutError, an OSError, where it did not come in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class Request:
     headers: Mapping[str, str]
     body: bytes
     proxy: Proxy | None = None
+    method: str = "POST"
 
     def __repr__(self) -> str:
         return f"Request({self.address}{self.path}, {len(self.body)} bytes)"
@@ -72,7 +73,7 @@ class Answer:
     body: bytes
 
 
-def post(request: Request, patience: Patience, max_bytes: int) -> Answer:
+def send(request: Request, patience: Patience, max_bytes: int) -> Answer:
     """Send a request and return the answer, whatever its status; a redirect is an answer like any other.
 
     Raises:
@@ -91,7 +92,7 @@ def post(request: Request, patience: Patience, max_bytes: int) -> Answer:
             path = f"{address.scheme}://{address.authority}{path}"
             headers.update(_authorisation(proxy))
         fixed = {"Host": address.authority, "Connection": "close", "Accept-Encoding": "identity"}
-        connection.request("POST", path, request.body, {**fixed, "Content-Type": "application/json", **headers})
+        connection.request(request.method, path, request.body, {**fixed, "Content-Type": "application/json", **headers})
         response = connection.getresponse()
         named = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, named, _body(response, max_bytes))
