@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
 
 SOURCES: Final = ("text", "message", "json")
-_LEAST_SCORE: Final = 0.2
+_LEAST_SCORE: Final = 0.3
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
 
 
