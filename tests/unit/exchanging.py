@@ -63,7 +63,7 @@ def read(text: str, path: Path) -> list[Item | Problem]:
 
 def written_by_hand(path: Path, *lines: dict[str, Any] | str, **header: Any) -> Path:
     """Write an export of these lines, with a first and a last line that fit them."""
-    first = {"format": "commonplace-export", "version": 1, **header}
+    first = {"format": "commonplace-export", "version": 2, **header}
     texts = [line if isinstance(line, str) else json.dumps(line) for line in (first, *lines)]
     body = "".join(f"{text}\n" for text in texts)
     end = {"type": "end", "lines": len(texts), "sha256": sha256(body.encode()).hexdigest()}

@@ -101,11 +101,11 @@ def test_first_and_last_line_tell_of_those_between(store: Store) -> None:
     report, lines, text = exported(store)
     assert lines[0] == {
         "format": "commonplace-export",
-        "version": 1,
+        "version": 2,
         "commonplace": commonplace.__version__,
         "namespace": "n",
-        "kinds": ["artifact", "memory", "knowledge"],
-        "counts": {"memories": 2, "links": 1, "owners": 1},
+        "kinds": ["artifact", "memory", "knowledge", "graph"],
+        "counts": {"memories": 2, "links": 1, "owners": 1, "episodes": 0, "entities": 0, "relations": 0},
     }
     body = text.rpartition("\n{")[0] + "\n"
     assert lines[-1] == {"type": "end", "lines": 6, "sha256": sha256(body.encode()).hexdigest()}

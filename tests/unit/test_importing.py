@@ -216,7 +216,7 @@ NO_VALUES = [
     (link_line("a", "a"), "line 2 (link from 'a' to 'a'): the link leads to itself, or has no type"),
     (link_line("a", "b", strength=2), "strength is 2.0; give a number from 0 to 1"),
     (link_line("a", "b"), "line 2 (link from 'a' to 'b' ('related')): there is no memory 'a'; import it too"),
-    ({"type": "graph"}, "line 2 (graph None): the type of the line is 'graph'; known are memory, link, owner, end"),
+    ({"type": "image"}, "line 2 (image None): the type of the line is 'image'; known are memory, link, owner, episode,"),
 ]
 
 
@@ -293,7 +293,7 @@ def edited(path: Path, number: int, old: str, new: str) -> Path:
         (3, "\n", "\n\n", "line 4 of week.jsonl is broken"),
         (3, '"memory"', "7", "line 3 of week.jsonl has no type"),
         (1, "commonplace-export", "other", "is no export of Commonplace"),
-        (1, '"version": 1', '"version": 0', "the version of week.jsonl is 0"),
+        (1, '"version": 2', '"version": 0', "the version of week.jsonl is 0"),
         (1, "{", '{"more": 1, ', "the first line of week.jsonl has the unknown entry 'more'"),
     ],
 )
@@ -307,8 +307,8 @@ def test_a_file_that_was_changed_or_cut_off_is_refused(
 
 
 def test_an_export_of_a_newer_version_is_refused(store: Store, week: Path) -> None:
-    with pytest.raises(StoreVersionError, match="knows versions up to 1; upgrade Commonplace"):
-        import_file(store, edited(week, 1, '"version": 1', '"version": 2'))
+    with pytest.raises(StoreVersionError, match="knows versions up to 2; upgrade Commonplace"):
+        import_file(store, edited(week, 1, '"version": 2', '"version": 3'))
 
 
 @pytest.mark.parametrize("lines", [0, 1, 4, 7])

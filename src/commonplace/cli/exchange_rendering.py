@@ -25,6 +25,9 @@ _SORTS: Final = (
     ("memories", "memory", "memories"),
     ("links", "link", ""),
     ("owners", "artifact or document", "artifacts or documents"),
+    ("episodes", "episode", ""),
+    ("entities", "entity", "entities"),
+    ("relations", "fact", ""),
 )
 
 _FATES: Final[Mapping[str, str]] = {

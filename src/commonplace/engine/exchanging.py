@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from commonplace.engine.workings import Workings
 from commonplace.memories.intake import labels, one_of, place
-from commonplace.types import KINDS
 
 if TYPE_CHECKING:
     from commonplace.exchange.backing_up import BackupReport
@@ -66,27 +65,28 @@ class Exchanging(Workings):
     def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
         """Write what this namespace holds as JSON lines, from one state of the store, while others write.
 
-        Memories come with every version and link, other owners with the passages they were cut into. The same content
-        gives the same bytes, whoever exports it and when.
+        Memories come with every version and link, other owners with the passages they were cut into, the graph with its
+        episodes, entities and facts and what happened to them. The same content gives the same bytes, whoever exports
+        it and when.
 
         Args:
             target: a file that does not exist yet and is there only when it is complete, or a stream of text.
-            kinds: "artifact", "memory", "knowledge"; None is all.
+            kinds: "artifact", "memory", "knowledge", "graph"; None is all.
 
         Raises:
             StoreError: the file exists already, or cannot be written.
             UsageError: a kind is unknown.
         """
-        from commonplace.exchange.exporting import export
+        from commonplace.exchange.exporting import EXPORTED, export
 
-        chosen = [one_of("kinds", kind, KINDS) for kind in labels("kinds", kinds or ())]
+        chosen = [one_of("kinds", kind, EXPORTED) for kind in labels("kinds", kinds or ())]
         to = target if callable(getattr(target, "write", None)) else place("target", target)
         self._before()
         return export(
             self._store,
             self.namespace,
             to,  # type: ignore[arg-type] # a stream, or else a path
-            kinds=chosen,  # type: ignore[arg-type] # they are kinds
+            kinds=chosen,
             progress=self._progress,
         )
 
@@ -103,9 +103,10 @@ class Exchanging(Workings):
 
         Everything is checked first, as `remember` checks it, and nothing is written if anything is refused. What is
         here already, the same words under the same id, stays as it is, with the use that was made of it since:
-        importing twice changes nothing, and an import that was cut short is completed by importing again. Ids, versions
-        and times, places in sessions, tiers, status and use are kept. Passages and vectors are made anew, and secrets
-        are replaced, so that what is exported from here again is the same up to placeholders.
+        importing twice changes nothing, and an import that was cut short is completed by importing again. So it is with
+        an entity or a fact of which all that is imported is known here, and perhaps more. Ids, versions and times,
+        places in sessions, tiers, status and use are kept. Passages and vectors are made anew, and secrets are
+        replaced, so that what is exported from here again is the same up to placeholders.
 
         Args:
             format: "commonplace", or another system's name; "auto" looks at the files.

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
+from commonplace.exchange import graph_comparing
+from commonplace.exchange.graph_comparing import Outcome
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.graph.naming import normal
 from commonplace.types import KINDS, Chunk, Filter, Kind
 
 if TYPE_CHECKING:
+    from commonplace.exchange.graph_items import GraphItem
     from commonplace.store.contract import Store
+    from commonplace.store.graph_contract import GraphReading
     from commonplace.types import Link, MemoryRecord, Owner, StoredMemory
-
-Outcome = Literal["added", "unchanged", "conflict"]
+    from commonplace.types.graph import Entity
 
 _AT_ONCE = 500
 
@@ -38,6 +42,21 @@ class Known:
         """Return whether there is a memory of that id, live or archived."""
         return self._store.memory(self._namespace, id_) is not None
 
+    def has_entity(self, id_: str) -> bool:
+        """Return whether there is an entity of that id, be it merged into another."""
+        return id_ in self._graph.entities([id_])
+
+    def has_episode(self, id_: str) -> bool:
+        """Return whether there is an episode of that id."""
+        return id_ in self._graph.episodes([id_])
+
+    def has_namesake(self, entity: Entity) -> bool:
+        """Return whether another live entity has the name of a live one."""
+        form = normal(entity.name)
+        return entity.expired_at is None and any(
+            each.id != entity.id for each in self._graph.named([form]).get(form, ())
+        )
+
     def outcome(self, item: Item) -> Outcome:
         """Return what an item is to the store.
 
@@ -50,7 +69,10 @@ class Known:
             link = item.link
             known = self._links.get((link.source, link.target, link.type))
             return "added" if known is None else "unchanged" if known.strength == link.strength else "conflict"
-        return self._outcome_of_owner(item)
+        return self._outcome_of_owner(item) if isinstance(item, OwnerItem) else self._outcome_of_part(item)
+
+    def _outcome_of_part(self, item: GraphItem) -> Outcome:
+        return graph_comparing.outcome_of(self._graph, item)
 
     def _outcome_of_memory(self, item: MemoryItem) -> Outcome:
         known = self._store.memory(self._namespace, item.id)
@@ -74,6 +96,10 @@ class Known:
     def _chunks(self, number: int) -> tuple[Chunk, ...]:
         found = self._store.passages(self._namespace, self._store.passages_of(self._namespace, [number]))
         return tuple(passage.chunk for passage in sorted(found.values(), key=lambda passage: passage.ordinal))
+
+    @cached_property
+    def _graph(self) -> GraphReading:
+        return self._store.graph(self._namespace)
 
     @cached_property
     def _links(self) -> dict[tuple[str, str, str], Link]:

@@ -9,20 +9,27 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 from uuid import uuid4
 
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.backing_up import sync
 from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import file_errors
+from commonplace.exchange.graph_exporting import graph_lines
 from commonplace.exchange.lines import FORMAT, VERSION, encoded
 from commonplace.types import KINDS, Filter, Selection
+from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
-    from commonplace.types import Chunk, Kind, Owner, Progress
+    from commonplace.types import Chunk, Owner, Progress
 
+GRAPH: Final = "graph"
+EXPORTED: Final = (*KINDS, GRAPH)
+"""What an export may be of."""
+
+_COUNTED: Final = {"episode": "episodes", "entity": "entities", "relation": "relations"}
 _AT_ONCE = 500
 _MOST_PAGES = 20
 """Each page of memories costs a look at all ids: with a million memories a page holds more of them."""
@@ -36,6 +43,7 @@ class ExportReport:
         path: absolute; None where it went to a stream.
         versions: of the memories, which have one line each.
         owners: artifacts, documents and knowledge items.
+        episodes, entities, relations: of the graph; entities that were merged into others count, too.
         lines: all but the last one.
         sha256: of all but the last line, which holds it too.
     """
@@ -45,6 +53,9 @@ class ExportReport:
     versions: int
     links: int
     owners: int
+    episodes: int
+    entities: int
+    relations: int
     lines: int
     size: int
     sha256: str
@@ -56,13 +67,14 @@ def export(
     namespace: str,
     target: Path | TextIO,
     *,
-    kinds: Sequence[Kind] = (),
+    kinds: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> ExportReport:
     """Write a namespace to a new file, or to a stream of text; see `Engine.export`.
 
     Args:
-        progress: told of memories and other owners.
+        kinds: some of `EXPORTED`; none is all.
+        progress: told of memories, other owners and parts of the graph.
     """
     begun = time.perf_counter()
     if not isinstance(target, Path):
@@ -83,7 +95,7 @@ class _Lines:
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
         self._digest = hashlib.sha256()
-        self.counts = dict.fromkeys(("memories", "versions", "links", "owners"), 0)
+        self.counts = dict.fromkeys(("memories", "versions", "links", "owners", *_COUNTED.values()), 0)
         self.lines = self.size = 0
 
     def add(self, entries: dict[str, Any], *counted: str) -> None:
@@ -110,11 +122,13 @@ class _Lines:
         self.size += len(line)
 
 
-def _write(store: Store, namespace: str, kinds: Sequence[Kind], lines: _Lines, progress: Progress | None) -> None:
+def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, progress: Progress | None) -> None:
     from importlib.metadata import version
 
     has_memories = not kinds or "memory" in kinds
     with store.snapshot():
+        graph = store.graph(namespace)
+        parts = graph.counts() if not kinds or GRAPH in kinds else GraphCounts()
         memories = store.count_memories(namespace, Selection()) if has_memories else 0
         links = store.links(namespace) if has_memories else []
         owners = _owners(store, namespace, kinds)
@@ -124,16 +138,27 @@ def _write(store: Store, namespace: str, kinds: Sequence[Kind], lines: _Lines, p
                 "version": VERSION,
                 "commonplace": version("commonplace"),
                 "namespace": namespace,
-                "kinds": sorted(kinds, key=KINDS.index) if kinds else KINDS,
-                "counts": {"memories": memories, "links": len(links), "owners": len(owners)},
+                "kinds": sorted(kinds, key=EXPORTED.index) if kinds else EXPORTED,
+                "counts": {
+                    "memories": memories,
+                    "links": len(links),
+                    "owners": len(owners),
+                    "episodes": parts.episodes,
+                    "entities": parts.entities,
+                    "relations": parts.relations,
+                },
             }
         )
-        count = counter(progress, "Exporting", memories + len(owners))
+        total = memories + len(owners) + parts.episodes + parts.entities + parts.relations
+        count = counter(progress, "Exporting", total)
         _write_memories(store, namespace, memories, lines, count)
         for link in links:
             lines.add({"type": "link", "link": link}, "links")
         for owner, chunks in _with_passages(store, namespace, owners):
             lines.add({"type": "owner", "owner": owner, "passages": chunks}, "owners")
+            count(1)
+        for entries in graph_lines(graph) if not kinds or GRAPH in kinds else ():
+            lines.add(entries, _COUNTED[entries["type"]])
             count(1)
     lines.end()
 
@@ -161,10 +186,11 @@ def _write_memories(store: Store, namespace: str, memories: int, lines: _Lines, 
                     ) from error
 
 
-def _owners(store: Store, namespace: str, kinds: Sequence[Kind]) -> list[int]:
+def _owners(store: Store, namespace: str, kinds: Sequence[str]) -> list[int]:
     """Return the numbers of the owners that are no memories with a record, by kind and id."""
     found = []
-    for numbers in _portions(store.matching_owners(namespace, Filter(kinds=tuple(kinds)))):
+    wanted = tuple(kind for kind in KINDS if not kinds or kind in kinds)
+    for numbers in _portions(store.matching_owners(namespace, Filter(kinds=wanted)) if wanted else []):
         records = store.memory_records(namespace, numbers)
         owners = store.owners(namespace, [number for number in numbers if number not in records])
         found += [(KINDS.index(owner.kind), owner.id, number) for number, owner in owners.items()]

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from commonplace.errors import UsageError
-from commonplace.exchange.comparing import Known, Outcome
+from commonplace.exchange.comparing import Known
+from commonplace.exchange.graph_comparing import Outcome, needs
+from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Remark, Source
 from commonplace.exchange.writing import Into, Writer
 from commonplace.store.memory import MemoryStore
@@ -59,6 +61,7 @@ class ImportReport:
     Attributes:
         format: of what was imported.
         owners: artifacts, documents and knowledge items.
+        episodes, entities, relations: of the graph.
         conflicts: names of what was there with other content, and was skipped or replaced.
         problems: what was left out because it cannot be kept.
         notices: one sentence each, for people.
@@ -68,6 +71,9 @@ class ImportReport:
     memories: Counts
     links: Counts
     owners: Counts
+    episodes: Counts
+    entities: Counts
+    relations: Counts
     conflicts: tuple[str, ...]
     problems: tuple[Problem, ...]
     is_dry_run: bool
@@ -113,6 +119,7 @@ class _Survey:
     Attributes:
         left_out: numbers of the items, in their order, that cannot be kept.
         outcomes: by sort of item and outcome.
+        namesakes: how many new entities have a name that another one has here.
     """
 
     known: Known
@@ -123,6 +130,7 @@ class _Survey:
     left_out: set[int] = field(default_factory=set)
     outcomes: Counter[tuple[type[Item], Outcome]] = field(default_factory=Counter)
     secrets: Counter[str] = field(default_factory=Counter)
+    namesakes: int = 0
     _names: set[tuple[str, ...]] = field(default_factory=set)
 
     def look_at(self, items: Iterator[Item | Problem | Remark]) -> None:
@@ -151,6 +159,8 @@ class _Survey:
             return
         self._names.update(_keys(item))
         self.outcomes[type(item), outcome] += 1
+        if isinstance(item, EntityItem) and outcome == "added":
+            self.namesakes += self.known.has_namesake(item.entity)
         if outcome == "conflict":
             self.conflicts.append(name_of(item))
         self.secrets.update(set(_secrets(item)))
@@ -163,6 +173,15 @@ class _Survey:
             for end in (item.link.source, item.link.target):
                 if ("memory", end) not in self._names and not self.known.has_memory(end):
                     raise UsageError(f"there is no memory {end!r:.80}", remedy="import it too")
+        elif isinstance(item, GraphItem):
+            entities, episodes = needs(item)
+            self._refuse_missing("entity", entities, self.known.has_entity)
+            self._refuse_missing("episode", episodes, self.known.has_episode)
+
+    def _refuse_missing(self, kind: str, ids: Sequence[str], is_here: Callable[[str], bool]) -> None:
+        for id_ in ids:
+            if (kind, id_) not in self._names and not is_here(id_):
+                raise UsageError(f"there is no {kind} {id_!r:.80}", remedy="import it too, before this one")
 
 
 def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
@@ -176,6 +195,8 @@ def name_of(item: Item) -> str:
     """Return what an item is called in messages."""
     if isinstance(item, LinkItem):
         return f"link from {item.link.source!r:.80} to {item.link.target!r:.80} ({item.link.type!r:.80})"
+    if isinstance(item, GraphItem):
+        return "{} {!r:.80}".format(*_key_of_part(item))
     owner = item.owner if isinstance(item, OwnerItem) else item.latest.owner
     return f"{owner.kind} {owner.id!r:.80}"
 
@@ -186,14 +207,22 @@ def _keys(item: Item) -> list[tuple[str, ...]]:
         return [("link", item.link.source, item.link.target, item.link.type)]
     if isinstance(item, MemoryItem):
         return [("memory", item.id)]
+    if isinstance(item, GraphItem):
+        return [_key_of_part(item)]
     owner = item.owner
     return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
+
+
+def _key_of_part(item: GraphItem) -> tuple[str, str]:
+    if isinstance(item, EpisodeItem):
+        return "episode", item.episode.id
+    return ("entity", item.entity.id) if isinstance(item, EntityItem) else ("relation", item.relation.id)
 
 
 def _secrets(item: Item) -> Sequence[str]:
     if isinstance(item, MemoryItem):
         return [kind for version in item.versions for kind in version.secrets]
-    return item.secrets if isinstance(item, OwnerItem) else ()
+    return () if isinstance(item, LinkItem) else item.secrets
 
 
 def _refuse(survey: _Survey, rules: Rules) -> None:
@@ -229,11 +258,19 @@ def _report(format_: str, survey: _Survey, rules: Rules, seconds: float) -> Impo
     notices = [
         f"what looks like a secret was replaced in {count:,} items: {kind}" for kind, count in survey.secrets.items()
     ]
+    if survey.namesakes:
+        notices.append(
+            f"{survey.namesakes:,} new entities have a name that another one has here; where both are one,"
+            " `commonplace graph merge` joins them"
+        )
     return ImportReport(
         format=format_,
         memories=counts(MemoryItem),
         links=counts(LinkItem),
         owners=counts(OwnerItem),
+        episodes=counts(EpisodeItem),
+        entities=counts(EntityItem),
+        relations=counts(RelationItem),
         conflicts=tuple(survey.conflicts),
         problems=tuple(survey.problems),
         is_dry_run=rules.is_dry_run,

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from commonplace.errors import UsageError
+from commonplace.exchange.graph_items import EntityItem, EpisodeItem, RelationItem
 from commonplace.memories.intake import as_given, checked, without_secrets
 from commonplace.memories.times import seconds
 from commonplace.redaction import redact
@@ -97,7 +98,7 @@ class Remark:
         return f"{self.place}: {self.what}"
 
 
-Item = MemoryItem | LinkItem | OwnerItem
+Item = MemoryItem | LinkItem | OwnerItem | EpisodeItem | EntityItem | RelationItem
 
 
 @dataclass(frozen=True, slots=True)

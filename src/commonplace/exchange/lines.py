@@ -1,9 +1,10 @@
 r"""How values stand in the lines of an export, both ways, and what a line may hold. It knows no store and no file.
 
 A line is one JSON object in ASCII, its numbers exact, so that every text and time comes back as it was. Three things
-that JSON cannot say are said otherwise: an infinite time is "inf" or "-inf"; the metadata of a memory, a JSON text in
-the store, is an object; and a text that holds two halves of a surrogate pair as two code points, which JSON would join,
-is {"parts": [...]}, the parts to be set one after the other.
+that JSON cannot say are said otherwise: an infinite time is "inf" or "-inf"; what is a JSON text in the store (the
+metadata of a memory, the attributes of an entity or fact, the detail of what happened to it) is an object; and a text
+that holds two halves of a surrogate pair as two code points, which JSON would join, is {"parts": [...]}, the parts to
+be set one after the other. Names, mentions and happenings do not repeat the entity or fact in whose line they stand.
 """
 
 from __future__ import annotations
@@ -18,18 +19,37 @@ from typing import Any, Final, TypeVar
 from commonplace.errors import UsageError
 from commonplace.memories.intake import json_object, one_of
 from commonplace.types import KINDS, ORIGINS, STATUSES, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
+from commonplace.types.graph import EPISODE_SOURCES, Alias, Entity, Episode, Happening, Mention, Relation, Subject
 
 FORMAT: Final = "commonplace-export"
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 1 has no lines of a graph; it is read as well."""
 
 HEADER: Final = ("format", "version", "commonplace", "namespace", "kinds", "counts")
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "memory": ("created_at", "expired_at", "owner", "record"),
     "link": ("link",),
     "owner": ("owner", "passages"),
+    "episode": ("episode",),
+    "entity": ("entity", "aliases", "mentions", "happenings"),
+    "relation": ("relation", "mentions", "happenings"),
     "end": ("lines", "sha256"),
 }
 """The entries of a line by its `type`."""
+
+_JSON_TEXTS: Final[Mapping[type, str]] = {
+    MemoryRecord: "metadata",
+    Entity: "attributes",
+    Relation: "attributes",
+    Happening: "detail",
+}
+"""The fields that hold JSON as text."""
+_LEFT_OUT: Final[Mapping[type, tuple[str, ...]]] = {
+    Alias: ("entity",),
+    Mention: ("kind", "subject"),
+    Happening: ("kind", "subject"),
+}
+"""The fields that are told by the line in which something stands."""
 
 _INT64 = 2**63
 _split_pair = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
@@ -78,8 +98,6 @@ def owner_of(given: object) -> Owner:
 
 def record_of(given: object) -> MemoryRecord:
     """Return the record that stands in a line."""
-    if isinstance(given, dict) and "metadata" in given:
-        given = {**given, "metadata": json_object("metadata", given["metadata"])}
     return _built(MemoryRecord, given)
 
 
@@ -91,6 +109,36 @@ def link_of(given: object) -> Link:
 def chunks_of(given: object) -> tuple[Chunk, ...]:
     """Return the passages that stand in a line."""
     return tuple(_built(Chunk, each) for each in _list("passages", given))
+
+
+def episode_of(given: object) -> Episode:
+    """Return the episode that stands in a line."""
+    return _built(Episode, given)
+
+
+def entity_of(given: object) -> Entity:
+    """Return the entity that stands in a line."""
+    return _built(Entity, given)
+
+
+def relation_of(given: object) -> Relation:
+    """Return the fact that stands in a line."""
+    return _built(Relation, given)
+
+
+def aliases_of(given: object, entity: str) -> tuple[Alias, ...]:
+    """Return the names that stand in the line of an entity."""
+    return tuple(_built(Alias, each, entity=entity) for each in _list("aliases", given))
+
+
+def mentions_of(given: object, kind: Subject, subject: str) -> tuple[Mention, ...]:
+    """Return the mentions that stand in the line of an entity or fact."""
+    return tuple(_built(Mention, each, kind=kind, subject=subject) for each in _list("mentions", given))
+
+
+def happenings_of(given: object, kind: Subject, subject: str) -> tuple[Happening, ...]:
+    """Return what happened to an entity or fact by its line."""
+    return tuple(_built(Happening, each, kind=kind, subject=subject) for each in _list("happenings", given))
 
 
 def time_of(name: str, given: object) -> float:
@@ -116,8 +164,6 @@ def _plain(value: Any) -> Any:
         return value if value.isascii() or not _split_pair.search(value) else {"parts": _split_pair.split(value)}
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if isinstance(value, MemoryRecord):
-        return {**_fields(value), "metadata": json.loads(value.metadata)}
     if is_dataclass(value):
         return _fields(value)
     if isinstance(value, Mapping):
@@ -126,11 +172,16 @@ def _plain(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    left_out, as_json = _LEFT_OUT.get(type(value), ()), _JSON_TEXTS.get(type(value))
+    found = {each.name: getattr(value, each.name) for each in fields(value) if each.name not in left_out}
+    return {name: json.loads(each) if name == as_json else _plain(each) for name, each in found.items()}
 
 
-def _built(cls: type[T], given: object) -> T:
+def _built(cls: type[T], given: object, **told: str) -> T:
     """Return a dataclass from an object that has its fields; those with a default may be absent.
+
+    Args:
+        told: fields that are told elsewhere, and may not be in the object.
 
     Raises:
         UsageError: a field is unknown, missing, or of another type.
@@ -138,10 +189,17 @@ def _built(cls: type[T], given: object) -> T:
     what = cls.__name__.lower()
     if not isinstance(given, dict):
         raise UsageError(f"{what} is {given!r:.80}", remedy="give an object")
-    known = fields(cls)  # type: ignore[arg-type] # one of the dataclasses above
+    known = [field for field in fields(cls) if field.name not in told]  # type: ignore[arg-type] # a dataclass
     names = {field.name: field for field in known}
     refuse_other_entries(what, given, tuple(names), [field.name for field in known if field.default is MISSING])
-    return cls(**{name: _READ[str(names[name].type)](name, value) for name, value in given.items()})
+    as_json = _JSON_TEXTS.get(cls)
+    return cls(
+        **told,
+        **{
+            name: json_object(name, value) if name == as_json else _READ[str(names[name].type)](name, value)
+            for name, value in given.items()
+        },
+    )
 
 
 def _text(name: str, given: object) -> str:
@@ -203,5 +261,6 @@ _READ: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "Tier": _choice(TIERS),
     "Status": _choice(STATUSES),
     "Origin": _choice(ORIGINS),
+    "EpisodeSource": _choice(EPISODE_SOURCES),
 }
 """How a field is read, by its type as the dataclass names it."""

@@ -9,18 +9,25 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from commonplace.errors import StoreVersionError, UsageError
+from commonplace.exchange.graph_items import GraphIntake, GraphItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Version, owner_item, version_of
 from commonplace.exchange.lines import (
     FORMAT,
     HEADER,
     LINES,
     VERSION,
+    aliases_of,
     chunks_of,
     decoded,
+    entity_of,
+    episode_of,
+    happenings_of,
     link_of,
+    mentions_of,
     owner_of,
     record_of,
     refuse_other_entries,
+    relation_of,
     time_of,
 )
 from commonplace.memories.intake import refuse_unfit_id, share, short_text
@@ -41,13 +48,13 @@ def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
     """Yield what an export holds, each memory with all its versions.
 
     Args:
-        max_bytes: the most bytes of UTF-8 that the content of a memory may have.
+        max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
 
     Raises:
         StoreVersionError: a newer Commonplace wrote it.
         UsageError: it is no export, cut off, or damaged.
     """
-    versions = _Versions(max_bytes)
+    versions, graph = _Versions(max_bytes), GraphIntake(max_bytes)
     with path.open("rb") as file:
         for number, entries in _entries(file, path.name):
             if entries["type"] == "memory":
@@ -55,7 +62,7 @@ def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
                 continue
             yield from versions.finish()
             try:
-                yield _item(number, entries)
+                yield _item(number, entries, graph)
             except UsageError as error:
                 yield Problem(_place(number), _name_of(entries), str(error))
         yield from versions.finish()
@@ -116,13 +123,40 @@ def _version(entries: Mapping[str, Any], max_bytes: int) -> Version:
     )
 
 
-def _item(number: int, entries: Mapping[str, Any]) -> LinkItem | OwnerItem:
+def _item(number: int, entries: Mapping[str, Any], graph: GraphIntake) -> LinkItem | OwnerItem | GraphItem:
     kind = entries["type"]
     if kind not in LINES:
         raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
     _refuse_other(kind, entries)
+    place = _place(number)
     if kind == "owner":
-        return owner_item(_place(number), owner_of(entries["owner"]), chunks_of(entries["passages"]))
+        return owner_item(place, owner_of(entries["owner"]), chunks_of(entries["passages"]))
+    return _link_item(place, entries) if kind == "link" else _graph_item(place, kind, entries, graph)
+
+
+def _graph_item(place: str, kind: str, entries: Mapping[str, Any], graph: GraphIntake) -> GraphItem:
+    if kind == "episode":
+        return graph.episode(place, episode_of(entries["episode"]))
+    mentions, happenings = entries["mentions"], entries["happenings"]
+    if kind == "entity":
+        entity = entity_of(entries["entity"])
+        return graph.entity(
+            place,
+            entity,
+            aliases_of(entries["aliases"], entity.id),
+            mentions_of(mentions, "entity", entity.id),
+            happenings_of(happenings, "entity", entity.id),
+        )
+    relation = relation_of(entries["relation"])
+    return graph.relation(
+        place,
+        relation,
+        mentions_of(mentions, "relation", relation.id),
+        happenings_of(happenings, "relation", relation.id),
+    )
+
+
+def _link_item(place: str, entries: Mapping[str, Any]) -> LinkItem:
     link = link_of(entries["link"])
     for id_ in (link.source, link.target):
         refuse_unfit_id(id_)
@@ -132,7 +166,7 @@ def _item(number: int, entries: Mapping[str, Any]) -> LinkItem | OwnerItem:
         )
     share("strength", link.strength)
     seconds("created_at", link.created_at)
-    return LinkItem(_place(number), link)
+    return LinkItem(place, link)
 
 
 def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -176,7 +210,7 @@ def _check_header(name: str, entries: Mapping[str, Any]) -> None:
             f"{name} has version {version} of the format, this Commonplace knows versions up to {VERSION}",
             remedy="upgrade Commonplace",
         )
-    if version != VERSION:
+    if version not in range(1, VERSION + 1) or isinstance(version, bool):
         raise UsageError(f"the version of {name} is {version!r:.80}", remedy=_AGAIN)
     refuse_other_entries(f"the first line of {name}", entries, HEADER, ("format", "version"))
 
@@ -203,9 +237,10 @@ def _place(number: int) -> str:
 
 def _name_of(entries: Mapping[str, Any]) -> str:
     """Return what a line is about, in words."""
-    owner, link = entries.get("owner"), entries.get("link")
+    link = entries.get("link")
     if isinstance(link, dict):
         return f"link from {link.get('source')!r:.80} to {link.get('target')!r:.80}"
+    owner = entries.get("owner", entries.get(str(entries.get("type"))))
     id_ = owner.get("id") if isinstance(owner, dict) else None
     kind = owner.get("kind") if isinstance(owner, dict) else None
     return f"{kind if isinstance(kind, str) else entries.get('type')!s:.20} {id_!r:.80}"

@@ -10,7 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from commonplace.exchange.comparing import Known, outcome_of
+from commonplace.exchange.graph_comparing import text_of, write
+from commonplace.exchange.graph_items import EpisodeItem, GraphItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.graph.ground import Texts, names_text
 from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
 from commonplace.memories.admission import replaced
 from commonplace.memories.making import writes_of
@@ -52,25 +55,32 @@ class Writer:
         self._memories: list[MemoryItem] = []
         self._versions = self._bytes = 0
         self._links: list[LinkItem] = []
+        self._graph: list[GraphItem] = []
+        self._graph_characters = 0
         self._destination = into.destination()
         self._owners = PassageWriter(self._destination)
 
     def add(self, item: Item) -> None:
         """Take an item, and write the batch that it fills; one that is there already is passed over."""
-        outcome = self._known.outcome(item)
-        if outcome == "unchanged" or (outcome == "conflict" and not self._is_replacing):
-            return
+        # An episode that is replaced takes its mentions along: what hangs on it is compared when that is done.
+        if not (self._is_replacing and isinstance(item, GraphItem)):
+            outcome = self._known.outcome(item)
+            if outcome == "unchanged" or (outcome == "conflict" and not self._is_replacing):
+                return
         if isinstance(item, LinkItem):
             self._links.append(item)
         elif isinstance(item, OwnerItem):
             self._owners.add(self._prepared(item))
-        else:
+        elif isinstance(item, MemoryItem):
             self._add_memory(item)
+        else:
+            self._add_part(item)
 
     def flush(self) -> None:
         """Write what is pending: links last, when both their ends are there."""
         self._write_memories()
         self._owners.flush()
+        self._write_graph()
         for begin in range(0, len(self._links), BATCH):
             with self._into.store.change_memories(self._into.namespace) as change:
                 for item in self._links[begin : begin + BATCH]:
@@ -108,8 +118,33 @@ class Writer:
             if item.latest.expired_at is not None:
                 change.expire(stored.number, stored.record, now)
 
+    def _add_part(self, item: GraphItem) -> None:
+        self._graph.append(item)
+        self._graph_characters += len(item.episode.content) if isinstance(item, EpisodeItem) else 0
+        if len(self._graph) >= BATCH or self._graph_characters >= BATCH_BYTES:
+            self._write_graph()
+
+    def _write_graph(self) -> None:
+        """Write parts of the graph in their order; what they name came before them."""
+        if not self._graph:
+            return
+        texts = Texts(self._destination)
+        texts.prepare(map(_text_of, self._graph))
+        with self._into.store.change_memories(self._into.namespace) as change:
+            for item in self._graph:
+                write(change.graph, item, texts, is_replacing=self._is_replacing)
+        self._destination.after_batch()
+        self._graph, self._graph_characters = [], 0
+
     def _prepared(self, item: OwnerItem) -> PreparedOwner:
         """Return an owner that keeps the passages it was cut into."""
         embedded = [passage_text(item.owner, chunk) for chunk in item.chunks]
         texts = tuple(TokenizedText(text, self._destination.tokenize(text)) for text in embedded)
         return PreparedOwner(item.owner, item.chunks, texts, sum(len(text) for text in embedded))
+
+
+def _text_of(item: GraphItem) -> str:
+    source = text_of(item)
+    if source is None:
+        return ""
+    return names_text(source[0].name, [each.name for each in source[1]]) if isinstance(source, tuple) else source.fact

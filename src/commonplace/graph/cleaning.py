@@ -1,0 +1,203 @@
+"""Write the values of a graph without secrets, and keep the places in episodes right that they tell of.
+
+What a secret is, somebody else says. Ids stay: with another one it would be another thing. It knows no store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from commonplace.graph.evidence import Evidence, evidence_of, happening
+from commonplace.graph.facts import OWN
+from commonplace.graph.naming import KEY, keys, normal
+from commonplace.redaction import Secret, with_placeholders
+from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Where the characters of a text went whose secrets were replaced; empty where nothing was.
+
+    Attributes:
+        steps: one after the other, each a list of (start, end, length of what stands there now), in order.
+    """
+
+    steps: tuple[tuple[tuple[int, int, int], ...], ...] = ()
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a piece of the text is now; one that lay in a secret is its placeholder."""
+        for step in self.steps:
+            start, end = _moved(step, start, is_end=False), _moved(step, end, is_end=True)
+        return start, max(start, end)
+
+
+def replaced(text: str, find: Callable[[str], Sequence[Secret]]) -> tuple[str, Moves]:
+    """Return a text without secrets, and where its characters went; it is searched until nothing is found."""
+    steps = []
+    while secrets := find(text):
+        steps.append(tuple((each.start, each.end, _length_of(text, each)) for each in secrets))
+        text = with_placeholders(text, secrets)
+    return text, Moves(tuple(steps))
+
+
+@dataclass(slots=True)
+class GraphCleaner:
+    """Cleans the values of one graph: episodes first, entities next, then facts.
+
+    Attributes:
+        text: returns a text without secrets.
+        value: returns what JSON holds without secrets.
+        find: returns the secrets of a text, in order.
+        moves: by episode, of those that had a secret.
+        forms: the normal forms of names that had one, and those of what stands there now.
+    """
+
+    text: Callable[[str], str]
+    value: Callable[[Any], Any]
+    find: Callable[[str], Sequence[Secret]]
+    moves: dict[str, Moves] = field(default_factory=dict)
+    forms: dict[str, str] = field(default_factory=dict)
+
+    def episode(self, episode: Episode) -> Episode:
+        """Return an episode without secrets."""
+        content, moves = replaced(episode.content, self.find)
+        if moves.steps:
+            self.moves[episode.id] = moves
+        return replace(
+            episode,
+            content=content,
+            name=self.text(episode.name),
+            source_description=self.text(episode.source_description),
+            group=self.text(episode.group),
+        )
+
+    def entity(self, entity: Entity) -> Entity:
+        """Return an entity without secrets."""
+        return replace(
+            entity,
+            name=self.text(entity.name),
+            type=self.text(entity.type),
+            summary=self.text(entity.summary),
+            attributes=self._json(entity.attributes),
+            group=self.text(entity.group),
+        )
+
+    def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
+        """Return the names of an entity without secrets, and keys that fit them; of two that become one, the first."""
+        given = tuple(aliases)
+        names = [each for each in given if not each.normal.startswith(KEY)]
+        clean = [replace(each, name=self.text(each.name)) for each in names]
+        if clean == names:
+            return given
+        kept: dict[str, Alias] = {}
+        for old, new in zip(names, clean, strict=True):
+            form = old.normal if new.name == old.name else normal(new.name)
+            if form != old.normal:
+                self.forms[old.normal] = form
+            kept.setdefault(form, replace(new, normal=form))
+        wanted = sorted({key for each in clean for key in keys(each.name, entity.type)})
+        return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
+
+    def relation(self, relation: Relation) -> Relation:
+        """Return a fact without secrets, with places as they are now."""
+        return replace(
+            relation,
+            fact=self.text(relation.fact),
+            type=self.text(relation.type),
+            group=self.text(relation.group),
+            attributes=self._json(relation.attributes, self._with_sentence),
+        )
+
+    def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
+        """Return mentions without secrets, with places as they are now; two that become one come once."""
+        return tuple(dict.fromkeys(map(self._mention, mentions)))
+
+    def happenings(self, happenings: Iterable[Happening]) -> tuple[Happening, ...]:
+        """Return what happened without secrets, with places as they are now."""
+        return tuple(map(self._happening, happenings))
+
+    def _mention(self, mention: Mention) -> Mention:
+        start, end = self._span(mention.episode, mention.start, mention.end)
+        return replace(mention, start=start, end=end, name=self.text(mention.name))
+
+    def _happening(self, found: Happening) -> Happening:
+        said = evidence_of(found)
+        if said is not None and said.episode in self.moves:
+            start, end = self._span(said.episode, said.start, said.end)
+            found = happening(found.what, found.subject, replace(said, start=start, end=end), found.reason)
+        return replace(
+            found,
+            what=self.text(found.what),
+            reason=self.text(found.reason),
+            detail=self._json(found.detail, self._with_forms),
+        )
+
+    def _span(self, episode: str, start: int, end: int) -> tuple[int, int]:
+        moves = self.moves.get(episode)
+        return (start, end) if moves is None else moves.span(start, end)
+
+    def _json(self, text: str, follow: Callable[[Any], Any] = lambda value: value) -> str:
+        value = json.loads(text)
+        clean = follow(self.value(value))
+        return text if clean == value else json.dumps(clean, sort_keys=True)
+
+    def _with_sentence(self, attributes: Any) -> Any:
+        """Return attributes whose part of our own names the place of a sentence as it is now."""
+        own = attributes.get(OWN)
+        sentence = own.get("sentence", "") if isinstance(own, Mapping) else ""
+        episode, start, end = (*sentence.rsplit(" ", 2), "", "")[:3]
+        if episode not in self.moves or not (start.isdecimal() and end.isdecimal()):
+            return attributes
+        begin, stop = self._span(episode, int(start), int(end))
+        return {**attributes, OWN: {**own, "sentence": f"{episode} {begin} {stop}"}}
+
+    def _with_forms(self, detail: Any) -> Any:
+        """Return the detail of a happening that names entities by the forms that their names have now."""
+        names = detail.get("names")
+        if not isinstance(names, list):
+            return detail
+        return {**detail, "names": [self.forms.get(each, each) for each in names]}
+
+
+def refuse_odd_detail(found: Happening) -> None:
+    """Refuse what happened to a fact that cannot be reckoned with.
+
+    Raises:
+        TypeError, ValueError, AttributeError: it is none.
+    """
+    said = evidence_of(found)
+    if said is None:
+        return
+    for name, kind in Evidence.__annotations__.items():
+        value = getattr(said, name)
+        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
+            raise TypeError(f"{name} is {value!r:.80}")
+    json.loads(said.attributes).items()
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "Saying": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+}
+
+
+def _moved(step: Iterable[tuple[int, int, int]], place: int, *, is_end: bool) -> int:
+    shift = 0
+    for start, end, length in step:
+        if place <= start:
+            break
+        if place < end:
+            return start + shift + (length if is_end else 0)
+        shift += length - (end - start)
+    return place + shift
+
+
+def _length_of(text: str, secret: Secret) -> int:
+    piece = text[secret.start : secret.end]
+    return len(with_placeholders(piece, [Secret(secret.kind, 0, len(piece))]))

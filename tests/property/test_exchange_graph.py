@@ -1,0 +1,144 @@
+"""Whatever graph a namespace may hold comes back from an export as it was."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.property.test_exchange import ids, names, shares, texts, times, two_stores, values
+from tests.unit.exchanging import dump, import_file, import_given, read
+
+from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
+from commonplace.exchange.items import Item, Problem
+from commonplace.graph.evidence import Evidence, happening
+from commonplace.graph.facts import OWN
+from commonplace.types import ORIGINS
+from commonplace.types.graph import EPISODE_SOURCES, Alias, Entity, Episode, Happening, Mention, Relation
+
+contents = st.text("abc é\ud800\n", min_size=1, max_size=12).filter(str.strip)
+maybe = st.none() | times
+keys = st.text(min_size=1, max_size=3).filter(lambda key: key != OWN)
+objects = st.dictionaries(keys, values, max_size=2).map(lambda value: json.dumps(value, sort_keys=True))
+episodes = st.builds(
+    Episode,
+    id=ids,
+    content=contents,
+    reference_time=times,
+    created_at=times,
+    name=texts,
+    source=st.sampled_from(EPISODE_SOURCES),
+    source_description=texts,
+    origin=st.sampled_from(ORIGINS),
+    trust=shares,
+    group=texts,
+    memory=st.sampled_from(["", "m"]),
+    version=st.integers(0, 9),
+)
+places = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)
+
+
+@st.composite
+def happenings(draw: st.DrawFn, kind: str, subject: str) -> tuple[Happening, ...]:
+    """What happened to something, as anybody may have written it or as facts are reckoned from."""
+    found = []
+    for _ in range(draw(st.integers(0, 2))):
+        if kind == "relation" and draw(st.booleans()):
+            when = draw(times), draw(times), draw(st.integers(0, 9))
+            said = Evidence(subject, draw(ids), draw(ids), "said", draw(texts), *when)
+            found.append(happening("created", subject, said, draw(texts)))
+        else:
+            found.append(Happening(kind, subject, draw(times), draw(names), draw(texts), draw(ids), draw(objects)))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+@st.composite
+def mentions(draw: st.DrawFn, kind: str, subject: str, said: list[str]) -> tuple[Mention, ...]:
+    """Where something is mentioned, in the order of a store."""
+    found = set()
+    for _ in range(draw(st.integers(0, 2)) if said else 0):
+        start, end = draw(places)
+        name = draw(texts) if kind == "entity" else ""
+        found.add(Mention(draw(st.sampled_from(said)), kind, subject, start, end, name))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[Item]:
+    """Parts of a graph of which each names what stands before it."""
+    told = draw(st.lists(episodes, max_size=2, unique_by=lambda each: each.id))
+    said = [each.id for each in told]
+    entities: list[GraphItem] = []
+    known: list[str] = []
+    for id_ in draw(st.lists(ids, max_size=3, unique=True)):
+        entity = Entity(
+            id_,
+            draw(names),
+            draw(names),
+            draw(times),
+            draw(texts),
+            draw(objects),
+            draw(shares),
+            draw(texts),
+            draw(maybe),
+            draw(maybe),
+            draw(maybe),
+            draw(st.sampled_from(["", *known])),
+        )
+        forms = draw(st.lists(names, max_size=2, unique=True))
+        aliases = tuple(Alias(id_, draw(texts), form, draw(times), draw(ids)) for form in forms)
+        entities.append(
+            EntityItem("", entity, aliases, draw(mentions("entity", id_, said)), draw(happenings("entity", id_)))
+        )
+        known.append(id_)
+    relations: list[GraphItem] = []
+    for id_ in draw(st.lists(ids, max_size=2, unique=True)) if known else []:
+        ends = [draw(st.sampled_from(known)) for _ in range(2)]
+        relation = Relation(
+            id_,
+            *ends,
+            draw(names),
+            draw(texts),
+            draw(times),
+            *[draw(maybe) for _ in range(4)],
+            is_retracted=draw(st.booleans()),
+            dispute=draw(texts),
+            disputed_at=draw(maybe),
+            confidence=draw(shares),
+            trust=draw(shares),
+            group=draw(texts),
+            attributes=draw(objects),
+        )
+        relations.append(
+            RelationItem("", relation, draw(mentions("relation", id_, said)), draw(happenings("relation", id_)))
+        )
+    return [*(EpisodeItem("", each) for each in told), *entities, *relations]
+
+
+def plain(item: Item | Problem) -> tuple[object, ...]:
+    """Return a part of a graph without the places where it stood, and what hangs on it in one order."""
+    match item:
+        case EpisodeItem():
+            return "episode", item.episode.id, item.episode
+        case EntityItem():
+            aliases = sorted(item.aliases, key=repr)
+            return "entity", item.entity.id, item.entity, aliases, sorted(item.mentions, key=repr), item.happenings
+        case RelationItem():
+            return "relation", item.relation.id, item.relation, sorted(item.mentions, key=repr), item.happenings
+    raise AssertionError(item)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graphs())
+def test_export_and_import_of_a_graph_lose_nothing(items: list[Item]) -> None:
+    with two_stores() as (first, second, path):
+        import_given(first, items)
+        assert first.check() == []
+        exported = dump(first)
+        assert sorted(map(repr, map(plain, read(exported, path)))) == sorted(map(repr, map(plain, items)))
+        report = import_file(second, path)
+        assert report.problems == ()
+        assert dump(second) == exported
+        change = second.change()
+        import_file(second, path)
+        assert (second.change(), dump(second), second.check()) == (change, exported, [])
