@@ -225,10 +225,11 @@ def test_a_given_fact_outlives_the_episode_that_said_it_too(book: Engine) -> Non
     assert graph.entity("Berlin").name == "Berlin"
 
 
-def test_settling_a_dispute_keeps_the_reason(book: Engine) -> None:
+def test_settling_a_dispute_keeps_the_reason(book: Engine, clock: Clock) -> None:
     graph = book.graph
     for place in ("Berlin", "Munich"):
         graph.add_episode(f"Mira lives in {place}.", reference_time="2026-01-01")
+        clock.move(days=1)
     [dispute] = graph.disputes()
     assert [each.target_name for each in dispute.relations] == ["Berlin", "Munich"]
     assert all(each.disputed for each in graph.search_edges("where Mira lives"))
