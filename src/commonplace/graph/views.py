@@ -56,8 +56,7 @@ class EntityView(View):
 
     Attributes:
         valid_from, valid_to: when it is known to have been, in the world: from its first fact or mention to its end.
-        expired_at: when it was merged into another; None while it is one of ours.
-        merged_into: the id of that other, or "".
+        expired_at, merged_into: when it was merged, and into which; None and "" while it is one of ours.
         aliases: its other names, oldest first.
         score: 0–1, how well it answers the question; 0 where nothing was asked.
         distance: how many facts lie between it and the centre; None where there is no centre or no way.
@@ -128,8 +127,7 @@ class Addition(View):
         ended: facts that ended because of it.
         disputed: facts that cannot all be true since it came, its own among them.
         outcome: "unchanged" where the same episode was known already, word for word.
-        notices: one sentence each, for people.
-        degraded: an outside backend has not got it yet, or does not tell what it made of it.
+        degraded: an outside backend has not got it yet, or does not tell what it made of it; `notices` says so.
     """
 
     episode: EpisodeView | None
@@ -164,8 +162,7 @@ class Deletion(View):
 class FoundEntities(View, Sequence[EntityView]):
     """The entities that answer a question, best first, ties by id; it is read like a list.
 
-    Attributes:
-        degraded: a part of the search could not be used; `notices` says which.
+    Where it is `degraded`, a part of the search could not be used; `notices` says which.
     """
 
     query: str
@@ -285,8 +282,7 @@ class HistoryEntry(View):
 
     Attributes:
         what: created, confirmed, renamed, ended, reopened, disputed, settled, retracted, merged, split, ….
-        reason: one sentence, for people.
-        episode: the id of the episode that brought it about, or "".
+        reason, episode: one sentence, for people, and the id of the episode that brought it about; "" for none.
     """
 
     at: datetime
@@ -312,8 +308,7 @@ class Community(View):
         uuid: the same whenever its members are.
         name: of its members with the most facts.
         entities: those with the most facts first; perhaps not all of them.
-        size: how many it has.
-        facts: how many facts lie within it.
+        size, facts: how many entities it has, and how many facts lie within it.
     """
 
     uuid: str
