@@ -115,6 +115,7 @@ def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Seque
         "entries": store.entries(name, numbers),
         "neighbours": store.neighbours(name, numbers),
         "places": [store.places(name, kind, ids) for kind in KINDS],
+        "owner_numbers": [store.owner_numbers(name, kind, ids) for kind in KINDS],
         "last_position": [store.last_position(name, session) for session in sessions],
         "matching": store.matching_owners(name, Filter()),
         "matching_past": [store.matching_owners(name, Filter(as_of=time)) for time in TIMES],

@@ -122,6 +122,8 @@ class TestSessions:
         places = {"a": ("s", 7), UUID: (UUID, 0), "b": ("", 0)}
         assert store.places("n", "memory", ["a", UUID, "b", "c", ""]) == places
         assert store.places("n", "knowledge", ["a"]) == store.places("unknown", "memory", ["a"]) == {}
+        numbers = store.owner_numbers("n", "memory", ["a", "b", "c"])
+        assert {store.owners("n", [number])[number].id for number in numbers.values()} == numbers.keys() == {"a", "b"}
 
 
 class TestFiltering:

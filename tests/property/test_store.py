@@ -94,6 +94,7 @@ class StoresAgree(RuleBasedStateMachine):
     @rule(name=names, kind=st.sampled_from(KINDS), asked=st.lists(ids), session=st.sampled_from(["", "s", "t"]))
     def place(self, name: str, kind: Kind, asked: list[str], session: str) -> None:
         assert self.sqlite.places(name, kind, asked) == self.memory.places(name, kind, asked)
+        assert self.sqlite.owner_numbers(name, kind, asked) == self.memory.owner_numbers(name, kind, asked)
         assert self.sqlite.last_position(name, session) == self.memory.last_position(name, session)
 
     @rule(name=names, change=changes, upto=changes)

@@ -157,6 +157,10 @@ class Store(MemoryStore, ReembeddingStore, Protocol):
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
         ...
 
+    def owner_numbers(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the live owners of one kind that exist in this namespace, by id."""
+        ...
+
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
         ...

@@ -178,6 +178,12 @@ class MemoryStore(ReferenceMemories):
             owners = {id_: space.rows[space.by_id[kind, id_]].owner for id_ in ids if (kind, id_) in space.by_id}
         return {id_: (owner.session, owner.position) for id_, owner in owners.items()}
 
+    def owner_numbers(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the live owners of one kind that exist in this namespace, by id."""
+        with self._open():
+            space = self._state.space(namespace)
+            return {id_: space.by_id[kind, id_] for id_ in ids if (kind, id_) in space.by_id}
+
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
         with self._open():

@@ -171,6 +171,12 @@ PLACE = """
         AND expired_at IS NULL
 """
 
+NUMBER = """
+    SELECT number FROM owners
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = :kind AND id = :id
+        AND expired_at IS NULL
+"""
+
 LAST_POSITION = """
     SELECT max(position) FROM owners
     WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session = :session AND session != ''

@@ -212,6 +212,17 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
                     found[id_] = (unpack(row[0]), int(row[1]))
         return found
 
+    def owner_numbers(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the live owners of one kind that exist in this namespace, by id."""
+        found = {}
+        with self._connections.reading() as db:
+            for id_ in ids:
+                wanted = {"namespace": pack_text(namespace), "kind": kind, "id": pack_id(id_)}
+                row = db.execute(queries.NUMBER, wanted).fetchone()
+                if row:
+                    found[id_] = int(row[0])
+        return found
+
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
         with self._connections.reading() as db:
