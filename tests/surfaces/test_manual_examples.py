@@ -22,6 +22,7 @@ EXAMPLES = [
         "docs/forgetting.md",
         "docs/specialist.md",
         "docs/models.md",
+        "docs/graph.md",
     )
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from commonplace.graph.deleting import take_out
 from commonplace.graph.entities import Entities
 from commonplace.graph.evidence import Evidence
-from commonplace.graph.ground import Texts, names_text
+from commonplace.graph.ground import Texts, fact_text, names_text
 from commonplace.graph.naming import MAX_NAME_CHARACTERS, cleaned
 from commonplace.graph.slots import Changed, Slots
 from commonplace.types.graph import Entity, Episode, Mention
@@ -37,7 +37,7 @@ class Added:
 def prepare(texts: Texts, extraction: Extraction) -> None:
     """Embed what an extraction will most likely write, before a transaction begins."""
     texts.prepare(
-        [claim.fact for claim in extraction.claims]
+        [fact_text(claim.fact, claim.type) for claim in extraction.claims]
         + [names_text(cleaned(found.name)[:MAX_NAME_CHARACTERS], found.aliases) for found in extraction.entities]
     )
 

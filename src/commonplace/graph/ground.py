@@ -78,8 +78,8 @@ class Texts:
         return self._passages(Owner(entity.id, "entity"), names_text(entity.name, [alias.name for alias in names]))
 
     def of_relation(self, relation: Relation) -> tuple[NewPassage, ...]:
-        """Return the text of a fact: the sentence that says it."""
-        return self._passages(Owner(relation.id, "relation"), relation.fact)
+        """Return the text of a fact; see `fact_text`."""
+        return self._passages(Owner(relation.id, "relation"), fact_text(relation.fact, relation.type))
 
     def _passages(self, owner: Owner, text: str) -> tuple[NewPassage, ...]:
         kept = text[:MOST_CHARACTERS]
@@ -87,6 +87,14 @@ class Texts:
         token_ids, vector = self._made[kept]
         id_ = passage_id(self.destination.namespace, owner, 0)
         return (NewPassage(id_, Chunk(kept, 1, 1 + kept.count("\n")), token_ids, vector),)
+
+
+def fact_text(fact: str, type_: str) -> str:
+    """Return the text by which a fact is found: the sentence that says it, and its type in words.
+
+    Who "moved to Munich" is asked for by where she lives.
+    """
+    return f"{fact}\n{type_.replace('_', ' ').lower()}"
 
 
 def names_text(name: str, names: Sequence[str]) -> str:

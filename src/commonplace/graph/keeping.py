@@ -13,7 +13,7 @@ from commonplace.graph.deleting import take_out
 from commonplace.graph.entities import known_by, merged_into
 from commonplace.graph.evidence import Evidence
 from commonplace.graph.giving import GivenFact, add_fact
-from commonplace.graph.ground import Texts
+from commonplace.graph.ground import Texts, fact_text
 from commonplace.graph.joining import Joining, Parted
 from commonplace.graph.naming import normal
 from commonplace.graph.seeing import Seeing, Times
@@ -64,7 +64,7 @@ class GraphKeeper:
     def add_fact(self, given: GivenFact, now: float) -> Addition:
         """Write a fact that somebody gives; see `Graph.add_triplet`."""
         texts = Texts(self._ground.destination)
-        texts.prepare([given.fact, given.source, given.target])
+        texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
         with self._change() as change:
             added = add_fact(change.graph, self._ground, texts, given, now)
             if self._follower is not None:
