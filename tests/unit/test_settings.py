@@ -229,10 +229,31 @@ def test_every_setting_has_a_description_a_range_and_its_own_variable() -> None:
     assert len({key.environment for key in declared}) == len(declared)
 
 
+def test_a_password_is_in_no_file(tmp_path: Path) -> None:
+    """The memory specialist's contract has it beside the address; a file is copied, shared and committed."""
+    file = tmp_path / "settings.toml"
+    file.write_text('[graph]\ngraph_password = "secret"\n')
+    with pytest.raises(SettingsError, match="set COMMONPLACE_GRAPH_PASSWORD") as caught:
+        load(user_file=file, start=tmp_path, environment={"COMMONPLACE_GRAPH_PASSWORD": "secret"})
+    assert "secret" not in str(caught.value)
+
+
 def test_a_project_may_say_nothing_of_the_store_of_models_and_of_specs() -> None:
     """A clone must not lead what is stored to another place, spend its reader's money, or say what models are told."""
     refused = {key.dotted for key in keys() if not key.rule.project}
     others = {"store.path", "knowledge.rerank", "knowledge.rerank_model"}
+    server = (
+        "extractor",
+        "backend",
+        "graph_uri",
+        "graph_user",
+        "server",
+        "group",
+        "embedder",
+        "llm_provider",
+        "timeout_s",
+    )
+    others |= {f"graph.{name}" for name in server}
     assert refused == others | {key.dotted for key in keys() if key.section in ("models", "specs")}
 
 

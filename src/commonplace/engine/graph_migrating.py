@@ -11,6 +11,7 @@ from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.memories.intake import flag, place
 
 if TYPE_CHECKING:
+    from commonplace.graph.graphiti.delivering import Delivery
     from commonplace.graph.migrating import Migration
 
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -18,7 +19,7 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 
 
 class GraphMigrating(GraphAsking):
-    """The part of `Graph` that exchanges it with Graphiti."""
+    """The part of `Graph` that exchanges it with Graphiti, as a file or with an outside backend."""
 
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
         """Write the graph of this namespace as Graphiti's nodes and edges, past and merged ones too, from one state.
@@ -92,6 +93,15 @@ class GraphMigrating(GraphAsking):
         ground.destination.after_batch()
         self._around.after()
         return replace(done, path=file)
+
+    def sync(self) -> Delivery:
+        """Tell the outside backend all that waits for it, see `graph.backend`; where there is none, nothing does."""
+        from commonplace.graph.graphiti.delivering import Delivery
+
+        return Delivery("local")
+
+    def close(self) -> None:
+        """Give back what the graph holds, which is nothing where there is no outside backend."""
 
 
 def _go_on(is_dry: bool) -> None:

@@ -20,7 +20,7 @@ from commonplace.graph.ground import names_text
 from commonplace.graph.migrating import Document, Migration
 from commonplace.graph.naming import KEY, MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.redaction import redact
-from commonplace.types.graph import Alias, Happening, Relation
+from commonplace.types.graph import Alias, Episode, Happening, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.formats.graphiti import EntityItem, RelationItem
@@ -139,12 +139,26 @@ class _TakingIn:
             for end, id_ in (("source", item.relation.source), ("target", item.relation.target)):
                 if id_ not in self._entities:
                     self._refuse(item.relation.id, f"{end}_node_uuid", id_)
-            relation, happened = (item.relation, item.happenings) if item.happenings else self._reckoned(item, order)
+            relation, happened = item.relation, item.happenings
+            if not happened:
+                relation, happened = self._reckoned(item, order)
+                self._hold(item)
             self._graph.put_relation(relation, self._texts.of_relation(relation))
             for each in happened:
                 self._graph.put_happening(replace(each, kind="relation", subject=relation.id))
             self._graph.put_mentions([each for each in item.mentions if each.episode in self._episodes])
         return len(new)
+
+    def _hold(self, item: RelationItem) -> None:
+        """Let the ends of a fact that another program kept stay as long as the fact does."""
+        given = item.relation
+        ends = (given.source, given.target)
+        episodes = [each.episode for each in item.mentions if each.episode in self._episodes]
+        self._graph.put_mentions([Mention(episode, "entity", end, 0, 0) for episode in episodes for end in ends])
+        if not episodes:
+            giver = Episode("", given.fact, given.created_at, given.created_at)
+            for end in self._graph.entities(ends).values():
+                self._names.keep(end, giver)
 
     def mentions(self) -> None:
         """Write where episodes mention entities."""

@@ -20,8 +20,10 @@ from commonplace.settings.model import SECTIONS, Settings, keys
 from commonplace.text.inside import stays_inside
 
 PREFIX = "COMMONPLACE_"
-RESERVED = frozenset({"COMMONPLACE_DATA"})
-"""Variables with our prefix that are not settings: where the tests and benchmarks find their data."""
+RESERVED = frozenset({"COMMONPLACE_DATA", "COMMONPLACE_GRAPH_PASSWORD"})
+"""Variables with our prefix that are not settings: where the tests and benchmarks find their data, and a password."""
+_SECRET = {"graph.graph_password": "COMMONPLACE_GRAPH_PASSWORD"}
+"""What is no setting since no file may hold it, and the variable to set instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,8 @@ def _from_flags(flags: Mapping[str, object], by_name: Mapping[str, Key]) -> list
 def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
     import difflib
 
+    if name in _SECRET:
+        return SettingsError(f"{name} stands in {place}", remedy=f"remove it there, and set {_SECRET[name]}")
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
     return SettingsError(f"{name} in {place} is no setting", remedy=remedy)

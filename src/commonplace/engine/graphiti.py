@@ -1,0 +1,124 @@
+"""`engine.graph` where Graphiti is its outside backend: what is added is kept here and told there; it is asked first.
+
+The local graph stays whole: it answers where Graphiti does not, and what Graphiti's tools cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.engine.graphing import Graph
+
+if TYPE_CHECKING:
+    from commonplace.engine.graph_asking import Surroundings
+    from commonplace.graph.asking import GraphReader
+    from commonplace.graph.graphiti.backend import Backend
+    from commonplace.graph.graphiti.delivering import Delivery
+    from commonplace.graph.keeping import GraphKeeper
+    from commonplace.graph.views import Addition, Deletion
+    from commonplace.models.static import StaticEmbedder
+    from commonplace.settings.model import GraphSettings
+    from commonplace.store.contract import Store
+
+LOCK: Final = "graphiti.lock"
+_ITS_OWN: Final = "Graphiti takes it in by itself: what it finds there is not counted here"
+
+
+class GraphitiGraph(Graph):
+    """The graph of a namespace, told to Graphiti and asked of it. Safe to call from several threads."""
+
+    def __init__(self, surroundings: Surroundings, backend: Backend, tokens: StaticEmbedder) -> None:
+        super().__init__(replace(surroundings, before=self._before))
+        self._before_here = surroundings.before
+        self._backend = backend
+        self._tokens = tokens
+
+    def add_episode(self, *given: Any, **named: Any) -> Addition:
+        """Keep an episode here and tell Graphiti of it; see `Graph.add_episode`.
+
+        It is durable here, and in the queue of what Graphiti is to be told, when this returns.
+        """
+        return self._told(super().add_episode(*given, **named))
+
+    def add_triplet(self, *given: Any, **named: Any) -> Addition:
+        """Keep a fact here and tell Graphiti of it, which takes no times; see `Graph.add_triplet`."""
+        return self._told(super().add_triplet(*given, **named))
+
+    def delete_episode(self, uuid: str) -> Deletion:
+        """Delete an episode here and at Graphiti's; see `Graph.delete_episode`."""
+        gone = super().delete_episode(uuid)
+        delivery = self._backend.deliver()
+        return replace(gone, degraded=bool(delivery.waiting), notices=_notices(delivery))
+
+    def sync(self) -> Delivery:
+        """Tell Graphiti all that waits, and what may not have arrived once more; what cannot be told waits on."""
+        self._before_here()
+        return self._backend.deliver(is_asked=True)
+
+    def close(self) -> None:
+        """End the session with Graphiti."""
+        self._backend.close()
+
+    @cached_property
+    def _reader(self) -> GraphReader:
+        from commonplace.graph.graphiti.asking import GraphitiReader
+
+        around = self._around
+        return GraphitiReader(around.ground(False), around.search, around.words_of, self._backend, self._score)
+
+    @property
+    def _keeper(self) -> GraphKeeper:
+        from commonplace.graph.keeping import GraphKeeper
+
+        return GraphKeeper(self._around.ground(True), self._backend.outbox)
+
+    def _told(self, added: Addition) -> Addition:
+        delivery = self._backend.deliver()
+        own = () if added.outcome == "unchanged" else (_ITS_OWN,)
+        return replace(added, degraded=True, notices=(*added.notices, *own, *_notices(delivery)))
+
+    def _score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        from commonplace.models.static_reranking import StaticReranker
+
+        return StaticReranker(self._tokens).scores(query, texts).tolist()  # type: ignore[no-any-return]
+
+    def _before(self) -> None:
+        self._before_here()
+        if not self._around.ground(False).destination.store.is_read_only:
+            self._backend.deliver()
+
+
+def backend_of(store: Store, directory: Path, namespace: str, settings: GraphSettings, around: Surroundings) -> Backend:
+    """Return Graphiti as settings name it; nothing is sent or started yet.
+
+    Raises:
+        UsageError: they name no server.
+    """
+    from commonplace.graph.graphiti.backend import Backend, Rest, session_of
+    from commonplace.graph.graphiti.delivering import Courier, From
+    from commonplace.graph.graphiti.outbox import Outbox
+    from commonplace.graph.graphiti.tools import GraphitiTools, group_of
+    from commonplace.locks import FileLock
+
+    tools = GraphitiTools(session_of(settings, os.environ, time.monotonic))
+    outbox = Outbox(store, namespace, around.now)
+    source = From(
+        graph=lambda: store.graph(namespace),
+        words_of=around.words_of,
+        group_of=lambda label: group_of(namespace, label, settings.group),
+        now=around.now,
+    )
+    courier = Courier(outbox, tools, source, FileLock(directory / LOCK))
+    return Backend(tools, outbox, courier, Rest(around.now), namespace, settings.group)
+
+
+def _notices(delivery: Delivery) -> tuple[str, ...]:
+    if not delivery.waiting:
+        return delivery.notices
+    return (*delivery.notices, f"{delivery.waiting} things wait to be told to Graphiti; `graph sync` tells them")

@@ -1,0 +1,129 @@
+"""What is still to be told to Graphiti: a queue in the store, written in the transaction of what it follows.
+
+A note holds ids alone; what is sent is read from the graph when it is sent, so what was deleted meanwhile never leaves.
+Before something is sent its note says so: whoever finds it so later does not know whether it arrived, and looks first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from commonplace.store.memory_contract import Note
+
+if TYPE_CHECKING:
+    from commonplace.graph.adding import Added
+    from commonplace.store.contract import Store
+    from commonplace.store.memory_contract import MemoryChange
+
+WAITING: Final = "graphiti"
+"""The kind of the notes about what is to be sent."""
+GROUPS: Final = "graphiti-group"
+"""The kind of the notes about groups of which something was sent; their ids are the groups."""
+
+What = Literal["episode", "relation", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One thing to be told.
+
+    Attributes:
+        what: an episode or a fact that is to be written, or an episode that is to be deleted.
+        id: of the episode or the fact.
+        at: since when it waits.
+        group: of an episode that is to be deleted.
+        sent_at: when it was sent last, where nobody knows whether it arrived; else None.
+        refusals: how often the server has said no.
+        error: what it said last.
+    """
+
+    what: What
+    id: str
+    at: float
+    group: str = ""
+    sent_at: float | None = None
+    refusals: int = 0
+    error: str = ""
+
+    @property
+    def note(self) -> Note:
+        """The note that keeps it."""
+        body = {
+            "what": self.what,
+            "id": self.id,
+            "group": self.group,
+            "sent_at": self.sent_at,
+            "refusals": self.refusals,
+            "error": self.error,
+        }
+        return Note(WAITING, f"{self.what}:{self.id}", self.at, json.dumps(body))
+
+
+class Outbox:
+    """The queue of one namespace, oldest first. It sends nothing."""
+
+    def __init__(self, store: Store, namespace: str, now: Callable[[], float]) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._now = now
+
+    def added(self, change: MemoryChange, added: Added) -> None:
+        """Take note, in the transaction that writes it, that something is to be told."""
+        if added.outcome == "unchanged":
+            return
+        now = self._now()
+        label = added.episode.group
+        if label:
+            change.put_note(Note(GROUPS, label, now, "{}"))
+        if added.outcome == "replaced":
+            self.deleted(change, added.episode.id, label)
+        if added.episode.id:
+            change.put_note(Errand("episode", added.episode.id, now).note)
+        else:
+            for id_ in added.relations:
+                change.put_note(Errand("relation", id_, now).note)
+
+    def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
+        """Take note, in the transaction that deletes it, that an episode is to be deleted there too.
+
+        One that was never sent needs no more than not to be sent.
+        """
+        waiting = next((each for each in self.errands() if each.what == "episode" and each.id == episode), None)
+        change.drop_note(WAITING, f"episode:{episode}")
+        if waiting is None or waiting.sent_at is not None:
+            change.put_note(Errand("delete", episode, self._now(), group).note)
+
+    def errands(self) -> list[Errand]:
+        """Return what is to be told, oldest first."""
+        return [_errand(note) for note in self._store.notes(self._namespace, WAITING)]
+
+    def labels(self) -> list[str]:
+        """Return the groups of which something was ever to be told, without the one of what has no label."""
+        return [note.id for note in self._store.notes(self._namespace, GROUPS)]
+
+    def sending(self, errand: Errand) -> Errand:
+        """Take note, for good, that something is about to be sent."""
+        return self._put(replace(errand, sent_at=self._now()))
+
+    def refused(self, errand: Errand, told: str) -> None:
+        """Take note that it surely did not arrive. `told`: what the server said, "" where it was not reached."""
+        self._put(replace(errand, sent_at=None, refusals=errand.refusals + bool(told), error=told))
+
+    def done(self, errand: Errand) -> None:
+        """Take note that it arrived."""
+        with self._store.change_memories(self._namespace) as change:
+            note = errand.note
+            change.drop_note(note.kind, note.id)
+
+    def _put(self, errand: Errand) -> Errand:
+        with self._store.change_memories(self._namespace) as change:
+            change.put_note(errand.note)
+        return errand
+
+
+def _errand(note: Note) -> Errand:
+    body = json.loads(note.body)
+    return Errand(body["what"], body["id"], note.at, body["group"], body["sent_at"], body["refusals"], body["error"])
