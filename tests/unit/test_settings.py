@@ -241,7 +241,7 @@ def test_a_password_is_in_no_file(tmp_path: Path) -> None:
 def test_a_project_may_say_nothing_of_the_store_of_models_and_of_specs() -> None:
     """A clone must not lead what is stored to another place, spend its reader's money, or say what models are told."""
     refused = {key.dotted for key in keys() if not key.rule.project}
-    others = {"store.path", "knowledge.rerank", "knowledge.rerank_model"}
+    others = {"store.path", "knowledge.rerank", "knowledge.rerank_model", "graph.extractor"}
     server = (
         "extractor",
         "backend",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Subgraph,
         Timeline,
     )
+    from commonplace.models.contract import Generator
     from commonplace.types.graph import GraphCounts
 
 MOST_RESULTS: Final = 200
@@ -51,6 +52,7 @@ class Surroundings:
         before, after: what happens around every call.
         ground: makes what the graph stands on, for reading or for writing.
         words_of: the words of a memory in one of its versions.
+        open_reader: opens the language model that reads episodes; None where the rules do.
     """
 
     before: Callable[[], None]
@@ -62,6 +64,7 @@ class Surroundings:
     count_tokens: Callable[[str], int]
     words_of: Callable[[str, int], str]
     max_bytes: int
+    open_reader: Callable[[], Generator] | None = None
 
 
 class GraphAsking:

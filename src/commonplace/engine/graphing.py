@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,6 +62,8 @@ class Graph(GraphShowing, GraphMigrating):
         """Keep what was said or happened, and take the entities and facts from it; durable when it returns.
 
         All of it is one transaction. Secrets are replaced by placeholders, and blocks that were recalled are cut out.
+        The language model of the setting graph.extractor, if any, is asked before that transaction; where it is of no
+        use, the rules read the text, and the answer is `degraded`.
         A known `uuid` with another content replaces that episode and all that it had brought; with the same content
         nothing changes.
 
@@ -79,7 +81,7 @@ class Graph(GraphShowing, GraphMigrating):
             UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
         """
         from commonplace.graph.ground import made_id
-        from commonplace.graph.understanding import understand
+        from commonplace.graph.model_reading import Said, read
         from commonplace.types.graph import Episode
 
         kind = one_of("source", source, SOURCES)
@@ -107,8 +109,10 @@ class Graph(GraphShowing, GraphMigrating):
             group=short_text("group_id", group_id),
         )
         said_by = redact(short_text("speaker", speaker)).text
-        extraction = understand(episode.content, episode.source, given, self._kinds, speaker=said_by)
-        added = self._keeper.add_episode(episode, extraction, notices=clean.notices)
+        is_known = known is not None and replace(known, created_at=now) == episode
+        said = Said(episode.content, episode.source, given, said_by)
+        understood = read(said, self._kinds, None if is_known else self._around.open_reader)
+        added = self._keeper.add_episode(episode, understood, notices=clean.notices)
         self._around.after()
         return added
 
@@ -293,36 +297,22 @@ class Graphing(Finding):
 
     @cached_property
     def graph(self) -> Graph:
-        """The temporal knowledge graph of this namespace.
-
-        Raises:
-            UsageError: the settings name Graphiti as its backend, but no server.
-        """
-        around = Surroundings(
-            before=self._before,
-            after=self._after,
-            now=self._now,
-            ground=self._graph_ground,
-            search=self._search_graph,
-            snapshot=self._store.snapshot,
-            count_tokens=self._tokens.count_tokens,
-            words_of=self._words_of,
-            max_bytes=self.settings.memory.max_bytes,
+        """The temporal knowledge graph of this namespace."""
+        reader = self.settings.graph.extractor
+        return Graph(
+            Surroundings(
+                before=self._before,
+                after=self._after,
+                now=self._now,
+                ground=self._graph_ground,
+                search=self._search_graph,
+                snapshot=self._store.snapshot,
+                count_tokens=self._tokens.count_tokens,
+                words_of=self._words_of,
+                max_bytes=self.settings.memory.max_bytes,
+                open_reader=None if reader == "rules" else lambda: self._models.generator(reader),
+            )
         )
-        chosen = self.settings.graph
-        if chosen.backend == "local":
-            return Graph(around)
-        from commonplace.engine.graphiti import GraphitiGraph, backend_of
-
-        backend = backend_of(self._store, self.directory, self.namespace, chosen, around)
-        return GraphitiGraph(around, backend, self._tokens)
-
-    def close(self) -> None:
-        """Give back what the graph holds, then everything else; calling twice is harmless."""
-        made: Graph | None = self.__dict__.get("graph")
-        if made is not None:
-            made.close()
-        super().close()
 
     def _graph_ground(self, is_writing: bool) -> Ground:
         from commonplace.graph.ground import Ground

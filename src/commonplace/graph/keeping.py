@@ -21,8 +21,8 @@ from commonplace.graph.slots import Changed, Slots
 from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
 
 if TYPE_CHECKING:
-    from commonplace.extract.result import Extraction
     from commonplace.graph.ground import Ground
+    from commonplace.graph.model_reading import Understood
     from commonplace.graph.views import EntityView, RelationView
     from commonplace.store.graph_contract import GraphChange, GraphReading
     from commonplace.store.memory_contract import MemoryChange
@@ -51,15 +51,17 @@ class GraphKeeper:
         self._ground = ground
         self._follower = follower
 
-    def add_episode(self, episode: Episode, extraction: Extraction, *, notices: Sequence[str] = ()) -> Addition:
+    def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
         """Write an episode with what it says; see `Graph.add_episode`."""
+        extraction = understood.extraction
         texts = Texts(self._ground.destination)
         prepare(texts, extraction)
         with self._change() as change:
             added = add_episode(change.graph, self._ground, texts, episode, extraction)
             if self._follower is not None:
                 self._follower.added(change, added)
-        return self._addition(replace(added, notices=(*notices, *added.notices)))
+        told = (*notices, *understood.notices, *added.notices)
+        return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
     def add_fact(self, given: GivenFact, now: float) -> Addition:
         """Write a fact that somebody gives; see `Graph.add_triplet`."""

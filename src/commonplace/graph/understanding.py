@@ -82,7 +82,7 @@ def _messages(content: str, at: float, speaker: str) -> Extraction:
         parts.append((by, begin, match.start()))
         begin, by = match.end(), cleaned(match["speaker"])
     parts.append((by, begin, len(content)))
-    together = _Together()
+    together = Together()
     for by, begin, end in parts:
         if content[begin:end].strip():
             together.add(extract(content[begin:end], at=at, speaker=by), begin)
@@ -90,7 +90,7 @@ def _messages(content: str, at: float, speaker: str) -> Extraction:
 
 
 @dataclass
-class _Together:
+class Together:
     """Extractions of parts of one text, brought together."""
 
     entities: list[Found] = field(default_factory=list)
@@ -149,7 +149,7 @@ class _Structure:
         self._content = content
         self._at = at
         self._kinds = kinds
-        self._together = _Together()
+        self._together = Together()
         self._left = _MOST_VALUES
         self._from = 0
 
