@@ -297,22 +297,38 @@ class Graphing(Finding):
 
     @cached_property
     def graph(self) -> Graph:
-        """The temporal knowledge graph of this namespace."""
+        """The temporal knowledge graph of this namespace.
+
+        Raises:
+            UsageError: the settings name Graphiti as its backend, but no server.
+        """
         reader = self.settings.graph.extractor
-        return Graph(
-            Surroundings(
-                before=self._before,
-                after=self._after,
-                now=self._now,
-                ground=self._graph_ground,
-                search=self._search_graph,
-                snapshot=self._store.snapshot,
-                count_tokens=self._tokens.count_tokens,
-                words_of=self._words_of,
-                max_bytes=self.settings.memory.max_bytes,
-                open_reader=None if reader == "rules" else lambda: self._models.generator(reader),
-            )
+        around = Surroundings(
+            before=self._before,
+            after=self._after,
+            now=self._now,
+            ground=self._graph_ground,
+            search=self._search_graph,
+            snapshot=self._store.snapshot,
+            count_tokens=self._tokens.count_tokens,
+            words_of=self._words_of,
+            max_bytes=self.settings.memory.max_bytes,
+            open_reader=None if reader == "rules" else lambda: self._models.generator(reader),
         )
+        chosen = self.settings.graph
+        if chosen.backend == "local":
+            return Graph(around)
+        from commonplace.engine.graphiti import GraphitiGraph, backend_of
+
+        backend = backend_of(self._store, self.directory, self.namespace, chosen, around)
+        return GraphitiGraph(around, backend, self._tokens)
+
+    def close(self) -> None:
+        """Give back what the graph holds, then everything else; calling twice is harmless."""
+        made: Graph | None = self.__dict__.get("graph")
+        if made is not None:
+            made.close()
+        super().close()
 
     def _graph_ground(self, is_writing: bool) -> Ground:
         from commonplace.graph.ground import Ground
