@@ -242,17 +242,7 @@ def test_a_project_may_say_nothing_of_the_store_of_models_and_of_specs() -> None
     """A clone must not lead what is stored to another place, spend its reader's money, or say what models are told."""
     refused = {key.dotted for key in keys() if not key.rule.project}
     others = {"store.path", "knowledge.rerank", "knowledge.rerank_model", "graph.extractor"}
-    server = (
-        "extractor",
-        "backend",
-        "graph_uri",
-        "graph_user",
-        "server",
-        "group",
-        "embedder",
-        "llm_provider",
-        "timeout_s",
-    )
+    server = ("backend", "graph_uri", "graph_user", "server", "group", "embedder", "llm_provider", "timeout_s")
     others |= {f"graph.{name}" for name in server}
     assert refused == others | {key.dotted for key in keys() if key.section in ("models", "specs")}
 
