@@ -1,4 +1,4 @@
-"""The commands `index build`, `index status` and `index export`."""
+"""The commands `index build`, `index status`, `index upgrade` and `index export`."""
 
 from __future__ import annotations
 
@@ -162,6 +162,9 @@ def status(invocation: Invocation) -> None:
     size = size_of(found.counts.get("text_bytes", 0))
     target.print(f"Holds:      {counted(artifacts, 'artifact')}, {counted(passages, 'passage')}, {size} of text")
     target.print(f"Embedder:   {found.embedder}")
+    if found.upgrade is not None:
+        done, total = found.upgrade.done, found.upgrade.total
+        target.print(f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded")
     size = size_of(found.index_bytes)
     target.print(f"Index:      {_told(found)} ({size}, change {found.indexed_change} of {found.change})")
 
@@ -182,6 +185,31 @@ def _told(found: IndexStatus) -> str:
     if state == "behind":
         return f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them"
     return state
+
+
+@index.command(cls=Command)
+@click.option("--embedder", metavar="NAME", required=True, callback=filled, help="Make all vectors by this embedder.")
+@pass_invocation
+def upgrade(invocation: Invocation, embedder: str) -> None:
+    """Change the embedder of a store that holds something.
+
+    Everything is embedded anew, in all namespaces, while the old vectors answer; then all are switched at once. A run
+    that was ended goes on where it was when it is started again, or is given up with the name of the present embedder.
+    With an embedder behind an API, every text of the store is sent to it.
+    """
+    from commonplace.cli.screen import counted, print_json, progress_bars, say
+
+    loaded = invocation.settings()
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+        report = engine.index_upgrade(embedder)
+    if invocation.as_json:
+        print_json({"store": loaded.store.path, **asdict(report)})
+    elif report.before == report.embedder:
+        say(f"The vectors are made by {report.embedder} already.")
+    else:
+        resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
+        shown = counted(report.passages + report.resumed, "passage")
+        say(f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s")
 
 
 @index.command(cls=Command)

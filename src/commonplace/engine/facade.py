@@ -17,6 +17,7 @@ from commonplace.engine.reading import Reading
 from commonplace.engine.relating import Relating
 from commonplace.engine.remembering import Remembering
 from commonplace.engine.specialising import Specialising
+from commonplace.engine.upgrading import Upgrading
 from commonplace.errors import UsageError
 from commonplace.memories.intake import place, series
 from commonplace.search.request import chosen
@@ -30,7 +31,17 @@ if TYPE_CHECKING:
 
 
 class Engine(
-    Graphing, Knowing, Specialising, Finding, Reading, Remembering, Relating, Mirroring, Forgetting, Exchanging
+    Graphing,
+    Knowing,
+    Specialising,
+    Finding,
+    Reading,
+    Remembering,
+    Relating,
+    Mirroring,
+    Forgetting,
+    Exchanging,
+    Upgrading,
 ):
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
 
@@ -119,8 +130,8 @@ class Engine(
         is_wanted = secrets or (mend and was_cut_short(self._store))
         found = Secrets(self._place(), self._destination, sync).examine(mend=mend) if is_wanted else []
         report = self._upkeep.examine(mend=mend, pages=self._mirror)
-        checked = (*report.checked, PART) if is_wanted else report.checked
-        return replace(report, checked=checked, findings=(*report.findings, *found))
+        checked = (*report.checked, "embedder", *([PART] if is_wanted else []))
+        return replace(report, checked=checked, findings=(*report.findings, *self._examine_embedder(), *found))
 
 
 def _checked(documents: Iterable[Document]) -> Iterator[Document]:

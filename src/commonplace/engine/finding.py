@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from commonplace.engine.workings import Workings
-from commonplace.errors import IndexFaultError, UsageError
+from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share, whole
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
@@ -269,6 +269,15 @@ class Finding(Workings):
         return replace(stored, hits=tuple(hits[: request.limit]), in_process=in_process)
 
     def _answer_from_store(self, request: Request) -> SearchResult:
+        """Search by the store's embedder of now; once more if that is changed meanwhile."""
+        self._follow()
+        try:
+            return self._answer_by_one_embedder(request)
+        except EmbedderMismatchError:
+            self._follow()
+            return self._answer_by_one_embedder(request)
+
+    def _answer_by_one_embedder(self, request: Request) -> SearchResult:
         """Search, after mending a faulty index; once more if the fault shows only while it is read."""
         freshness = self._upkeep.freshen(self.namespace)
         generation = self._index.reader()

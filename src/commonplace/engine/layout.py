@@ -5,3 +5,4 @@ from __future__ import annotations
 DATABASE = "store.db"
 INDEX = "index"
 LOGS = "logs"
+UPGRADE_LOCK = "upgrade.lock"

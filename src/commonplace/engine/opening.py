@@ -15,11 +15,13 @@ from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.engine.workings import Parts
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.index.directory import Index
+from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.limits import Budget
 from commonplace.models.opening import embedder_name, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
 from commonplace.settings.locations import STORE_NAME, project_of
+from commonplace.store.batches import upgrade_command
 from commonplace.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ def open_engine(
         progress=progress,
         clock=clock,
         budget=budget,
+        open_embedder=lambda name, stored: _embedder(name, settings, stored, tokens, budget),
         apart=Apart(settings, progress) if stays_small else None,
     )
     return Engine(parts)
@@ -105,8 +108,8 @@ def _embedder(
     asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder, budget: Budget
 ) -> Embedder:
     """Return the embedder asked for, or else the one that the store was built with."""
+    is_asked = asked is not None or stored is None or settings.origins.get("embedder.name") == "flag"
     if asked is None:
-        is_asked = stored is None or settings.origins.get("embedder.name") == "flag"
         asked = settings.embedder.name if is_asked or stored is None else stored.name
     if isinstance(asked, str):
         asked = embedder_name(asked) or asked
@@ -120,10 +123,17 @@ def _embedder(
     # A remote one that did not make the store's vectors is refused by its name: it need not be reached for that.
     stamp = asked if isinstance(asked, str) else asked.stamp
     if stored is not None and stamp != stored:
-        if not isinstance(stamp, str) and stamp.name == stored.name:
-            remedy = "this release ships another table: index into a new store, or remove this one and index again"
-        else:
-            remedy = f"open it with embedder {stored.name!r}, or index into a new store"
-        raise EmbedderMismatchError(f"the store was built with embedder {stored}, not {stamp}", remedy=remedy)
+        error = _mismatch(stored, stamp)
+        if not is_asked:
+            return AbsentEmbedder(stored, error)
+        raise error
     assert not isinstance(asked, str)
     return asked
+
+
+def _mismatch(stored: Embedding, stamp: Embedding | str) -> EmbedderMismatchError:
+    name = stamp if isinstance(stamp, str) else stamp.name
+    remedy = f"change its embedder with {upgrade_command(name)}"
+    if name != stored.name:
+        remedy = f"open it with embedder {stored.name!r}, or {remedy}"
+    return EmbedderMismatchError(f"the store was built with embedder {stored}, not {stamp}", remedy=remedy)

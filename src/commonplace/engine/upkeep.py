@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from commonplace.index.directory import Generation, Index
     from commonplace.ingest.projection import ProjectionReport
     from commonplace.store.contract import Store
+    from commonplace.store.reembedding_contract import Reembedding
     from commonplace.types import Progress
 
 PENDING_LIMIT = 2_000
@@ -51,6 +52,7 @@ class IndexStatus:
         waiting: passages of the namespace that are searched directly because the index lacks them.
         fault: why the stored index cannot be used, or "".
         store_bytes, index_bytes: size of the files on disk.
+        upgrade: a change of embedder that is under way, or was ended.
     """
 
     store: str
@@ -64,6 +66,7 @@ class IndexStatus:
     fault: str
     store_bytes: int
     index_bytes: int
+    upgrade: Reembedding | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class Upkeep:
         The more the index holds, the more may be pending: each time costs a part of what it holds. A first build is
         left alone: nobody has an index to lose, and doing it in parts would make it a third slower.
         """
-        generation = self._index.reader()
+        generation = self._reader()
         written, _ = self._store.pending(namespace, generation.change)
         if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
             self._bring_up_to_date(written, 0.0, None)
@@ -126,7 +129,7 @@ class Upkeep:
 
         A search that must not wait gets its answer from the store directly: only a store too large for that waits.
         """
-        generation = self._index.reader()
+        generation = self._reader()
         fault = self._fault(generation)
         pending = max(self._store.pending(namespace, 0 if fault else generation.change))
         if not fault and pending <= PENDING_LIMIT:
@@ -146,6 +149,13 @@ class Upkeep:
         if not report.rebuilt or not fault or self._is_first(generation):
             return Freshness()
         return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
+
+    def _reader(self) -> Generation:
+        """Return the current generation of the index, as the store's embedder of now has it."""
+        embedding = self._store.embedding()
+        if embedding is not None:
+            self._index.follow(embedding)
+        return self._index.reader()
 
     def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> ProjectionReport | None:
         """Bring the index up to date: here, or where this process is to stay small and the work is large, apart."""
@@ -179,7 +189,7 @@ class Upkeep:
 
     def status(self, namespace: str) -> IndexStatus:
         """Return the state of store and index."""
-        generation = self._index.reader()
+        generation = self._reader()
         with self._store.snapshot():
             embedding = self._store.embedding()
             return IndexStatus(
@@ -194,6 +204,7 @@ class Upkeep:
                 fault=self._fault(generation),
                 store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
                 index_bytes=size(self._directory / INDEX),
+                upgrade=self._store.reembedding(),
             )
 
     def examine(self, *, mend: bool, pages: Pages | None = None) -> DoctorReport:
@@ -245,7 +256,7 @@ class Upkeep:
         return ""
 
     def _index_problems(self) -> list[str]:
-        generation = self._index.reader()
+        generation = self._reader()
         fault = self._fault(generation)
         if fault:
             return [] if self._is_first(generation) else [f"the index {fault}"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from commonplace.models.static import StaticEmbedder
     from commonplace.settings import Settings
     from commonplace.store.contract import Store
-    from commonplace.types import Progress
+    from commonplace.types import Embedding, Progress
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ class Parts:
         tokens: the static model, for token ids and late interaction, whatever embedder makes the vectors.
         clock: seconds since the epoch.
         budget: what all remote models of the run may spend together.
+        open_embedder: returns the embedder of a name, with the stamp of the store whose vectors it made.
         apart: where the process is to stay small, what does heavy work in another one.
     """
 
@@ -61,6 +62,7 @@ class Parts:
     progress: Progress | None
     clock: Callable[[], float]
     budget: Budget
+    open_embedder: Callable[[str, Embedding | None], Embedder]
     apart: Apart | None = None
 
 
@@ -83,7 +85,10 @@ class Workings:
         self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress, parts.apart)
         self._models = Models(parts.settings.models, parts.budget)
         self._uses = UseCounter()
+        self._open_embedder = parts.open_embedder
         self._process_lock = threading.Lock()
+        self._following = threading.Lock()
+        self._made_keeper: tuple[Searcher, Keeper] | None = None
         self._made_ultra: Ultra | None = None
         self._is_closed = False
 
@@ -96,6 +101,26 @@ class Workings:
                 self._mirror.settle()
         self._index.close()
         self._store.close()
+
+    def _follow(self) -> None:
+        """Take up the embedder of the store's vectors, where another process has changed it.
+
+        Raises:
+            EmbedderMismatchError: it cannot be had here.
+        """
+        stored = self._store.embedding()
+        if stored is None or stored == self._embedder.stamp:
+            return
+        with self._following:
+            if stored != self._embedder.stamp:
+                self._adopt(self._open_embedder(stored.name, stored))
+
+    def _adopt(self, embedder: Embedder) -> None:
+        """Make vectors by another embedder, and compare with what it made, from now on."""
+        self._embedder = embedder
+        self._index.follow(embedder.stamp)
+        # What is under way goes on with the old one, and lets it go.
+        self._searcher = Searcher(self._store, self._index, embedder, self._tokens)
 
     def _now(self) -> float:
         """Return the time to the microsecond, as a datetime holds it: what is shown can be asked for again."""
@@ -153,12 +178,20 @@ class Workings:
         half_lives = {category: value * DAY_S for category, value in days.items()}
         return Fading(chosen.curve, half_lives, rises=chosen.rise == "on")  # type: ignore[arg-type] # one of the choices
 
-    @cached_property
+    @property
     def _keeper(self) -> Keeper:
+        """The keeper of memories, made anew with the searcher, by which it recognises what was recalled."""
+        self._follow()
+        searcher, made = self._searcher, self._made_keeper
+        if made is None or made[0] is not searcher:
+            made = self._made_keeper = (searcher, self._new_keeper(searcher))
+        return made[1]
+
+    def _new_keeper(self, searcher: Searcher) -> Keeper:
         from commonplace.memories.keeping import Keeper
         from commonplace.memories.recognising import Recogniser
 
-        recogniser = Recogniser(self._store, self._searcher, self.namespace)
+        recogniser = Recogniser(self._store, searcher, self.namespace)
         return Keeper(
             self._destination(),
             self._fading,
@@ -189,7 +222,8 @@ class Workings:
     def _destination(self) -> Destination:
         from commonplace.ingest.passages import Destination, Limits
 
-        if self._store.embedding() != self._embedder.stamp:
+        self._follow()
+        if self._store.embedding() is None:
             self._store.set_embedding(self._embedder.stamp)
         limits = Limits(chunk_tokens=self.settings.index.chunk_tokens, chunk_overlap=self.settings.index.chunk_overlap)
         return Destination(
@@ -200,4 +234,5 @@ class Workings:
             limits,
             after_batch=lambda: self._upkeep.keep_up(self.namespace),
             at=self._now(),
+            renew=self._destination,
         )

@@ -84,6 +84,13 @@ class Index:
         self._opening = threading.Lock()
         self._generation = None
 
+    def follow(self, embedding: Embedding) -> None:
+        """Expect vectors of this embedder from now on: the store's, which may be changed while the index is open."""
+        with self._opening:
+            if self._empty.embedding != embedding:
+                self._empty = replace(self._empty, embedding=embedding)
+                self._generation, self._seen = None, ()
+
     def close(self) -> None:
         """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""
         with self._opening:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from commonplace.errors import EmbedderMismatchError
 from commonplace.models.contract import TokenizedText
 from commonplace.ranking.quantise import quantise
 from commonplace.redaction import redact
@@ -48,6 +49,7 @@ class Destination:
         after_batch: called after each transaction.
         tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
         at: from when on what is written counts as known, seconds since the epoch.
+        renew: returns the destination anew, with the store's embedder of now.
     """
 
     store: Store
@@ -57,6 +59,18 @@ class Destination:
     limits: Limits = field(default_factory=Limits)
     after_batch: Callable[[], None] = lambda: None
     at: float = 0.0
+    renew: Callable[[], Destination] | None = None
+
+    def renewed(self) -> Destination:
+        """Return the same with the store's embedder of now.
+
+        Raises:
+            EmbedderMismatchError: it cannot be had here.
+        """
+        if self.renew is None:
+            held = self.store.embedding()
+            raise EmbedderMismatchError(f"the store changed its embedder to {held} meanwhile", remedy="open it again")
+        return replace(self, embedder=self.renew().embedder)
 
 
 def passage_text(owner: Owner, piece: Chunk) -> str:  # noqa: ARG001 -- the owner's part in it is decided here alone
@@ -168,8 +182,18 @@ class PassageWriter:
         """Embed and write what is pending, in one transaction; do nothing if nothing is."""
         if not self._pending:
             return
-        destination, pending = self._destination, self._pending
-        destination.store.put_owners(destination.namespace, self._maker.complete(pending), at=destination.at)
-        destination.after_batch()
+        pending = self._pending
+        try:
+            self._put(pending)
+        except EmbedderMismatchError:
+            # Somebody changed the store's embedder after this run began.
+            self._destination = self._destination.renewed()
+            self._maker = PassageMaker(self._destination)
+            self._put(pending)
+        self._destination.after_batch()
         self.passages += sum(len(item.chunks) for item in pending)
         self._pending, self._bytes = [], 0
+
+    def _put(self, pending: Sequence[PreparedOwner]) -> None:
+        to = self._destination
+        to.store.put_owners(to.namespace, self._maker.complete(pending), at=to.at, made_by=to.embedder.stamp)

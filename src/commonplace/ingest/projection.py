@@ -70,6 +70,9 @@ def bring_up_to_date(
 
 def _project(store: Store, index: Index, rebuild: bool, progress: Progress | None) -> ProjectionReport:
     started = time.monotonic()
+    embedding = store.embedding()
+    if embedding is not None:
+        index.follow(embedding)
     generation = index.reader()
     with store.snapshot():
         before, upto = generation.change, store.change()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from commonplace.errors import AdmissionError, NotFoundError, UsageError
+from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.memories.admission import Admission, admit, replaced
 from commonplace.memories.intake import (
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 BATCH = 256
 """A long list is written in transactions of so many, so that other writers wait for milliseconds only."""
 
+_T = TypeVar("_T")
 Clock = Callable[[], float]
 Recognise = Callable[[str], str]
 """Returns the name of the stored passage that a text repeats, "" where there is none."""
@@ -82,7 +85,7 @@ class Keeper:
         news = [self._new(item, place, len(items), force) for place, item in enumerate(items, 1)]
         kept: list[Memory] = []
         for begin in range(0, len(news), BATCH):
-            kept += self._take_in(news[begin : begin + BATCH], force)
+            kept += self._with_its_embedder(partial(self._take_in, news[begin : begin + BATCH], force))
         return kept
 
     def update(self, id_: str, values: Mapping[str, Any]) -> Memory:
@@ -90,10 +93,13 @@ class Keeper:
         changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
+        return self._with_its_embedder(partial(self._update, id_, changed))
+
+    def _update(self, id_: str, changed: Mapping[str, Any]) -> Memory:
         while True:
             old = self._live(id_)
             prepared = self._next(old, changed)
-            with self._store.change_memories(self._namespace) as change:
+            with self._changing() as change:
                 known = change.find(id_)
                 if known is None or known.expired_at is not None:
                     raise _gone(id_)
@@ -166,6 +172,9 @@ class Keeper:
 
     def restore(self, id_: str) -> Memory:
         """Let an archived memory be found again, as a new version with the same words."""
+        return self._with_its_embedder(partial(self._restore, id_))
+
+    def _restore(self, id_: str) -> Memory:
         while True:
             archived = self._store.memory(self._namespace, id_)
             if archived is None:
@@ -173,7 +182,7 @@ class Keeper:
             if archived.expired_at is None:
                 return self._seen(archived, "unchanged")
             write = self.write_of(archived.owner, archived.record)
-            with self._store.change_memories(self._namespace) as change:
+            with self._changing() as change:
                 known = change.find(id_)
                 if known is None:
                     raise _missing(id_)
@@ -205,6 +214,18 @@ class Keeper:
             # One with a secret in its type may have been linked before types were redacted.
             types = (None,) if type_ is None else dict.fromkeys((type_, link_type(type_)))
             return sum(change.unlink(source, target, each) for each in types)
+
+    def _changing(self) -> AbstractContextManager[MemoryChange]:
+        """Begin a change that writes vectors."""
+        return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp)
+
+    def _with_its_embedder(self, work: Callable[[], _T]) -> _T:
+        """Do what writes vectors; once more, by the store's embedder of now, where another process changed that."""
+        try:
+            return work()
+        except EmbedderMismatchError:
+            self._destination = self._destination.renewed()
+            return work()
 
     def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
         """Return a memory with its passages made anew from its content."""
@@ -254,7 +275,7 @@ class Keeper:
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
         prepared = self._prepare(news, self._now(), force=force)
         done: list[tuple[Admission, NewMemory]] = []
-        with self._store.change_memories(self._namespace) as change:
+        with self._changing() as change:
             now = self._now()
             for each in prepared:
                 record = replace(self._trusted(change, each.write.record), born_at=now, last_used=now)

@@ -23,6 +23,11 @@ class AbsentEmbedder:
         self._error = error
 
     @property
+    def error(self) -> CommonplaceError:
+        """Why the embedder is absent, and what to do about it."""
+        return self._error
+
+    @property
     def stamp(self) -> Embedding:
         """That of the store's vectors."""
         return self._stamp

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.errors import IndexFaultError
+from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.index.contract import Scope, Scored
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
@@ -90,11 +90,13 @@ class Searcher:
         Everything is read from one state of the store.
 
         Raises:
+            EmbedderMismatchError: the store's vectors are another embedder's.
             IndexFaultError: the current generation of the index is damaged or not of this store's history.
         """
         clock = _Clock()
         # First the generation, then the state: so the state holds all that the generation does.
         with self._index.reading() as generation, self._store.snapshot():
+            self._check_embedder()
             if self._store.token(generation.change) != generation.token:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._tails.read(request.namespace, generation.change)
@@ -122,6 +124,11 @@ class Searcher:
             notices=(*notices, *([_BY_WORDS.format(ranking.fault)] if ranking.fault else [])),
             trace=trace,
         )
+
+    def _check_embedder(self) -> None:
+        held, own = self._store.embedding(), self._embedder.stamp
+        if held is not None and held != own:
+            raise EmbedderMismatchError(f"the store's vectors are made by {held}, not by {own}", remedy="open it again")
 
     def _drop_unless(self, *state: str) -> None:
         """Drop what was found in another state of index and store: nobody can ask for it again."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
 
-from commonplace.errors import MissingExtraError, ModelError, ProviderError, UsageError
+from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
 from commonplace.store.graph_contract import is_reserved
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, Filter, Method
@@ -128,7 +128,7 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
     fault = ""
     try:
         vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
-    except (ProviderError, MissingExtraError, ModelError) as error:
+    except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
         vector, fault = np.zeros(embedder.stamp.dimensions, np.float32), str(error)
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
     token_ids = tokenize(words)

@@ -16,7 +16,7 @@ from commonplace.ingest.discovery import Selection
 from commonplace.ingest.passages import Destination, Limits
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.store.memory import MemoryStore
-from commonplace.types import FileStamp, IndexEntry, IndexReport, Owner, OwnerWrite
+from commonplace.types import Embedding, FileStamp, IndexEntry, IndexReport, Owner, OwnerWrite
 
 LONG_AGO = 1_600_000_000_000_000_000
 
@@ -34,9 +34,11 @@ class CountingStore(MemoryStore):
         self.batches: list[int] = []
         self.restamped: list[str] = []
 
-    def put_owners(self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
+    def put_owners(
+        self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0, made_by: Embedding | None = None
+    ) -> int:
         self.batches.append(len(writes))
-        return super().put_owners(namespace, writes, at=at)
+        return super().put_owners(namespace, writes, at=at, made_by=made_by)
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
         self.restamped.extend(path for path, *_ in stamps)

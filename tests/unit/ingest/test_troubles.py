@@ -68,7 +68,7 @@ def test_a_file_that_breaks_our_own_code_is_reported_with_a_traceback(
 def test_a_store_that_fails_stops_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then no file can be written, and to report each of them would hide why."""
 
-    def busy(namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0) -> int:
+    def busy(namespace: str, writes: Sequence[OwnerWrite], **_: object) -> int:
         raise StoreBusyError("the store is busy")
 
     project.write("a.md")

@@ -1,0 +1,150 @@
+"""The call of an engine that changes the store's embedder: when to switch, not how vectors are made or kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from commonplace.engine.layout import UPGRADE_LOCK
+from commonplace.engine.upkeep import Finding
+from commonplace.engine.workings import Workings
+from commonplace.errors import MissingExtraError, ModelError, StoreBusyError, StoreError, UsageError
+from commonplace.locks import FileLock
+from commonplace.store.batches import upgrade_command
+
+if TYPE_CHECKING:
+    from commonplace.ingest.reembedding import Reembedded
+    from commonplace.models.contract import Embedder
+
+INDEX_WAIT_S: Final = 60.0
+"""How long the switch waits for a process that writes the index, before it looks again for passages to embed."""
+MOST_TRIES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeReport:
+    """What a change of embedder did.
+
+    Attributes:
+        before, embedder: the stamps of the old and the new vectors; `before` is "none yet" of a store without any.
+        passages: got their new vector now.
+        resumed: had it from an earlier run.
+    """
+
+    before: str
+    embedder: str
+    passages: int
+    resumed: int
+    seconds: float
+
+
+class Upgrading(Workings):
+    """The part of `Engine` that changes the embedder."""
+
+    def index_upgrade(self, embedder: str | Embedder) -> UpgradeReport:
+        """Embed everything in the store anew, by another embedder, and switch to it when that is done.
+
+        All namespaces belong to it, past versions, knowledge and the texts of graphs too. The old vectors answer
+        meanwhile, in any process, and what is written meanwhile is embedded as well. A run that was ended goes on with
+        what it had when it is called again; with the present embedder it is given up instead. Other processes that
+        have the store open take the new embedder up with their next call.
+
+        Args:
+            embedder: a name, as in `commonplace.open`, or an embedder of your own.
+
+        Raises:
+            MissingExtraError, ModelError, ProviderError: it cannot be used; the store keeps its own.
+            StoreBusyError: another process is at it, or writes the index all the time.
+            UsageError: there is no such embedder.
+        """
+        begun = time.perf_counter()
+        target = self._target(embedder)
+        with self._alone():
+            before = self._store.embedding()
+            if before == target.stamp:
+                self._store.drop_reembedding()
+                return UpgradeReport(str(before), str(before), 0, 0, time.perf_counter() - begun)
+            done = self._embedded_and_switched(target)
+        self._adopt(target)
+        self._upkeep.project()
+        was = "none yet" if before is None else str(before)
+        return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun)
+
+    def _examine_embedder(self) -> list[Finding]:
+        """Return what is wrong with the store's embedder: it is missing or damaged, or a change of it was ended."""
+        from commonplace.models import minilm
+        from commonplace.models.absent import AbsentEmbedder
+
+        findings = []
+        embedder = self._embedder
+        if isinstance(embedder, AbsentEmbedder):
+            findings.append(Finding("embedder", embedder.error.args[0], embedder.error.remedy))
+        elif embedder.stamp.name == minilm.NAME:
+            try:
+                minilm.verify(minilm.installed())
+            except (MissingExtraError, ModelError) as error:
+                findings.append(Finding("embedder", error.args[0], error.remedy))
+        return findings + self._unfinished_upgrade()
+
+    def _unfinished_upgrade(self) -> list[Finding]:
+        under_way = self._store.reembedding()
+        if under_way is None:
+            return []
+        try:
+            with self._alone():
+                pass
+        except StoreError:
+            return []  # somebody is at it, or nobody can be
+        goal, present = under_way.embedding.name, self._embedder.stamp.name
+        return [
+            Finding(
+                "embedder",
+                f"the change of the embedder to {goal} was ended: {under_way.done:,} of {under_way.total:,} passages"
+                " have their new vector; the old ones answer",
+                f"go on with {upgrade_command(goal)}, or give it up with {upgrade_command(present)}",
+            )
+        ]
+
+    def _target(self, embedder: str | Embedder) -> Embedder:
+        if isinstance(embedder, str):
+            return self._open_embedder(embedder, None)
+        if not hasattr(embedder, "stamp") or not hasattr(embedder, "embed"):
+            raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give a name, or an object with `embed`")
+        return embedder
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        lock = FileLock(self.directory / UPGRADE_LOCK)
+        if not lock.acquire(0):
+            raise StoreBusyError(
+                "another process is changing the embedder of this store",
+                remedy="wait for it; `commonplace index status` tells how far it is",
+            )
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _embedded_and_switched(self, target: Embedder) -> Reembedded:
+        """Embed until nothing is left, and switch before anything comes."""
+        from commonplace.ingest.reembedding import Reembedded, reembed
+
+        done = reembed(self._store, target, self._progress)
+        made, tries = done.made, 0
+        while True:
+            # Nobody may write an index of the old vectors while they become new ones.
+            if self._index.claim(INDEX_WAIT_S):
+                try:
+                    if self._store.finish_reembedding(target.stamp):
+                        return Reembedded(made, done.resumed)
+                finally:
+                    self._index.release()
+            elif (tries := tries + 1) == MOST_TRIES:
+                raise StoreBusyError(
+                    f"the index was being written for {MOST_TRIES * INDEX_WAIT_S:g} s",
+                    remedy="run it again: what was embedded is kept",
+                )
+            made += reembed(self._store, target, self._progress).made

@@ -1,0 +1,60 @@
+"""Embed all that a store holds by another embedder, beside the old vectors; it knows no index and never switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from commonplace.models.contract import TokenizedText
+from commonplace.ranking.quantise import quantise
+
+if TYPE_CHECKING:
+    from commonplace.models.contract import Embedder
+    from commonplace.store.contract import Store
+    from commonplace.types import IndexEntry, Progress
+
+BATCH: Final = 256
+"""So many passages are embedded between two transactions; a process that is killed loses no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedded:
+    """What was done: passages that got their vector now, and those that had it from a run before."""
+
+    made: int
+    resumed: int
+
+
+def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) -> Reembedded:
+    """Give every passage that lacks one a vector of the next embedder, until none does at that moment.
+
+    Raises:
+        MissingExtraError: the embedder is not installed.
+        ProviderError: a remote embedder did not answer; what was made is kept.
+        StoreError: the store cannot be written, or another process changes it to another embedder.
+    """
+    store.begin_reembedding(embedder.stamp)
+    begun = store.reembedding()
+    resumed = begun.done if begun else 0
+    made = 0
+    while entries := store.unembedded(BATCH):
+        vectors = _vectors(entries, embedder)
+        store.put_reembedded(
+            embedder.stamp, [(entry.number, vector) for entry, vector in zip(entries, vectors, strict=True)]
+        )
+        made += len(entries)
+        if progress is not None and (now := store.reembedding()) is not None:
+            progress("embedding passages", now.done, now.total)
+    return Reembedded(made, resumed)
+
+
+def _vectors(entries: list[IndexEntry], embedder: Embedder) -> list[bytes]:
+    """Return a vector for each passage; zeros for one that the old embedder gave zeros: it is found by words alone."""
+    vectors = np.zeros((len(entries), embedder.stamp.dimensions), np.int8)
+    places = [place for place, entry in enumerate(entries) if any(entry.vector)]
+    if places:
+        texts = [TokenizedText(entries[place].text, np.frombuffer(entries[place].token_ids, "<u2")) for place in places]
+        vectors[places] = quantise(embedder.embed(texts))
+    return [row.tobytes() for row in vectors]

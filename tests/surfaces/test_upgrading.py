@@ -1,0 +1,283 @@
+"""A store changes its embedder: everything in it, while it is used, from the library and from the command line."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.stubs import tiny_minilm
+from tests.surfaces.conftest import Program
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.errors import EmbedderMismatchError, StoreBusyError, UsageError
+from commonplace.locks import FileLock
+from commonplace.models.absent import AbsentEmbedder
+from commonplace.models.contract import TokenizedText
+from commonplace.models.hashing import HashingEmbedder
+from commonplace.models.minilm import MinilmEmbedder
+from commonplace.types import Document, Embedding
+
+
+class Stopping(HashingEmbedder):
+    """Embeds so many batches, and then fails; or calls something before each."""
+
+    def __init__(self, batches: int = 10**6, before: object = None) -> None:
+        super().__init__()
+        self._left = batches
+        self._before = before
+
+    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        if callable(self._before):
+            self._before()
+        if self._left == 0:
+            raise KeyboardInterrupt
+        self._left -= 1
+        return super().embed(texts)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a memory of two versions, documents, a graph, knowledge, and another namespace."""
+    path = tmp_path_factory.mktemp("template") / "store"
+    with commonplace.open(path, "other") as other:
+        other.remember("What another namespace holds about kettles", id="theirs")
+    with commonplace.open(path) as engine:
+        engine.remember("Billing uses MySQL", id="m")
+        engine.update("m", "Billing uses Postgres")
+        engine.index_documents([Document(f"d{number}", f"Note {number} on the harbour") for number in range(600)])
+        engine.graph.add_episode("Ann works for Acme.")
+        engine.knowledge.index_knowledge("TravelAgent", [{"cityName": "Seoul"}])
+    return path
+
+
+@pytest.fixture
+def book(template: Path, path: Path) -> Iterator[Engine]:
+    shutil.copytree(template, path)
+    with commonplace.open(path) as engine:
+        yield engine
+
+
+def found(book: Engine, query: str) -> list[str]:
+    return [hit.owner_id for hit in book.search(query, min_score=0.0, method="semantic").hits]
+
+
+def stamps(book: Engine) -> tuple[str, bool]:
+    status = book.index_status()
+    return status.embedder, status.upgrade is None
+
+
+class TestUpgrading:
+    def test_everything_is_embedded_and_found_by_the_new_vectors(self, book: Engine) -> None:
+        """All namespaces, past versions, graph and knowledge; the index is made anew for the other dimensions."""
+        book._store.begin_reembedding(HashingEmbedder().stamp)
+        passages = len(book._store.unembedded(10_000))
+        book._store.drop_reembedding()
+        report = book.index_upgrade("hashing")
+        assert (report.before, report.embedder) == ("static@1/256", str(HashingEmbedder().stamp))
+        assert (report.passages, report.resumed) == (passages, 0)
+        assert passages > 603
+        status = book.index_status()
+        assert (status.embedder, status.upgrade, status.fault, status.waiting) == (report.embedder, None, "", 0)
+        assert found(book, "Billing uses Postgres")[0] == "m"
+        assert book.graph.search_entities("Ann")
+        assert book.knowledge.retrieve_relevant_knowledge("TravelAgent", "Seoul")
+        assert book.doctor().is_healthy
+        with commonplace.open(book.directory, "other") as other:
+            assert found(other, "kettles") == ["theirs"]
+
+    def test_it_leads_back(self, book: Engine) -> None:
+        before = book._store.tokens("default", range(1, 700))
+        book.index_upgrade("hashing")
+        book.index_upgrade("static")
+        assert book._store.tokens("default", range(1, 700)) == before
+        assert stamps(book) == ("static@1/256", True)
+
+    def test_the_present_embedder_leaves_all_as_it_is(self, book: Engine) -> None:
+        change = book.index_status().change
+        report = book.index_upgrade("static")
+        assert (report.before, report.passages) == (report.embedder, 0)
+        assert book.index_status().change == change
+
+    def test_a_store_without_vectors_takes_any(self, path: Path) -> None:
+        with commonplace.open(path) as empty:
+            assert empty.index_upgrade("hashing").before == "none yet"
+            assert empty.remember("One thing").id
+            assert empty.index_status().embedder.startswith("hashing@")
+
+    def test_one_that_was_ended_goes_on_where_it_was(self, book: Engine) -> None:
+        """The old vectors answer meanwhile; status and doctor say how far it is, and how to go on or give up."""
+        with pytest.raises(KeyboardInterrupt):
+            book.index_upgrade(Stopping(batches=2))
+        upgrade = book.index_status().upgrade
+        assert upgrade is not None
+        assert (upgrade.embedding.name, upgrade.done) == ("hashing", 512)
+        assert found(book, "Billing uses Postgres")[0] == "m"
+        [finding] = [each for each in book.doctor().findings if each.part == "embedder"]
+        assert finding.problem.startswith("the change of the embedder to hashing was ended: 512 of ")
+        assert finding.remedy == (
+            "go on with `commonplace index upgrade --embedder hashing`, "
+            "or give it up with `commonplace index upgrade --embedder static`"
+        )
+        report = book.index_upgrade("hashing")
+        assert (report.resumed, report.passages) == (512, upgrade.total - 512)
+        assert stamps(book) == (str(HashingEmbedder().stamp), True)
+
+    def test_it_is_given_up_with_the_present_embedder(self, book: Engine) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            book.index_upgrade(Stopping(batches=1))
+        book.index_upgrade("static")
+        assert stamps(book) == ("static@1/256", True)
+        assert book.doctor().is_healthy
+
+    def test_what_is_written_and_forgotten_meanwhile_is_right_afterwards(self, book: Engine, path: Path) -> None:
+        """Another process goes on as ever; a forgotten text leaves no new vector behind."""
+        other = commonplace.open(path)
+        waiting = [lambda: other.forget("d1"), lambda: other.remember("Late news of the lighthouse", id="late")]
+        book.index_upgrade(Stopping(before=lambda: waiting and waiting.pop()()))
+        assert "late" in found(book, "Late news of the lighthouse")
+        assert "d1" not in found(book, "Note 1 on the harbour")
+        assert book._store.check() == []
+        assert "late" in found(other, "Late news of the lighthouse")
+        other.close()
+
+    def test_an_embedder_of_ones_own_is_taken_and_nonsense_is_not(self, book: Engine) -> None:
+        with pytest.raises(UsageError, match="unknown embedder 'nonsense'"):
+            book.index_upgrade("nonsense")
+        with pytest.raises(UsageError, match="give a name, or an object with `embed`"):
+            book.index_upgrade(7)  # type: ignore[arg-type]
+        assert stamps(book) == ("static@1/256", True)
+
+    def test_two_at_once_are_refused(self, book: Engine, path: Path) -> None:
+        """One would drop what the other made."""
+        with FileLock(path / "upgrade.lock").hold(1), pytest.raises(StoreBusyError, match="index status"):
+            book.index_upgrade("hashing")
+
+
+class TestOthersThatHaveTheStoreOpen:
+    def test_they_take_up_the_new_embedder_with_their_next_call(self, book: Engine, path: Path) -> None:
+        """A server that runs all day needs no restart, whatever it does next."""
+        others = [commonplace.open(path) for _ in range(4)]
+        for other in others:
+            assert found(other, "Billing uses Postgres")[0] == "m"
+        others[0].remember("So that it has a keeper", id="before")
+        book.index_upgrade("hashing")
+        others[0].remember("A memory by the new embedder", id="after")
+        assert found(others[1], "A memory by the new embedder")[0] == "after"
+        others[2].forget("before")
+        assert others[2].doctor().is_healthy
+        others[3].index_documents([Document("new", "A document by the new embedder")])
+        assert found(book, "A document by the new embedder")[0] == "new"
+        assert book._store.check() == []
+        for other in others:
+            other.close()
+
+    def test_a_long_run_goes_on_by_the_new_embedder(self, book: Engine, path: Path) -> None:
+        """It was begun by the old one, and must not fail after an hour."""
+        other = commonplace.open(path)
+
+        def documents() -> Iterator[Document]:
+            for number in range(300):
+                if number == 280:
+                    book.index_upgrade("hashing")
+                yield Document(f"n{number}", f"New note {number} on the lighthouse")
+
+        assert other.index_documents(documents()).passages == 300
+        assert other._store.check() == []
+        assert found(other, "New note 299 on the lighthouse")
+        assert other.index_status().counts["owners"] > 900
+        other.close()
+
+    def test_memories_of_the_process_stay_found(self, book: Engine, path: Path) -> None:
+        """They have a store of their own, which no other process can change."""
+        other = commonplace.open(path)
+        other.remember("A passing thought of the lighthouse", tier="ultra", id="ultra")
+        book.index_upgrade("hashing")
+        assert "ultra" in [hit.owner_id for hit in other.search("passing thought of the lighthouse").hits]
+        other.close()
+
+    def test_one_that_cannot_have_the_embedder_says_so(self, book: Engine, path: Path) -> None:
+        """Vectors of an embedder that only another program has."""
+
+        class Own(HashingEmbedder):
+            @property
+            def stamp(self) -> Embedding:
+                return Embedding("own", "1", super().stamp.dimensions)
+
+        other = commonplace.open(path)
+        book.index_upgrade(Own())
+        with pytest.raises(EmbedderMismatchError, match="an embedder 'own' of your own; pass it to"):
+            other.search("harbour")
+        with pytest.raises(EmbedderMismatchError, match="pass it to"):
+            other.remember("One thing")
+        with pytest.raises(EmbedderMismatchError, match="pass it to"):
+            commonplace.open(path)
+        other.close()
+        with commonplace.open(path, embedder=Own()) as own:
+            assert found(own, "Billing uses Postgres")[0] == "m"
+
+
+class TestAnotherEmbedderThanTheStores:
+    def test_opening_with_it_says_what_to_do(self, book: Engine, path: Path) -> None:
+        book.close()
+        with pytest.raises(EmbedderMismatchError) as told:
+            commonplace.open(path, embedder="hashing")
+        assert str(told.value).endswith(
+            "open it with embedder 'static', or change its embedder with `commonplace index upgrade --embedder hashing`"
+        )
+
+    def test_a_store_of_another_release_is_searched_by_words_until_it_is_upgraded(
+        self, book: Engine, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A new table makes other vectors. What is stored stays there to be read, found and embedded anew."""
+        book.close()
+        newer = Embedding("hashing", "2", HashingEmbedder().stamp.dimensions)
+        with commonplace.open(path) as now:
+            now.index_upgrade("hashing")
+        monkeypatch.setattr(HashingEmbedder, "stamp", property(lambda _self: newer))
+        with commonplace.open(path) as later:
+            assert isinstance(later._embedder, AbsentEmbedder)
+            result = later.search("Billing uses Postgres")
+            assert result.hits[0].owner_id == "m"
+            assert result.degraded
+            assert any("index upgrade --embedder hashing" in notice for notice in result.notices)
+            with pytest.raises(EmbedderMismatchError, match="index upgrade --embedder hashing"):
+                later.remember("One thing")
+            assert [each.part for each in later.doctor().findings] == ["embedder"]
+            assert later.index_upgrade("hashing").embedder == str(newer)
+            assert not later.search("Billing uses Postgres").degraded
+            assert later.remember("One thing").id
+
+
+class TestCommandLine:
+    def test_the_command_upgrades_and_says_what_it_did(
+        self, bare: Program, book: Engine, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also to the transformer, here one of chance weights."""
+        book.close()
+        monkeypatch.setattr(MinilmEmbedder, "load", lambda: MinilmEmbedder(tiny_minilm.write(tmp_path / "tiny")))
+        store = f"--store={path}"
+        done = bare.json("index", "upgrade", "--embedder", "minilm", store)
+        assert (done["before"], done["embedder"], done["resumed"]) == ("static@1/256", "minilm@1/32", 0)
+        assert "Embedder:   minilm@1/32" in bare.run("index", "status", store).stdout
+        assert "static@1/256: " in bare.run("index", "upgrade", "--embedder", "static", store).stdout
+        assert "made by static@1/256 already" in bare.run("index", "upgrade", "--embedder", "static", store).stdout
+
+    def test_status_and_doctor_tell_of_one_that_was_ended(self, bare: Program, book: Engine, path: Path) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            book.index_upgrade(Stopping(batches=1))
+        book.close()
+        store = f"--store={path}"
+        assert "Upgrade:    to hashing@" in bare.run("index", "status", store).stdout
+        assert bare.json("index", "status", store)["upgrade"]["done"] == 256
+        told = bare.run("doctor", store, code=1).stdout
+        assert "embedder: the change of the embedder to hashing was ended" in " ".join(told.split())
