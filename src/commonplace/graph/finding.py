@@ -14,6 +14,7 @@ from commonplace.graph.entities import known_by
 from commonplace.graph.seeing import Times, facts_about
 from commonplace.graph.traversal import Step, outward
 from commonplace.store.graph_contract import texts_of
+from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
@@ -117,6 +118,8 @@ class GraphFinder:
 
     def _texts(self, kind: Subject, query: str, limit: int, keep: Callable[[Sequence[str]], set[str]]) -> TextHits:
         """Search texts until enough of what is found passes, or there is no more."""
+        if not self._graph.list_entities(_ANY, limit=1):
+            return TextHits({})  # to search nothing takes as long as any search
         namespace = texts_of(self._ground.namespace, kind)
         for times in _ROUNDS:
             asked = min(MOST_ASKED, (limit + _SPARE) * times)
@@ -177,6 +180,7 @@ def adjacent(
 
 
 _LONGEST_NAME: Final = 200
+_ANY: Final = GraphFilter(with_past=True)
 
 
 def _step(id_: str, relation: Relation) -> Step:
