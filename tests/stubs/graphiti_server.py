@@ -305,9 +305,12 @@ class GraphitiServer:
 
 
 def main(file: Path) -> None:
-    """Serve on the pipes, with a state from a file, which is written anew whenever something was called."""
+    """Serve on the pipes, with a state from a file, which is written anew whenever something is taken in.
+
+    GRAPHITI_STUB says how it behaves: "die" when the first episode is taken in, or "noisy".
+    """
+    manner = os.environ.get("GRAPHITI_STUB")
     state = State(**json.loads(file.read_text(encoding="utf-8"))) if file.exists() else State()
-    state.refuses = set(state.refuses)
     inner = state.work
 
     def work() -> None:
@@ -316,11 +319,15 @@ def main(file: Path) -> None:
         fresh = file.with_suffix(".new")
         fresh.write_text(json.dumps(kept), encoding="utf-8")
         fresh.replace(file)
-        if os.environ.get("GRAPHITI_STUB") == "die":
+        if manner == "die":
+            print("no memory left", file=sys.stderr, flush=True)
             os._exit(9)
 
     state.work = work  # type: ignore[method-assign]
-    print("started", [*sys.argv[2:]], os.environ.get("NEO4J_URI"), file=sys.stderr, flush=True)
+    given = {name: value for name, value in os.environ.items() if name.startswith(("NEO4J_", "FALKORDB_"))}
+    file.with_suffix(".started").write_text(json.dumps([sys.argv[2:], given]), encoding="utf-8")
+    if manner == "noisy":
+        print("Starting up ...\n{not json", flush=True)
     server_of(state).run("stdio")
 
 

@@ -395,6 +395,8 @@ def test_missing_server_is_told_when_the_graph_is_wanted(desk: Desk) -> None:
         book.graph.counts()
     with desk.open("bolt://localhost:7687") as book, pytest.raises(UsageError, match=r"graph\.server"):
         book.graph.counts()
+    with desk.open("http://localhost:8000/sse") as book, pytest.raises(UsageError, match="--transport http"):
+        book.graph.counts()
     with desk.open("https://a:b@host/mcp") as book, pytest.raises(UsageError, match="user name"):
         book.graph.counts()
 

@@ -173,6 +173,11 @@ def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str])
     from commonplace.models.addresses import address_of, proxy_for
 
     address = address_of(target, "graph.graph_uri")
+    if address.path.endswith("/sse"):
+        raise UsageError(
+            f"{address} is of the transport that the protocol has given up",
+            remedy="start Graphiti's server with --transport http, and name its /mcp",
+        )
     password = environ.get(PASSWORD, "")
     if password and address.scheme == "http" and not address.is_inside:
         raise UsageError(
