@@ -44,6 +44,7 @@ WORDS = ("what they said of it", "the price of a kettle", "shared and alone", "h
 EXEMPT = {
     "close": "it ends the engine",
     "doctor": "it checks the whole store, and names no content",
+    "index_upgrade": "it embeds the whole store anew, and names no content",
     "backup": "it copies the whole store, and is for whoever owns it",
     "count_tokens": "it counts what it is given",
     "namespaces": "names are no secret: there is no other way to know what there is",
@@ -82,7 +83,12 @@ class Values:
     @property
     def wanted(self) -> dict[str, Any]:
         name, value = self.one(
-            ("id", self.id), ("tag", "red"), ("session", "talk"), ("source", "standup"), ("path", "their page")
+            ("id", self.id),
+            ("tag", "red"),
+            ("session", "talk"),
+            ("source", "standup"),
+            ("path", "their page"),
+            ("agent", "clerk"),
         )
         return {name: value, "dry_run": self.one(True, False)}
 

@@ -84,6 +84,7 @@ class TestWhatIsLeft:
             "passages": 3,
             "links": 1,
             "owners": 0,
+            "contexts": 0,
             "blocks": 0,
             "log_lines": 3,
             "in_process": 0,

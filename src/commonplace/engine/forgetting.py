@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from commonplace.forgetting.choosing import Wanted
     from commonplace.forgetting.place import Place
     from commonplace.forgetting.receipt import ForgetReceipt
+    from commonplace.graph.ground import Ground
     from commonplace.types import StoredMemory
 
 MOST_DAYS = 36_500.0
@@ -33,27 +34,31 @@ class Forgetting(Workings):
         source: str | None = None,
         session: str | None = None,
         path: str | Path | None = None,
+        agent: str | None = None,
         dry_run: bool = False,
     ) -> ForgetReceipt:
-        """Delete memories, or an artifact, with every copy in the store, and prove that nothing of them is left.
+        """Delete memories, an artifact, or an agent's knowledge, with every copy in the store, and prove it.
 
         Every version goes, live or archived, with passages, vectors, links, Markdown and log lines, and so do memories
-        that carry its words on: those that were derived from it, and archived ones that it was merged from. Then every
-        file of the store is searched for its words. What another process still holds open is listed as waiting, and
-        finished by `doctor`. Nothing brings it back but a backup.
+        that carry its words on: those that were derived from it, and archived ones that it was merged from. With an
+        episode goes what only it supported of the graph, with an entity every fact about it. Then every file of the
+        store is searched for the words. What another process still holds open is listed as waiting, and finished by
+        `doctor`. Nothing brings it back but a backup.
 
         Args:
-            id: of a memory, an artifact or a document, or a list of such; each must be there.
+            id: of a memory, an artifact, a document or an item of knowledge, an episode, an entity or a fact of
+                the graph, or a list of such; each must be there.
             tag, source, session: of memories, and of documents that are no files.
             path: of an indexed file; the file itself stays, and is indexed again unless it is ignored.
+            agent: whose knowledge goes, what was deleted of it and the agent's context with it.
             dry_run: tell what would go, and change nothing.
 
         Raises:
             NotFoundError: nothing matches. Nothing was changed.
             StoreBusyError: another process held the store, or was forgetting, for too long.
-            UsageError: not exactly one of `id`, `tag`, `source`, `session` and `path` is given, or one is empty.
+            UsageError: not exactly one of `id`, `tag`, `source`, `session`, `path`, `agent` is given, or one is empty.
         """
-        wanted = self._wanted(id, {"tag": tag, "source": source, "session": session, "path": path})
+        wanted = self._wanted(id, {"tag": tag, "source": source, "session": session, "path": path, "agent": agent})
         return self._forget(wanted, dry_run=dry_run)
 
     def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
@@ -80,10 +85,10 @@ class Forgetting(Workings):
         return receipt
 
     def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
-        """Forget what was archived long ago, in one run with one receipt. What is live never goes.
+        """Forget what was archived, or deleted of agents' knowledge, long ago, in one run with one receipt.
 
-        What was derived from an archived memory stays. Where nothing is old enough the receipt has no id, and none is
-        kept.
+        What is live never goes. What was derived from an archived memory stays. Where nothing is old enough the
+        receipt has no id, and none is kept.
 
         Args:
             older_than_days: how long ago it was archived, 0–36,500; None is the setting memory.gc_after, 30.
@@ -154,6 +159,7 @@ class Forgetting(Workings):
             tag=value if name == "tag" else None,
             source=value if name == "source" else None,
             session=value if name == "session" else None,
+            agent=value if name == "agent" else None,
         )
 
     def _stored_path(self, path: str | Path) -> str:
@@ -171,7 +177,7 @@ class Forgetting(Workings):
 
     def _in_process(self, wanted: Wanted) -> list[StoredMemory]:
         """Return the memories of this process that are to be forgotten."""
-        if not self._has_ultra or wanted.path is not None or wanted.archived_by is not None:
+        if not self._has_ultra or any(each is not None for each in (wanted.path, wanted.archived_by, wanted.agent)):
             return []
         return self._ultra.all(
             Selection(
@@ -193,7 +199,12 @@ class Forgetting(Workings):
             pages=self._mirror,
             forget_caches=self._forget_caches,
             progress=self._progress,
+            ground=lambda: self._graph_ground(True),
         )
+
+    def _graph_ground(self, is_writing: bool) -> Ground:
+        """Return what the graph is read and changed with; the part of the engine that has the graph tells."""
+        raise NotImplementedError
 
     def _forget_caches(self) -> None:
         """Drop what this process keeps of questions, answers and words."""

@@ -4,6 +4,8 @@
   as well: nobody can tell which of its words came from where. The other sources stay.
 * Of what a forgotten memory was itself merged from, the archived ones go: they are its text under another id, in no
   list. A source that is still live stays, and a notice names it.
+* With a memory goes what the graph has of it alone; see `graph`.
+* An agent's knowledge goes whole, what was softly deleted and the agent's context with it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from commonplace.errors import NotFoundError
+from commonplace.forgetting.agents import all_items, context_asked_for, items_asked_for
+from commonplace.forgetting.graph import Parts, choose_parts, notices_of
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
@@ -30,10 +34,12 @@ class Wanted:
     """What is to be forgotten: exactly one of these is given.
 
     Attributes:
-        ids: of memories, artifacts, documents; each must be there.
+        ids: of memories, artifacts, documents, items of knowledge, episodes, entities, facts; each must be there.
         tag, source, session: of memories; a tag and a session of documents too.
         path: of an artifact, as it is stored.
-        archived_by: the memories that were archived at that time or before, and nothing that is derived from them.
+        archived_by: the memories that were archived at that time or before, and nothing that is derived from them; the
+            knowledge that was deleted.
+        agent: whose knowledge it is.
     """
 
     ids: tuple[str, ...] = ()
@@ -42,6 +48,7 @@ class Wanted:
     session: str | None = None
     path: str | None = None
     archived_by: float | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,8 @@ class Chosen:
         memories: ids, those that were asked for first.
         derived: how many of them are copies of those.
         owners: artifacts, documents and the like by number.
+        contexts: names of agents.
+        parts: of the graph, those that were asked for, and the episodes that these memories are.
     """
 
     memories: tuple[str, ...] = ()
@@ -59,6 +68,13 @@ class Chosen:
     owners: Mapping[int, Owner] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    parts: Parts = field(default_factory=Parts)
+
+    @property
+    def is_empty(self) -> bool:
+        """True where nothing goes."""
+        return not (self.memories or self.owners or self.contexts or self.parts.ids)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -76,12 +92,16 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
         NotFoundError: nothing matches, or one of the ids is of nothing.
     """
     if wanted.archived_by is not None:
-        return Chosen(tuple(_archived(store, namespace, wanted.archived_by)))
+        archived = tuple(_archived(store, namespace, wanted.archived_by))
+        parts = choose_parts(store.graph(namespace), (), archived)
+        return Chosen(archived, owners=items_asked_for(store, namespace, wanted), parts=parts)
+    contexts = context_asked_for(store, namespace, wanted)
     asked = _memories(store, namespace, wanted)
     owners = _owners(store, namespace, wanted, set(asked))
-    known = {*asked, *in_process, *(owner.id for owner in owners.values())}
+    graph = store.graph(namespace)
+    known = {*asked, *in_process, *(owner.id for owner in owners.values()), *choose_parts(graph, wanted.ids, ()).ids}
     missing = [id_ for id_ in wanted.ids if id_ not in known]
-    if missing or not known:
+    if missing or not (known or contexts):
         named = f"there is nothing with the id {missing[0]!r:.80}" if missing else f"nothing {_described(wanted)}"
         raise NotFoundError(
             f"{named} in namespace {namespace!r}; nothing was forgotten", remedy="see `commonplace list`"
@@ -90,16 +110,23 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     roots = [*asked, *sources]
     derived = _derived(store, namespace, roots)
     files = sorted(owner.path for owner in owners.values() if owner.path)
+    parts = choose_parts(graph, wanted.ids, [*roots, *derived])
     return Chosen(
         memories=(*roots, *derived),
         derived=len(sources) + len(derived),
         owners=owners,
-        notices=(*_of_copies(sources, derived, live), *_of_files(store, namespace, wanted)),
+        notices=(
+            *_of_copies(sources, derived, live),
+            *_of_files(store, namespace, wanted),
+            *notices_of(graph, parts),
+        ),
         outside=tuple(
             f"the file {path} is yours and stays; the next `commonplace index build` takes it in again unless it is"
             " ignored"
             for path in files
         ),
+        contexts=contexts,
+        parts=parts,
     )
 
 
@@ -116,11 +143,13 @@ def all_of(store: Store, namespace: str) -> Chosen:
         raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=f"the store has {named}{more}")
     memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
     owners = _without_records(store, namespace, Filter())
+    owners |= {item.number: item.owner for item in all_items(store, namespace)}
     is_of_files = any(owner.path for owner in owners.values())
     return Chosen(
         memories,
         owners=owners,
         outside=("the files that its artifacts came from are yours and stay",) if is_of_files else (),
+        contexts=tuple(context.name for context in store.knowledge(namespace).contexts()),
     )
 
 
@@ -133,7 +162,7 @@ def _memories(store: Store, namespace: str, wanted: Wanted) -> list[str]:
     """Return the memories that were asked for, live and archived, those asked for by id in their order."""
     if wanted.ids:
         return [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
-    if wanted.path is not None:
+    if wanted.path is not None or wanted.agent is not None:
         return []
     selection = Selection(
         tags=() if wanted.tag is None else (wanted.tag,),
@@ -148,9 +177,12 @@ def _owners(store: Store, namespace: str, wanted: Wanted, memories: set[str]) ->
     """Return what else was asked for by number: by id or path whatever it is, by tag or session what is no file."""
     if wanted.source is not None or (wanted.ids and memories.issuperset(wanted.ids)):
         return {}
+    items = items_asked_for(store, namespace, wanted) if wanted.ids or wanted.agent is not None else {}
+    if wanted.agent is not None:
+        return items
     limits = Filter() if wanted.tag is None else Filter(tags=(wanted.tag,))
-    found = _without_records(store, namespace, limits)
-    return {number: owner for number, owner in found.items() if _is_asked(owner, wanted, memories)}
+    found = _without_records(store, namespace, limits) | items
+    return {number: owner for number, owner in sorted(found.items()) if _is_asked(owner, wanted, memories)}
 
 
 def _is_asked(owner: Owner, wanted: Wanted, memories: set[str]) -> bool:
@@ -238,6 +270,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _described(wanted: Wanted) -> str:
+    if wanted.agent is not None:
+        return f"is known of an agent {wanted.agent!r:.80}"
     for name in ("tag", "source", "session", "path"):
         value = getattr(wanted, name)
         if value is not None:

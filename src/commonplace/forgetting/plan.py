@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from commonplace.forgetting.agents import strings
 from commonplace.forgetting.choosing import Chosen
+from commonplace.forgetting.graph import Gone
 from commonplace.forgetting.needles import TOKENS, VECTOR, Collector, Needles, parts
 from commonplace.forgetting.remaining import texts_of
 from commonplace.logs import query_hash
@@ -30,8 +33,9 @@ class Plan:
         passages: the numbers of all passages that go.
         firsts: (owner number, one of its passages) of what is no memory: whether it is still what it was.
         terms: the words under which the index had it.
-        vectors: int8, of the passages.
+        vectors: int8, of the passages; those of the graph's texts are in `gone`.
         vault_paths: the notes that were written of its memories.
+        gone: what went of the graph, known when it is erased.
     """
 
     chosen: Chosen
@@ -46,6 +50,22 @@ class Plan:
     vectors: tuple[bytes, ...] = ()
     vault_paths: tuple[str, ...] = ()
     too_short: int = 0
+    gone: Gone = field(default_factory=Gone)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all that goes, each once."""
+        return tuple(dict.fromkeys((*self.chosen.ids, *self.gone.parts.ids)))
+
+    def with_gone(self, gone: Gone) -> Plan:
+        """Return the plan with what went of the graph."""
+        return replace(
+            self,
+            gone=gone,
+            needles=self.needles.with_others(gone.needles),
+            terms=tuple(sorted({*self.terms, *gone.terms})),
+            too_short=self.too_short + gone.too_short,
+        )
 
     def counts(self) -> dict[str, int]:
         """Return the counts of a receipt, as far as the store tells them."""
@@ -56,7 +76,11 @@ class Plan:
             "passages": len(self.passages),
             "links": self.links,
             "owners": len(self.chosen.owners),
+            "contexts": len(self.chosen.contexts),
             "blocks": self.blocks,
+            "episodes": len(self.gone.parts.episodes),
+            "entities": len(self.gone.parts.entities),
+            "relations": len(self.gone.parts.relations),
         }
 
 
@@ -93,6 +117,7 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
         for text in (owner.title, owner.summary):
             _add_text(got, text)
         firsts += [(number, passage) for passage in _add_passages(store, namespace, got, [number])[:1]]
+    _add_knowledge(store, namespace, got, chosen)
     ids = set(chosen.memories)
     blocks = [block for block in store.blocks(namespace) if block.id in ids]
     for block in blocks:
@@ -143,6 +168,28 @@ def _add_passages(store: Store, namespace: str, got: _Collected, owner_numbers: 
         got.vectors.append(tokens.vector)
     got.passages += numbers
     return numbers
+
+
+def _add_knowledge(store: Store, namespace: str, got: _Collected, chosen: Chosen) -> None:
+    """Take what items of knowledge hold besides their passages, and the contexts of agents."""
+    knowledge = store.knowledge(namespace)
+    numbers = list(chosen.owners)
+    for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
+        for item in knowledge.of_numbers(numbers[begin : begin + _NUMBERS_AT_ONCE]).values():
+            _add_text(got, item.record.content)
+            _add_json(got, item.record.metadata)
+            got.collector.add_digest(item.record.digest)
+            got.collector.add_array(item.record.vector, VECTOR)
+    for name in chosen.contexts:
+        context = knowledge.context(name)
+        if context is not None:
+            _add_json(got, context.metadata)
+
+
+def _add_json(got: _Collected, text: str) -> None:
+    for each in strings(json.loads(text)):
+        got.collector.add_label(each)
+        got.terms.update(analyse(each))
 
 
 def _add_text(got: _Collected, text: str) -> None:

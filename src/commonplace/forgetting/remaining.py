@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from commonplace.forgetting.agents import held_arrays, held_texts, strings
+from commonplace.forgetting.graph import held_texts as texts_of_graph
 from commonplace.forgetting.needles import LABEL, Needles, forms
 from commonplace.forgetting.own_words import own_words
 from commonplace.forgetting.pending import FORGETTING
@@ -45,19 +47,6 @@ def texts_of(memory: StoredMemory) -> Iterator[str]:
     yield from strings(json.loads(record.metadata))
 
 
-def strings(value: Any) -> Iterator[str]:
-    """Yield the texts in a JSON value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from strings(inner)
-
-
 def _held(store: Store) -> Iterator[bytes]:
     for entry in store.entries_since(0, store.change()):
         yield from (entry.token_ids, entry.vector)
@@ -71,6 +60,9 @@ def _held(store: Store) -> Iterator[bytes]:
         for memory in store.memories(namespace, Selection(order="id")):
             yield from _memory(store, namespace, memory)
         yield from _forms(link.type for link in store.links(namespace))
+        yield from _forms(held_texts(store, namespace))
+        yield from held_arrays(store, namespace)
+        yield from _forms(texts_of_graph(store.graph(namespace)))
 
 
 def _noted(store: Store) -> Iterator[bytes]:

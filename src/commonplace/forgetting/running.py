@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from commonplace.forgetting.choosing import Wanted, all_of, choose
 from commonplace.forgetting.finishing import LOCK, finish_held, settle
+from commonplace.forgetting.graph import erase, everything, rehearse
 from commonplace.forgetting.needles import SHORTEST
 from commonplace.forgetting.pending import Pending
 from commonplace.forgetting.place import Place
@@ -27,6 +28,7 @@ from commonplace.forgetting.steps import DATABASE, STEPS, take, vault_notes
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
+    from commonplace.graph.ground import Ground
     from commonplace.types import StoredMemory
 
 _LOCK_WAIT_S = 60.0
@@ -64,7 +66,7 @@ def forget(
     with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
-        if wanted.archived_by is not None and not plan.chosen.memories:
+        if wanted.archived_by is not None and plan.chosen.is_empty:
             return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
         cleared = clear_logs(place, plan.needles)
         id_, at = str(uuid4()), place.clock()
@@ -72,11 +74,18 @@ def forget(
             if place.store.change() != plan.change:
                 plan = planned()  # somebody wrote since; now nobody can
             change.erase(plan.chosen.memories)
+            change.knowledge.erase(list(plan.chosen.owners))
+            for name in plan.chosen.contexts:
+                change.knowledge.drop_context(name)
+            if plan.chosen.parts.ids:
+                # What goes with them is known only now, and a run that is killed later cannot know it any more.
+                plan = plan.with_gone(erase(place.store, change.graph, _ground(place), plan.chosen.parts))
+                cleared += clear_logs(place, plan.gone.needles)
             receipt = _begun(place, namespace, plan, id_, at)
             receipt = replace(
                 receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))
             )
-            steps = STEPS if plan.chosen.ids else ()
+            steps = () if plan.chosen.is_empty else STEPS
             pending = Pending(id_, at, namespace, steps, plan.chosen.memories, plan.firsts)
             change.put_note(receipt.note())
             change.put_note(pending.note())
@@ -93,7 +102,8 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
     """
 
     def planned() -> Plan:
-        return make_plan(place.store, namespace, all_of(place.store, namespace))
+        plan = make_plan(place.store, namespace, all_of(place.store, namespace))
+        return plan.with_gone(everything(place.store, namespace))
 
     if dry_run:
         return replace(_rehearsed(place, namespace, planned(), 0), ids=())
@@ -124,7 +134,14 @@ def _refuse_read_only(place: Place, namespace: str) -> None:
             pass
 
 
+def _ground(place: Place) -> Ground:
+    assert place.ground is not None, "whoever forgets parts of a graph gives what it is changed with"
+    return place.ground()
+
+
 def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
+    if plan.chosen.parts.ids:
+        plan = plan.with_gone(rehearse(place.store, _ground(place), plan.chosen.parts))
     receipt = _begun(place, namespace, plan, "", place.clock())
     lines = clear_logs(place, plan.needles, dry_run=True)
     notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
@@ -141,7 +158,7 @@ def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> For
         namespace=namespace,
         at=at,
         id=id_,
-        ids=plan.chosen.ids,
+        ids=plan.ids,
         counts=plan.counts(),
         outside=(*plan.chosen.outside, *(named for _, named in _backups(place)), ELSEWHERE),
         notices=tuple(notices),

@@ -171,7 +171,7 @@ class Retriever:
             if any(is_stale(item, vectors.name, vectors) for item in items):
                 return None
             data = b"".join(item.record.vector for item in items)
-            rows = _Row([item.number for item in items], np.frombuffer(data, np.int8).reshape(len(items), -1))
+            rows = _Row([item.number for item in items], np.frombuffer(data, np.int8).reshape(-1, vectors.dimensions))
             self._rows.put(key, rows, len(data) + 64 * len(items))
         return rows
 
