@@ -23,6 +23,7 @@ EXAMPLES = [
         "docs/specialist.md",
         "docs/models.md",
         "docs/graph.md",
+        "docs/graphiti.md",
     )
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]
