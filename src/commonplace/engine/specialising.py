@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from commonplace.memories.decaying import DecayReport
     from commonplace.memories.memory import Memory
     from commonplace.specialist import Specialist
+    from commonplace.specialist.book import Book
 
 _LIVE = tuple(status for status in STATUSES if status != "archived")
 
@@ -43,7 +44,7 @@ class Specialising(Finding, Remembering, Forgetting):
         """The memory specialist, which answers requests in the text protocol CSP/1."""
         from commonplace.specialist import Specialist
 
-        return Specialist(self)
+        return Specialist(cast("Book", self))  # as a part of an engine, it has a graph
 
     def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
         """Lower the scores of one tier to what is left of them now, and archive what fell below a threshold.

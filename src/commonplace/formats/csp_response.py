@@ -115,7 +115,7 @@ def format_response(response: Response) -> str:
     if response.relevance is not None:
         lines.append(("RELEVANCE", _write_numbers(response.relevance)))
     if response.links is not None:
-        lines.append(("LINKS", ",".join(map(_write_relation, response.links)) or NONE))
+        lines.append(("LINKS", ",".join(map(write_relation, response.links)) or NONE))
     if response.link_relevance is not None:
         lines.append(("RELEVANCE", _write_numbers(response.link_relevance)))
     for each in response.snippets:
@@ -163,6 +163,14 @@ def write_reference(reference: Reference) -> str:
     if not NAME.fullmatch(reference.kind):
         raise CspError(f"a reference is of the kind {reference.kind!r:.60}", remedy="write letters, digits and _")
     return f"{reference.kind}:{write_item(reference.id)}"
+
+
+def write_relation(relation: Relation) -> str:
+    """Return `source→target` or `source↔target`, with the strength where there is one."""
+    mark = DIRECTED if relation.is_directed else MUTUAL
+    strength = "" if relation.strength is None else f":{relation.strength:.2f}"
+    # A colon in a name would be taken for the one before the strength.
+    return f"{write_item(relation.source, also=':')}{mark}{write_item(relation.target, also=':')}{strength}"
 
 
 def read_reference(written: str, key: str) -> Reference:
@@ -226,13 +234,6 @@ def _relation(values: Values) -> Relation:
     target = values.value(_BETWEEN)
     strength = _number(values) if values.mark(":") else None
     return Relation(source, target, direction == DIRECTED, strength)
-
-
-def _write_relation(relation: Relation) -> str:
-    mark = DIRECTED if relation.is_directed else MUTUAL
-    strength = "" if relation.strength is None else f":{relation.strength:.2f}"
-    # A colon in a name would be taken for the one before the strength.
-    return f"{write_item(relation.source, also=':')}{mark}{write_item(relation.target, also=':')}{strength}"
 
 
 def _number(values: Values) -> float:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 MOST_RESULTS: Final = 100
 """More hits do not fit into a response."""
 
-MEMORY, EPISODE, ENTITY = "mem", "episode", "entity"
-_REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}):")
+MEMORY, EPISODE, ENTITY, FACT = "mem", "episode", "entity", "fact"
+_REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}|{FACT}):")
 
 
 class Asked:
@@ -45,18 +45,21 @@ class Asked:
             )
         return words or query
 
-    def reference(self) -> Reference:
-        """Take the memory that is meant, `mem:<id>` or its bare id.
+    def reference(self, *kinds: str) -> Reference:
+        """Take what is meant: `mem:<id>`, another kind that is allowed, or the bare id of a memory.
 
         Raises:
-            UsageError: none is named, or an entity is.
+            UsageError: nothing is named, or something of another kind.
         """
         words = self._take_words()
         if not words:
             raise UsageError(f"{self._verb} is not told which memory", remedy=f"write TASK REQ:{self._verb} mem:<id>")
         found = read_reference(words, f"REQ:{self._verb}") if _REFERENCE.match(words) else Reference(MEMORY, words)
-        if found.kind == ENTITY:
-            raise UsageError(f"{found.id!r:.60} is named as an entity", remedy="name a memory, mem:<id>")
+        allowed = (MEMORY, *kinds)
+        if found.kind not in allowed:
+            raise UsageError(
+                f"{found.id!r:.60} is named as {found.kind}", remedy=f"{self._verb} takes {', '.join(allowed)}"
+            )
         return found
 
     def text(self, key: str) -> str:

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from commonplace.forgetting.receipt import ForgetReceipt
+    from commonplace.graph.views import (
+        Addition,
+        Deletion,
+        EntityView,
+        EpisodeView,
+        FoundEntities,
+        FoundRelations,
+        RelationView,
+        Subgraph,
+    )
     from commonplace.memories.decaying import DecayReport
     from commonplace.memories.memory import Memory
     from commonplace.memories.times import Moment
     from commonplace.search.result import SearchResult
     from commonplace.types import Kind, Link
+    from commonplace.types.graph import GraphCounts
 
 
 class Counts(Protocol):
@@ -31,8 +42,39 @@ class Counts(Protocol):
     def links(self) -> int: ...
 
 
+class GraphBook(Protocol):
+    """The graph of one namespace; each call is told at the engine, `Engine.graph`."""
+
+    def add_episode(
+        self, content: Mapping[str, Any], *, name: str = "", source_description: str = "", source: str = "text"
+    ) -> Addition: ...
+
+    def delete_episode(self, uuid: str) -> Deletion: ...
+
+    def search_entities(self, query: str, num_results: int = 10) -> FoundEntities: ...
+
+    def search_edges(
+        self, query: str, num_results: int = 10, *, as_of: Moment | None = None, valid_at: Moment | None = None
+    ) -> FoundRelations: ...
+
+    def neighbourhood(
+        self, entity: str, depth: int = 2, limit: int = 50, *, as_of: Moment | None = None
+    ) -> Subgraph: ...
+
+    def entity(self, name: str, *, as_of: Moment | None = None) -> EntityView: ...
+
+    def relation(self, uuid: str, *, as_of: Moment | None = None) -> RelationView: ...
+
+    def episode(self, uuid: str) -> EpisodeView: ...
+
+    def counts(self) -> GraphCounts: ...
+
+
 class Book(Protocol):
     """The memories of one namespace; each call is told at the engine, `Engine`."""
+
+    @property
+    def graph(self) -> GraphBook: ...
 
     def search(
         self,

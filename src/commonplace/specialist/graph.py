@@ -1,7 +1,8 @@
-"""The verb query_graph: which entities hang together, told by memories and their links. It finds, and draws nothing.
+"""The verb query_graph: which entities hang together, told by the graph, and by memories and their links beside it.
 
-It begins with the memories that a search finds for the query, and goes one step on: along the links of these memories,
-and to memories that name an entity they lead to. Both steps are bounded, however many memories there are.
+What the graph and the memories lead to is one ranking. The graph begins with the entities that the query names and goes
+two facts far; memories tell which entities they name together, and one link on. All of it is bounded, however much
+there is.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.formats.csp_response import Reference, Relation, Response
 from commonplace.specialist.asked import ENTITY
+from commonplace.specialist.facts import disputed, facts_of, relation_of
 from commonplace.specialist.fitting import largest
 from commonplace.specialist.recalling import LONGEST_TOPIC, MIN_RELEVANCE, MOST_TOPICS, memory_of, rationale_of
 from commonplace.specialist.relations import MOST_LINKS, about, ends, relations
 from commonplace.text.analysis import analyse
 
 if TYPE_CHECKING:
+    from commonplace.graph.views import EntityView
     from commonplace.memories.memory import Memory
     from commonplace.search.result import SearchResult
     from commonplace.specialist.asked import Asked
@@ -26,10 +29,14 @@ if TYPE_CHECKING:
 
 MAX_RESULTS: Final = 10
 
-_FIRST_STEP = 20
-"""Memories that the search may bring."""
-_FAN_OUT = 5
-"""Entities that the second step starts from, memories that each may bring, and links followed from each memory."""
+_MEMORIES = 20
+"""So many the search may bring."""
+_LINKS_FOLLOWED = 5
+"""From each memory."""
+_DEPTH, _AROUND = 2, 30
+"""How far from an entity that the query names facts are told, and of how many entities."""
+_STEP = 0.8
+"""What is left of the relevance with each fact between; a round guess."""
 
 _ENDING: Final = re.compile(r"(?<=\w)\.[A-Za-z][A-Za-z0-9]{0,4}$")
 
@@ -40,6 +47,7 @@ class _Told:
 
     relation: Relation
     relevance: float
+    is_disputed: bool = False
 
 
 def query_graph(book: Book, asked: Asked) -> Response:
@@ -48,15 +56,47 @@ def query_graph(book: Book, asked: Asked) -> Response:
     limit = asked.most_results(MAX_RESULTS)
     floor = asked.share("min_relevance", MIN_RELEVANCE)
     asked.finish()
-    result = book.search(query, _FIRST_STEP, ("memory",), min_score=0.0)
     wanted = frozenset(analyse(query))
+    result = book.search(query, _MEMORIES, ("memory",), min_score=0.0)
     memories = list(_first(book, result, wanted, floor))
-    told = _best([*_first_step(memories), *_along_links(book, memories)])
-    told = _best([*told, *_second_step(book, told, wanted)])[: min(limit, MOST_LINKS)]
-    named = _named(memories, wanted)[:limit]
-    size = largest(book, lambda size: _response(named[:size], told), len(named))
-    response = _response(named[: max(1, size)], told)
-    return replace(response, status="PARTIAL", rationale=rationale_of(result)) if result.degraded else response
+    facts = facts_of(book, query, max(limit, MOST_LINKS), floor)
+    entities = _entities(book, query, limit, wanted, floor)
+    told = [
+        *(_Told(relation_of(fact), fact.score, fact.disputed) for fact in facts),
+        *_around(book, entities, wanted),
+        *_first_step(memories),
+        *_along_links(book, memories),
+    ]
+    best = _best(told)[: min(limit, MOST_LINKS)]
+    named = _named(memories, entities, wanted)[:limit]
+    size = largest(book, lambda size: _response(named[:size], best), len(named))
+    response = _response(named[: max(1, size)], best)
+    if not (result.degraded or facts.degraded):
+        return response
+    return replace(response, status="PARTIAL", rationale=rationale_of((*result.notices, *facts.notices)))
+
+
+def _entities(book: Book, query: str, limit: int, wanted: frozenset[str], floor: float) -> list[EntityView]:
+    """Return the entities of the graph that the query names, or that are relevant, best first."""
+    found = book.graph.search_entities(query, limit)
+    return [each for each in found if each.score >= floor or _named_by(each, wanted)]
+
+
+def _around(book: Book, entities: Sequence[EntityView], wanted: frozenset[str]) -> Iterator[_Told]:
+    """Yield the facts about the entity that the query names best, the less relevant the farther they are."""
+    named = [each for each in entities if _named_by(each, wanted)]
+    if not named:
+        return
+    centre = max(named, key=lambda each: (_named_by(each, wanted), each.score))
+    near = book.graph.neighbourhood(centre.uuid, _DEPTH, _AROUND)
+    distances = {each.uuid: each.distance or 0 for each in near.entities}
+    for fact in near.relations:
+        steps = min(distances.get(end, _DEPTH) for end in (fact.source_node_uuid, fact.target_node_uuid))
+        yield _Told(relation_of(fact), centre.score * _STEP**steps, fact.disputed)
+
+
+def _named_by(entity: EntityView, wanted: frozenset[str]) -> float:
+    return max(_share(name, wanted) for name in (entity.name, *entity.aliases))
 
 
 def _first(book: Book, result: SearchResult, wanted: frozenset[str], floor: float) -> Iterator[tuple[Memory, float]]:
@@ -76,7 +116,7 @@ def _first_step(memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
 def _along_links(book: Book, memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
     """Yield the links of the memories, and what the memories at their other ends tell."""
     for memory, relevance in memories:
-        for link in book.links(memory.id)[:_FAN_OUT]:
+        for link in book.links(memory.id)[:_LINKS_FOLLOWED]:
             other = memory_of(book, link.target if link.source == memory.id else link.source)
             if other is None or other.status == "archived":
                 continue
@@ -85,21 +125,6 @@ def _along_links(book: Book, memories: Sequence[tuple[Memory, float]]) -> Iterat
                 yield _Told(Relation(about(source), about(target), is_directed=True), relevance * link.strength)
             for relation in relations(other):
                 yield _Told(relation, relevance * link.strength)
-
-
-def _second_step(book: Book, told: Sequence[_Told], wanted: frozenset[str]) -> Iterator[_Told]:
-    """Yield what is told of the entities that the first step led to, less relevant than what led there."""
-    reached: dict[str, float] = {}
-    for each in told:
-        for name in (each.relation.source, each.relation.target):
-            if not _share(name, wanted):
-                reached.setdefault(name, each.relevance)
-    for name, relevance in list(reached.items())[:_FAN_OUT]:
-        for hit in book.search(name, _FAN_OUT, ("memory",), min_score=MIN_RELEVANCE).hits:
-            memory = memory_of(book, hit.owner_id)
-            for relation in relations(memory) if memory is not None else ():
-                if name in (relation.source, relation.target):
-                    yield _Told(relation, relevance * hit.score)
 
 
 def _best(told: Sequence[_Told]) -> list[_Told]:
@@ -124,13 +149,19 @@ def _best(told: Sequence[_Told]) -> list[_Told]:
     return list(chosen.values())
 
 
-def _named(memories: Sequence[tuple[Memory, float]], wanted: frozenset[str]) -> list[tuple[str, float]]:
+def _named(
+    memories: Sequence[tuple[Memory, float]], entities: Sequence[EntityView], wanted: frozenset[str]
+) -> list[tuple[str, float]]:
     """Return the entities that the query names with their relevance, or all where it names none; the best first."""
     found: dict[str, float] = {}
+    shares: dict[str, float] = {}
+    for entity in entities:
+        found[entity.name] = max(entity.score, found.get(entity.name, 0.0))
+        shares[entity.name] = max(_named_by(entity, wanted), shares.get(entity.name, 0.0))
     for memory, relevance in memories:
         for name in memory.entities:
             found[name] = max(relevance, found.get(name, 0.0))
-    shares = {name: _share(name, wanted) for name in found}
+            shares[name] = max(_share(name, wanted), shares.get(name, 0.0))
     chosen = [name for name in found if shares[name]] or list(found)
     return [(name, found[name]) for name in sorted(chosen, key=lambda name: (-shares[name], -found[name], name))]
 
@@ -151,4 +182,5 @@ def _response(named: Sequence[tuple[str, float]], told: Sequence[_Told]) -> Resp
         relevance=None if told else tuple(relevance for _, relevance in named),
         links=tuple(each.relation for each in told) or None,
         link_relevance=tuple(each.relevance for each in told) or None,
+        facts=disputed(each.relation for each in told if each.is_disputed),
     )

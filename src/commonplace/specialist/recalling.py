@@ -1,4 +1,8 @@
-"""The verbs that find: recall and temporal_query. They ask the engine, and write what it found as lines."""
+"""The verbs that find: recall and temporal_query. They ask the engine, and write what it found as lines.
+
+Recall finds memories, and tells as links what the graph knows of the topic. What was known or true at a time, memories
+and facts tell side by side.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.csp_response import Passage, Reference, Relation, Response
-from commonplace.specialist.asked import MEMORY
+from commonplace.specialist.asked import FACT, MEMORY
+from commonplace.specialist.facts import disputed, facts_of, passage_of, relation_of
 from commonplace.specialist.fitting import fits, largest
 from commonplace.specialist.relations import MOST_LINKS, ends, relations
 from commonplace.text.budget import MOST_TOKENS
 from commonplace.text.snippets import snippet
 
 if TYPE_CHECKING:
+    from commonplace.graph.views import FoundRelations, RelationView
     from commonplace.memories.memory import Memory
-    from commonplace.memories.times import Moment
     from commonplace.search.result import SearchResult
     from commonplace.specialist.asked import Asked
     from commonplace.specialist.book import Book
@@ -33,25 +38,47 @@ LONGEST_TOPIC: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A hit with the part of it to be shown, its memory, None where that went meanwhile, and the memory's links."""
+    """What answers, with the part of it to be shown.
 
-    hit: Hit
+    Attributes:
+        memory: None of a fact, and of a memory that went meanwhile.
+        fact: None of a memory.
+        links: of the memory.
+    """
+
+    reference: Reference
+    relevance: float
     passage: Passage
-    memory: Memory | None
-    links: tuple[Link, ...]
+    memory: Memory | None = None
+    fact: RelationView | None = None
+    links: tuple[Link, ...] = ()
 
 
 def recall(book: Book, asked: Asked) -> Response:
     """Find the memories that answer a topic."""
-    return _find(book, asked, None)
+    topic, limit, floor = _asked(asked)
+    asked.finish()
+    result = book.recall(topic, limit, as_of=None, min_score=floor)
+    facts = facts_of(book, topic, MOST_LINKS, floor)
+    return _told(book, [_memory(book, hit, topic, None) for hit in result.hits], result, facts)
 
 
 def temporal_query(book: Book, asked: Asked) -> Response:
-    """Find what was known of a topic at a time."""
-    as_of = asked.moment("as_of")
-    if as_of is None:
-        raise UsageError("temporal_query is not told of which time", remedy='add PARAMS {"as_of": "2026-01-29"}')
-    return _find(book, asked, as_of)
+    """Find what was known of a topic, or true in the world, at a time."""
+    as_of, valid_at = asked.moment("as_of"), asked.moment("valid_at")
+    if as_of is None and valid_at is None:
+        raise UsageError(
+            "temporal_query is not told of which time",
+            remedy='add PARAMS {"as_of": "2026-01-29"} for what was known then, or "valid_at" for what was true then',
+        )
+    topic, limit, floor = _asked(asked)
+    asked.finish()
+    result = book.recall(topic, limit, as_of=as_of, min_score=floor)
+    facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
+    found = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]
+    found += [_fact(fact, topic) for fact in facts]
+    found.sort(key=lambda each: (-each.relevance, each.reference.kind != MEMORY, each.reference.id))
+    return _told(book, found[:limit], result, facts)
 
 
 def topics(memories: Iterable[Memory]) -> tuple[str, ...]:
@@ -68,71 +95,77 @@ def memory_of(book: Book, id_: str, as_of: float | None = None) -> Memory | None
         return None
 
 
-def rationale_of(result: SearchResult) -> str:
+def rationale_of(notices: Iterable[str]) -> str:
     """Return why an answer is only a part of what there may be."""
-    return "; ".join(result.notices) or "a part of the search could not be used"
+    return "; ".join(dict.fromkeys(notices)) or "a part of the search could not be used"
 
 
-def _find(book: Book, asked: Asked, as_of: Moment | None) -> Response:
-    topic = asked.topic()
-    limit = asked.most_results(MAX_RESULTS)
-    floor = asked.share("min_relevance", MIN_RELEVANCE)
-    asked.finish()
-    result = book.recall(topic, limit, as_of=as_of, min_score=floor)
-    found = [_found(book, hit, topic, result.wanted.as_of) for hit in result.hits]
-    response = _within_budget(book, found)
-    if result.degraded:
-        response = replace(response, status="PARTIAL", rationale=rationale_of(result))
+def _asked(asked: Asked) -> tuple[str, int, float]:
+    return asked.topic(), asked.most_results(MAX_RESULTS), asked.share("min_relevance", MIN_RELEVANCE)
+
+
+def _memory(book: Book, hit: Hit, topic: str, as_of: float | None) -> Found:
+    id_ = hit.owner_id
+    passage = Passage(id_, snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text)
+    links = tuple(book.links(id_))
+    return Found(Reference(MEMORY, id_), hit.score, passage, memory_of(book, id_, as_of), links=links)
+
+
+def _fact(fact: RelationView, topic: str) -> Found:
+    return Found(Reference(FACT, fact.uuid), fact.score, passage_of(fact, topic, SNIPPET_CHARACTERS), fact=fact)
+
+
+def _told(book: Book, found: Sequence[Found], result: SearchResult, facts: FoundRelations) -> Response:
+    """Return the response with as many of the best hits as there is room for."""
+    response = _response(found, facts)
+    if not fits(book, response):
+        size = largest(book, lambda size: _part(found, facts, size), len(found) - 1)
+        # Even the best hit alone may be too long, which takes names and ids of hundreds of characters: what is said
+        # about it goes first.
+        response = _part(found, facts, size) if size else replace(_part(found, facts, 1), scope=(), links=None)
+    if result.degraded or facts.degraded:
+        response = replace(response, status="PARTIAL", rationale=rationale_of((*result.notices, *facts.notices)))
     return response
 
 
-def _found(book: Book, hit: Hit, topic: str, as_of: float | None) -> Found:
-    id_ = hit.owner_id
-    shown = snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text
-    return Found(hit, Passage(id_, shown), memory_of(book, id_, as_of), tuple(book.links(id_)))
-
-
-def _within_budget(book: Book, found: Sequence[Found]) -> Response:
-    """Return the response with as many of the best hits as there is room for."""
-    whole = _response(found)
-    if fits(book, whole):
-        return whole
-    size = largest(book, lambda size: _told(found, size), len(found) - 1)
-    if size:
-        return _told(found, size)
-    # Even the best hit alone is too long, which takes names and ids of hundreds of characters: what is said about it
-    # goes first.
-    return replace(_told(found, 1), scope=(), links=None)
-
-
-def _told(found: Sequence[Found], size: int) -> Response:
+def _part(found: Sequence[Found], facts: FoundRelations, size: int) -> Response:
     rationale = f"{size} of {len(found)} hits have room in {MOST_TOKENS} tokens"
-    return replace(_response(found[:size]), rationale=rationale)
+    return replace(_response(found[:size], facts), rationale=rationale)
 
 
-def _response(found: Sequence[Found]) -> Response:
+def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
+    links = _links(found, facts)
+    own = {ends(relation_of(fact)) for fact in facts if fact.disputed}
     return Response(
-        scope=topics(each.memory for each in found if each.memory is not None),
-        data=tuple(Reference(MEMORY, each.hit.owner_id) for each in found),
-        relevance=tuple(each.hit.score for each in found),
-        links=_links(found) or None,
+        scope=_scope(found),
+        data=tuple(each.reference for each in found),
+        relevance=tuple(each.relevance for each in found),
+        links=links or None,
         snippets=tuple(each.passage for each in found),
+        facts=disputed(link for link in links if ends(link) in own),
     )
 
 
-def _links(found: Sequence[Found]) -> tuple[Relation, ...]:
-    """Return what the memories state, then how they are linked, then which entities they name together."""
+def _scope(found: Sequence[Found]) -> tuple[str, ...]:
+    named = [topics([each.memory]) for each in found if each.memory is not None]
+    named += [(each.fact.source_name, each.fact.target_name) for each in found if each.fact is not None]
+    names = (name for some in named for name in some if len(name) <= LONGEST_TOPIC)
+    return tuple(islice(dict.fromkeys(names), MOST_TOPICS))
+
+
+def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...]:
+    """Return what the graph knows, then how the memories are linked, then which entities they name together."""
     chosen: dict[frozenset[str], Relation] = {}
-    for relation in (*_stated(found, is_directed=True), *_between(found), *_stated(found, is_directed=False)):
+    known = [relation_of(fact, fact.score, is_directed=False) for fact in facts]
+    for relation in (*known, *_between(found), *_together(found)):
         chosen.setdefault(ends(relation), relation)
     return tuple(islice(chosen.values(), MOST_LINKS))
 
 
-def _stated(found: Sequence[Found], *, is_directed: bool) -> Iterator[Relation]:
+def _together(found: Sequence[Found]) -> Iterator[Relation]:
     for each in found:
         for relation in relations(each.memory) if each.memory is not None else ():
-            if relation.is_directed == is_directed:
-                yield replace(relation, is_directed=False, strength=each.hit.score)
+            yield replace(relation, strength=each.relevance)
 
 
 def _between(found: Sequence[Found]) -> Iterator[Relation]:

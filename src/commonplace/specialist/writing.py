@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
 from commonplace.formats.csp_response import Reference, Response
+from commonplace.graph.naming import MAX_NAME_CHARACTERS, checked
 from commonplace.specialist.asked import EPISODE, MEMORY
-from commonplace.specialist.relations import metadata_of
+from commonplace.specialist.facts import disputed, relation_of
 
 if TYPE_CHECKING:
     from commonplace.memories.memory import Memory
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
     from commonplace.specialist.book import Book
 
 TIER: Final = "short"
-EPISODE_TIER: Final = "medium"
 THRESHOLD: Final = 0.3
 SCOPE: Final = "short"
-
-_ENDS: Final = 2
+RELATED, JSON = "RELATED_TO", "json"
 
 
 def store(book: Book, asked: Asked) -> Response:
@@ -33,25 +32,29 @@ def store(book: Book, asked: Asked) -> Response:
 
 
 def link(book: Book, asked: Asked) -> Response:
-    """Remember how two entities hang together, as an episode that states it."""
+    """Keep how two entities hang together: an episode that states it, and what its words say beside."""
     given = asked.text("ENTITY1"), asked.text("ENTITY2")
     context = asked.text("CONTEXT")
     asked.finish()
     source, target = (" ".join(name.split()) for name in given)
     if source == target:
         raise UsageError(f"ENTITY1 and ENTITY2 are both {source!r:.60}", remedy="name two entities")
-    memory = book.remember(
-        f"{source} → {target}: {context}",
-        EPISODE_TIER,
-        metadata=metadata_of(source, target),
-        entities=(source, target),
+    for key, name in (("ENTITY1", source), ("ENTITY2", target)):
+        checked(key, name)
+    if not context.strip():
+        raise UsageError("CONTEXT is empty", remedy="say in a few words how they hang together")
+    added = book.graph.add_episode(
+        {"source": source, "relation_type": RELATED, "target": target, "fact": context},
+        name=f"{source} → {target}"[:MAX_NAME_CHARACTERS],
+        source=JSON,
+        source_description="link",
     )
-    # Counted in what was stored: names that were replaced as secrets may have become one.
-    entities = min(_ENDS, len(set(memory.entities)))
+    counts = (("ENTITIES_EXTRACTED", len(added.entities)), ("RELATIONS_EXTRACTED", len(added.relations)))
     return Response(
-        rationale="; ".join(memory.notices),
-        data=(Reference(EPISODE, memory.id),),
-        facts=(("ENTITIES_EXTRACTED", str(entities)), ("RELATIONS_EXTRACTED", str(int(entities == _ENDS)))),
+        "PARTIAL" if added.degraded else "OK",
+        rationale="; ".join(added.notices),
+        data=() if added.episode is None else (Reference(EPISODE, added.episode.uuid),),
+        facts=(*((key, str(number)) for key, number in counts), *disputed(map(relation_of, added.disputed))),
     )
 
 
@@ -76,13 +79,16 @@ def promote(book: Book, asked: Asked) -> Response:
 
 def forget(book: Book, asked: Asked) -> Response:
     """Delete a memory with every copy of it."""
-    reference = asked.reference()
+    reference = asked.reference(EPISODE)
     dry_run = asked.flag("dry_run")
     asked.finish()
-    book.get(reference.id)  # the engine would also forget an artifact of that id
+    if reference.kind == EPISODE:
+        book.graph.episode(reference.id)
+    else:
+        book.get(reference.id)  # the engine would also forget an artifact of that id
     receipt = book.forget(reference.id, dry_run=dry_run)
-    gone = str(receipt.counts.get("memories", 0) + receipt.counts.get("in_process", 0))
-    data = (Reference(MEMORY, reference.id),)
+    gone = str(sum(receipt.counts.get(kind, 0) for kind in ("memories", "in_process", "episodes")))
+    data = (reference,)
     if dry_run:
         return Response(data=data, facts=(("ENTRIES_TO_DELETE", gone),))
     left = [f"{file}: {what}" for file, what in receipt.found]

@@ -1,4 +1,4 @@
-"""query_graph over the entities and links of memories."""
+"""query_graph over the graph, and over the entities and links of memories beside it."""
 
 from __future__ import annotations
 
@@ -93,10 +93,22 @@ def test_the_number_of_links_and_entities_is_bounded(book: Engine, ask: Ask) -> 
     assert ask("query_graph hub", "MAX_RESULTS 100").status in ("OK", "PARTIAL")
 
 
-def test_metadata_that_name_no_entity_of_the_memory_state_nothing(book: Engine, ask: Ask) -> None:
-    """Metadata are the caller's; only what looks like ours, and fits, is taken for a relation."""
-    for relation in ({"source": "a", "target": "billing"}, "text", {"source": ["billing"], "target": 3}, None):
-        book.remember(
-            f"Billing was discussed: {relation}", entities=["billing", "Postgres"], metadata={"relation": relation}
-        )
-    assert ask("query_graph billing discussed").links == (Relation("billing", "Postgres"),)
+def test_the_graph_and_memories_are_one_ranking(book: Engine, ask: Ask) -> None:
+    book.graph.add_episode("auth.ts depends on token.ts. token.ts depends on clock.ts.")
+    book.remember("Auth sessions are tested with the auth mock.", entities=["auth mock", "sessions"])
+    found = ask("query_graph auth dependencies", 'PARAMS {"min_relevance": 0}')
+    assert found.data == (Reference("entity", "auth.ts"), Reference("entity", "auth mock"))
+    assert {(each.source, each.target, each.is_directed) for each in found.links or ()} == {
+        ("auth.ts", "token.ts", True),
+        ("token.ts", "clock.ts", True),
+        ("auth mock", "sessions", False),
+    }
+    assert found.link_relevance == tuple(sorted(found.link_relevance or (), reverse=True))
+
+
+def test_only_facts_that_hold_are_told(book: Engine, ask: Ask) -> None:
+    book.graph.add_episode("Ada Marsh lives in Lisbon.", reference_time="2026-01-10T00:00Z")
+    book.graph.add_episode("Ada Marsh lives in Porto.", reference_time="2026-02-14T00:00Z")
+    found = ask("query_graph where does Ada live")
+    assert found.links == (Relation("Ada Marsh", "Porto", is_directed=True),)
+    assert found.data == (Reference("entity", "Ada Marsh"),)

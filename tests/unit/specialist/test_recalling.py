@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,7 +107,7 @@ def test_an_id_that_has_no_room_is_said_to_have_none(book: Engine, ask: Ask) -> 
     assert found.rationale == "the names in the response have no room in 2500 tokens"
 
 
-def test_links_tell_what_is_stated_then_linked_then_named_together(book: Engine, ask: Ask) -> None:
+def test_links_tell_what_the_graph_knows_then_linked_then_named_together(book: Engine, ask: Ask) -> None:
     ask("link", "ENTITY1 auth.ts", "ENTITY2 token.ts", "CONTEXT session handling with token refresh")
     first = book.remember("Session refresh is tested nightly.", entities=["tests", "session"])
     second = book.remember("Nightly session tests take an hour.")
@@ -119,8 +120,26 @@ def test_links_tell_what_is_stated_then_linked_then_named_together(book: Engine,
         ("tests", "session", False),
     ]
     assert found.links[1] == Relation(first.id, second.id, is_directed=True, strength=0.5)
+    [fact] = book.graph.search_edges("session refresh")
+    assert found.links[0].strength == round(fact.score, 2)
     assert found.relevance is not None
-    assert found.links[0].strength in found.relevance
+    assert found.links[2].strength in found.relevance
+
+
+def test_the_graph_answers_where_no_memory_does(book: Engine, ask: Ask) -> None:
+    book.graph.add_episode("Ada Marsh lives in Porto.")
+    found = ask("recall where does Ada live")
+    assert (found.data, found.relevance) == ((), ())
+    assert [(each.source, each.target) for each in found.links or ()] == [("Ada Marsh", "Porto")]
+    assert ask("recall where does Ada live", 'PARAMS {"min_relevance": 1}').links is None
+
+
+def test_disputed_facts_are_named(book: Engine, ask: Ask) -> None:
+    for place in ("Lisbon", "Porto"):
+        book.graph.add_episode(f"Ada Marsh lives in {place}.", reference_time="2026-03-01T00:00Z")
+    for verb in ("recall", "query_graph"):
+        told = dict(ask(f"{verb} where does Ada live").facts)["DISPUTED"]
+        assert sorted(re.split("[,↔→]", told)) == ["Ada Marsh", "Ada Marsh", "Lisbon", "Porto"]
 
 
 def test_there_are_at_most_five_links(book: Engine, ask: Ask) -> None:
@@ -137,6 +156,39 @@ def test_a_time_leads_to_what_was_known_then(book: Engine, ask: Ask, clock: Cloc
     old = ask("temporal_query where is the office", f'PARAMS {{"as_of": "{then}"}}')
     assert old.snippets == (Passage(memory.id, "The office is in Madrid."),)
     assert ask("temporal_query where is the office", 'PARAMS {"as_of": "5 days ago"}').snippets == old.snippets
+
+
+def test_a_time_leads_to_the_facts_that_were_known_or_true_then(book: Engine, ask: Ask, clock: Clock) -> None:
+    """Known then and true then are two questions: what is learnt late may have been true for long."""
+    book.graph.add_episode("Ada Marsh lives in Lisbon.", reference_time="2026-01-10T00:00Z")
+    clock.move(30)
+    book.graph.add_episode("Ada Marsh lives in Porto.", reference_time="2026-03-14T00:00Z")
+
+    def told(params: str) -> list[str]:
+        found = ask("temporal_query where does Ada live", f"PARAMS {params}")
+        assert [each.kind for each in found.data or ()] == ["fact"] * len(found.snippets)
+        return [each.text for each in found.snippets]
+
+    ended = "Ada Marsh lives in Lisbon. (from 2026-01-10 to 2026-03-14)"
+    assert told('{"valid_at": "2026-02-01T00:00Z"}') == [ended]
+    assert told('{"valid_at": "2026-03-20T00:00Z"}') == ["Ada Marsh lives in Porto. (since 2026-03-14)"]
+    assert told('{"as_of": "2026-03-20T00:00Z"}') == ["Ada Marsh lives in Lisbon. (since 2026-01-10)"]
+    assert told('{"as_of": "2020-01-01T00:00Z"}') == []
+
+
+def test_memories_and_facts_of_a_time_are_one_ranking(book: Engine, ask: Ask) -> None:
+    memory = book.remember("Ada Marsh lives in a house by the river.", entities=["house"])
+    book.graph.add_episode("Ada Marsh lives in Porto.")
+    found = ask("temporal_query where does Ada Marsh live", 'PARAMS {"as_of": "2026-04-01"}')
+    assert found.data is not None
+    assert {each.kind for each in found.data} == {"mem", "fact"}
+    assert Reference("mem", memory.id) in found.data
+    assert found.relevance == tuple(sorted(found.relevance or (), reverse=True))
+    assert [each.id for each in found.snippets] == [each.id for each in found.data]
+    assert set(found.scope or ()) == {"house", "Ada Marsh", "Porto"}
+    assert (
+        len(ask("temporal_query where does Ada Marsh live", "MAX_RESULTS 1", 'PARAMS {"as_of": "now"}').data or ()) == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_memory_is_shown_with_what_is_known_of_it(book: Engine, ask: Ask) -> N
     )
     assert shown.content == "We chose\nPostgres."
     assert ask(f"get {memory.id}") == shown
-    assert ask(f"get episode:{memory.id}") == shown
+    assert ask(f"get mem:{memory.id}", 'PARAMS {"offset": 0}') == shown
 
 
 def test_any_id_can_be_asked_for(book: Engine, ask: Ask) -> None:
@@ -107,6 +107,47 @@ def test_statistics_count_what_is_live_by_tier(book: Engine, ask: Ask) -> None:
         "MEDIUM": "0",
         "LONG": "1",
         "ARCHIVED": "1",
+        "MEMORY_LINKS": "0",
+        "EPISODES": "0",
+        "ENTITIES": "0",
         "RELATIONS": "0",
+        "DISPUTED": "0",
     }
     assert ask("stats", "TIER long").error == "BAD_REQUEST"
+
+
+def test_statistics_count_the_graph_and_the_links_of_memories(book: Engine, ask: Ask) -> None:
+    for place in ("Lisbon", "Porto"):
+        book.graph.add_episode(f"Ada Marsh lives in {place}.")
+    first, second = (book.remember(text).id for text in ("The cache was too small.", "The shop was slow in March."))
+    book.link(first, second)
+    counts = dict(ask("stats").facts)
+    assert [counts[key] for key in ("EPISODES", "ENTITIES", "RELATIONS", "DISPUTED", "MEMORY_LINKS")] == list("23221")
+
+
+def test_what_a_response_names_of_the_graph_can_be_asked_for(book: Engine, ask: Ask) -> None:
+    for place in ("Lisbon", "Porto"):
+        added = book.graph.add_episode(f"Ada Marsh lives in {place}.", reference_time="2026-03-01T00:00Z")
+    assert added.episode is not None
+    episode = ask(f"get episode:{added.episode.uuid}")
+    assert (episode.content, dict(episode.facts)["AT"]) == ("Ada Marsh lives in Porto.", "2026-03-01T00:00:00+00:00")
+    entity = ask("get entity:Ada Marsh")
+    assert (entity.scope, entity.data) == (("Ada Marsh",), (Reference("entity", "Ada Marsh"),))
+    assert dict(entity.facts)["ENTITY_TYPE"] == "person"
+    assert (
+        dict(entity.facts)["DISPUTED"] == '"Ada Marsh→Porto,Ada Marsh→Lisbon"' or "→" in dict(entity.facts)["DISPUTED"]
+    )
+    assert {each.target for each in entity.links or ()} == {"Lisbon", "Porto"}
+    fact = ask(f"get fact:{added.relations[0].uuid}")
+    assert (fact.content, fact.links) == (
+        "Ada Marsh lives in Porto.",
+        (Relation("Ada Marsh", "Porto", is_directed=True),),
+    )
+    assert fact.facts == (
+        ("RELATION_TYPE", "LIVES_IN"),
+        ("STATE", "disputed"),
+        ("VALID_FROM", "2026-03-01T00:00:00+00:00"),
+        ("TRUST", "0.80"),
+    )
+    for what in ("episode:nothing", "entity:Nobody", "fact:nothing"):
+        assert ask(f"get {what}").error == "NOT_FOUND"

@@ -77,13 +77,16 @@ def test_what_was_said_before_or_replaced_is_told(book: Engine, ask: Ask) -> Non
         ("link", ("ENTITY1 a", "CONTEXT c"), "BAD_VALUE", "link has no ENTITY2"),
         ("link", ("ENTITY1 a", "ENTITY2 b"), "BAD_VALUE", "link has no CONTEXT"),
         ("link", ("ENTITY1 a", "ENTITY2  a ", "CONTEXT c"), "BAD_VALUE", "ENTITY1 and ENTITY2 are both 'a'"),
-        ("link", ("ENTITY1 a", f"ENTITY2 {'b' * 201}", "CONTEXT c"), "BAD_VALUE", "entities holds"),
+        ("link", ("ENTITY1 a", f"ENTITY2 {'b' * 201}", "CONTEXT c"), "BAD_VALUE", "ENTITY2 is 'bbb"),
+        ("link", ("ENTITY1 a", "ENTITY2 b", 'CONTEXT " "'), "BAD_VALUE", "CONTEXT is empty"),
         ("decay", ('PARAMS {"threshold": 2}',), "BAD_VALUE", "threshold is 2"),
         ("decay", ('PARAMS {"scope": "long"}',), "BAD_VALUE", "memories of the tier 'long' do not fade by decay"),
         ("decay", ('PARAMS {"scope": ["short"]}',), "BAD_VALUE", "memories of the tier ['short'] do not fade"),
         ("promote", (), "BAD_VALUE", "promote is not told which memory; write TASK REQ:promote mem:<id>"),
         ("promote mem:nobody", (), "NOT_FOUND", "there is no memory 'nobody'"),
-        ("promote entity:auth", (), "BAD_VALUE", "'auth' is named as an entity"),
+        ("promote entity:auth", (), "BAD_VALUE", "'auth' is named as entity; promote takes mem"),
+        ("forget entity:auth", (), "BAD_VALUE", "'auth' is named as entity; forget takes mem, episode"),
+        ("forget episode:nothing", (), "NOT_FOUND", "there is no episode 'nothing'"),
         ("promote mem:a,mem:b", (), "BAD_REQUEST", "REQ:promote goes on where it should end"),
         ("forget mem:nobody", (), "NOT_FOUND", "there is no memory 'nobody'"),
         ("forget mem:a", ('PARAMS {"dry_run": 1}',), "BAD_VALUE", "dry_run is 1; give true or false"),
@@ -97,6 +100,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_of_it_is_done(
     assert answer.rationale.startswith(reason)
     assert (answer.data, answer.facts) == (None, ())
     assert book.list(statuses=()) == []
+    assert book.graph.counts().episodes == 0
 
 
 def test_text_of_an_indexed_file_is_not_admitted(book: Engine, ask: Ask) -> None:
@@ -107,26 +111,60 @@ def test_text_of_an_indexed_file_is_not_admitted(book: Engine, ask: Ask) -> None
     assert ask("store", f"CONTENT {text}").error == "NOT_ADMITTED"
 
 
-def test_a_link_is_an_episode_with_both_entities(book: Engine, ask: Ask) -> None:
-    lines = ("ENTITY1 auth.ts", "ENTITY2 token.ts", "CONTEXT session handling with token refresh")
-    linked = ask("link", *lines)
-    [memory] = book.list()
-    assert linked.data == (Reference("episode", memory.id),)
-    assert facts(linked) == {"ENTITIES_EXTRACTED": "2", "RELATIONS_EXTRACTED": "1"}
-    assert memory.content == "auth.ts → token.ts: session handling with token refresh"
-    assert (memory.tier, memory.entities) == ("medium", ("auth.ts", "token.ts"))
-    again = ask("link", *lines)
-    assert again.data == linked.data
-    assert again.rationale.startswith("this was remembered before, exactly")
-    back = ask("link", "ENTITY1 token.ts", "ENTITY2 auth.ts", "CONTEXT session handling with token refresh")
-    assert back.data != linked.data
+LINKED = ("ENTITY1 auth.ts", "ENTITY2 token.ts", "CONTEXT session handling with token refresh")
 
 
-def test_names_that_are_replaced_as_secrets_are_counted_as_what_is_left(ask: Ask) -> None:
+def test_a_link_is_an_episode_that_states_a_fact(book: Engine, ask: Ask) -> None:
+    """The example of the contract, with its counts."""
+    linked = ask("link", *LINKED)
+    [episode] = book.graph.episodes()
+    assert (linked.status, linked.data) == ("OK", (Reference("episode", episode.uuid),))
+    assert linked.facts == (("ENTITIES_EXTRACTED", "2"), ("RELATIONS_EXTRACTED", "1"))
+    [fact] = book.graph.search_edges("session handling")
+    assert (fact.source_name, fact.relation_type, fact.target_name) == ("auth.ts", "RELATED_TO", "token.ts")
+    assert (fact.fact, fact.episodes) == ("session handling with token refresh", (episode.uuid,))
+    assert (episode.name, book.list()) == ("auth.ts → token.ts", [])
+
+
+def test_a_link_said_again_confirms_the_fact(book: Engine, ask: Ask) -> None:
+    linked = [ask("link", *LINKED) for _ in range(2)]
+    assert linked[0].facts == linked[1].facts
+    assert linked[0].data != linked[1].data
+    [fact] = book.graph.search_edges("session handling")
+    assert len(fact.episodes) == 2
+
+
+def test_the_words_of_a_link_may_say_more_than_that_two_are_related(book: Engine, ask: Ask) -> None:
+    context = "auth.ts depends on token.ts and uses Redis"
+    counts = facts(ask("link", "ENTITY1 auth.ts", "ENTITY2 token.ts", f"CONTEXT {context}"))
+    found = book.graph.search_edges("auth.ts")
+    assert {(each.relation_type, each.target_name) for each in found} == {("DEPENDS_ON", "token.ts"), ("USES", "Redis")}
+    assert counts == {"ENTITIES_EXTRACTED": "3", "RELATIONS_EXTRACTED": "2"}
+
+
+def test_names_of_one_thing_are_counted_as_one(book: Engine, ask: Ask) -> None:
     """Counts are of what was stored, not of what was asked for."""
-    linked = ask("link", "ENTITY1 AKIAIOSFODNN7EXAMPLE", "ENTITY2 AKIAIOSFODNN7EXAMPLA", "CONTEXT two keys")
+    linked = ask("link", "ENTITY1 Postgres", "ENTITY2 PostgreSQL", "CONTEXT two names")
     assert facts(linked) == {"ENTITIES_EXTRACTED": "1", "RELATIONS_EXTRACTED": "0"}
+    assert "itself is no fact" in linked.rationale
+
+
+def test_secrets_among_the_names_are_replaced(book: Engine, ask: Ask) -> None:
+    linked = ask("link", "ENTITY1 AKIAIOSFODNN7EXAMPLE", "ENTITY2 billing", "CONTEXT the key of it")
+    assert facts(linked) == {"ENTITIES_EXTRACTED": "2", "RELATIONS_EXTRACTED": "1"}
     assert "secret" in linked.rationale
+    assert "AKIA" not in book.graph.episodes()[0].content
+
+
+def test_an_episode_is_forgotten_with_what_only_it_supported(book: Engine, ask: Ask) -> None:
+    linked = ask("link", *LINKED)
+    assert linked.data is not None
+    episode = f"episode:{linked.data[0].id}"
+    assert facts(ask(f"forget {episode}", 'PARAMS {"dry_run": true}')) == {"ENTRIES_TO_DELETE": "1"}
+    gone = ask(f"forget {episode}")
+    assert (gone.status, gone.data, facts(gone)["ENTRIES_DELETED"]) == ("OK", linked.data, "1")
+    assert ask("query_graph auth").data == ()
+    assert ask(f"get {episode}").error == "NOT_FOUND"
 
 
 def test_decay_counts_what_was_lowered_and_what_was_archived(book: Engine, ask: Ask, clock: Clock) -> None:
