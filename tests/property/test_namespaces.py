@@ -152,6 +152,22 @@ def asking(book: Engine, values: Values) -> Any:
     return book.specialist.handle(f"TASK REQ:{asked} IN:MEM OUT:X{more}")
 
 
+def moving(book: Engine, values: Values) -> Any:
+    """Write the graph as Graphiti's, and take in such a one that has the ids of the other namespace."""
+    path = values.directory / "theirs.json"
+    ends = ("their entity", "their other")
+    nodes = [
+        {"uuid": id_, "name": name, "created_at": "2026-01-01"}
+        for id_, name in zip(ends, ("Mira", "Berlin"), strict=True)
+    ]
+    edge = {"uuid": "their fact", "source_node_uuid": ends[0], "target_node_uuid": ends[1], "name": "LIVES_IN"}
+    episode = {"uuid": "said", "content": "Mira lives in Berlin.", "created_at": "2026-01-01"}
+    edges = [{**edge, "created_at": "2026-01-01", "fact": "Mira lives in Berlin.", "episodes": ["said"]}]
+    path.write_text(json.dumps({"entity_nodes": nodes, "entity_edges": edges, "episodic_nodes": [episode]}))
+    taken = book.graph.import_graphiti(path, dry_run=values.one(True, False))
+    return replace(taken, path=None), book.graph.export_graphiti(io.StringIO()), book.graph.sync()
+
+
 def graphing(book: Engine, values: Values) -> Any:
     """Make one call on the graph, with ids and names that the other namespace has."""
     graph, named = book.graph, values.one("Mira", "Mira Okafor", "auth.ts", "Berlin", "their entity", "their fact")
@@ -174,6 +190,7 @@ def graphing(book: Engine, values: Values) -> Any:
         lambda: graph.path("Mira", named),
         lambda: graph.timeline(named),
         lambda: graph.history(named),
+        lambda: moving(book, values),
         graph.episodes,
         graph.communities,
         graph.disputes,
