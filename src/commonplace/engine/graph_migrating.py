@@ -81,7 +81,8 @@ class GraphMigrating(GraphAsking):
             if not is_dry:
                 prepare(texts, document)
             try:
-                with ground.destination.store.change_memories(ground.namespace) as change:
+                made_by = ground.destination.embedder.stamp
+                with ground.destination.store.change_memories(ground.namespace, made_by=made_by) as change:
                     done = take_in(
                         change.graph, ground, texts, document, lambda *each: bool(self._around.words_of(*each))
                     )

@@ -147,7 +147,7 @@ class Stored:
     def _rewrite(self, namespace: str, id_: str) -> None:
         """Write every version of a memory anew, in one transaction."""
         destination = replace(self._destination(), namespace=namespace)
-        with self._store.change_memories(namespace) as change:
+        with self._store.change_memories(namespace, made_by=destination.embedder.stamp) as change:
             # Nobody else can write now, so what is read here is what is replaced.
             cleaner = Cleaner(self._known)
             versions = [_cleaned(version, cleaner) for version in self._store.versions(namespace, id_)]
@@ -197,7 +197,8 @@ class Stored:
         embedded = [passage_text(prepared.owner, chunk) for chunk in prepared.chunks]
         texts = tuple(TokenizedText(text, destination.tokenize(text)) for text in embedded)
         writes = PassageMaker(destination).complete([replace(prepared, texts=texts)])
-        self._store.put_owners(namespace, writes, at=self._counts_since(namespace, number))
+        since = self._counts_since(namespace, number)
+        self._store.put_owners(namespace, writes, at=since, made_by=destination.embedder.stamp)
 
     def _counts_since(self, namespace: str, number: int) -> float:
         """Return from when on an owner counts, which the store tells only by who passes a filter: by halving."""

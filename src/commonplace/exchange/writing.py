@@ -6,6 +6,7 @@ It compares again inside each transaction: others write meanwhile. What it passe
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -100,11 +101,16 @@ class Writer:
         versions = [(version.owner, version.record) for item in self._memories for version in item.versions]
         writes = (replace(write, is_placed=True) for write in writes_of(self._destination, versions))
         made = [(item, [next(writes) for _ in item.versions]) for item in self._memories]
-        with self._into.store.change_memories(self._into.namespace) as change:
+        with self._changing() as change:
             for item, its_writes in made:
                 self._write_memory(change, item, its_writes)
         self._destination.after_batch()
         self._memories, self._versions, self._bytes = [], 0, 0
+
+    def _changing(self) -> AbstractContextManager[MemoryChange]:
+        """Begin a change that writes vectors."""
+        made_by = self._destination.embedder.stamp
+        return self._into.store.change_memories(self._into.namespace, made_by=made_by)
 
     def _write_memory(self, change: MemoryChange, item: MemoryItem, writes: list[MemoryWrite]) -> None:
         known = change.find(item.id)
@@ -130,7 +136,7 @@ class Writer:
             return
         texts = Texts(self._destination)
         texts.prepare(map(_text_of, self._graph))
-        with self._into.store.change_memories(self._into.namespace) as change:
+        with self._changing() as change:
             for item in self._graph:
                 write(change.graph, item, texts, is_replacing=self._is_replacing)
         self._destination.after_batch()

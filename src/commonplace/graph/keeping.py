@@ -139,7 +139,8 @@ class GraphKeeper:
             yield change.graph
 
     def _change(self) -> AbstractContextManager[MemoryChange]:
-        return self._ground.destination.store.change_memories(self._ground.namespace)
+        destination = self._ground.destination
+        return destination.store.change_memories(destination.namespace, made_by=destination.embedder.stamp)
 
     def _addition(self, added: Added) -> Addition:
         seeing = self._seeing

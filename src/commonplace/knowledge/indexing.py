@@ -59,7 +59,7 @@ def replace_knowledge(ground: Ground, means: Means, agent: str, given: object) -
     maker.make([new for new in _compared(wanted, known, maker) if new.needs_vectors])
     while True:
         # Nobody else can write inside the block: what is compared there is what is replaced.
-        with ground.store.change_memories(ground.namespace) as change:
+        with ground.store.change_memories(ground.namespace, made_by=maker.destination.embedder.stamp) as change:
             compared = _compared(wanted, change.knowledge.items(agent), maker)
             unmade = [new for new in compared if new.needs_vectors and new.map not in maker.made]
             if not unmade:

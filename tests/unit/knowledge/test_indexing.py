@@ -271,11 +271,11 @@ def test_what_another_process_takes_away_meanwhile_is_put_back(
     begin = type(book._store).change_memories
     taken = iter([True])
 
-    def meanwhile(self: Any, namespace: str) -> Any:
+    def meanwhile(self: Any, namespace: str, **named: Any) -> Any:
         if next(taken, False):
             with begin(self, namespace) as change:
                 change.knowledge.expire([item.number for item in change.knowledge.items("a")], 1.0)
-        return begin(self, namespace)
+        return begin(self, namespace, **named)
 
     monkeypatch.setattr(type(book._store), "change_memories", meanwhile)
     report = knowledge.index_knowledge("a", CITIES)
