@@ -1,12 +1,14 @@
-"""Measure the shipped vectors alone on the development data: sentence similarity and dense retrieval, no fusion.
+"""Measure an embedder's vectors alone on the development data: sentence similarity and dense retrieval, no fusion.
 
-COMMONPLACE_DATA=DIR PYTHONPATH=scripts python -m model.measure
+COMMONPLACE_DATA=DIR PYTHONPATH=scripts python -m model.measure [EMBEDDER]
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.models.contract import TokenizedText
+from commonplace.models.contract import Embedder, TokenizedText
+from commonplace.models.opening import open_embedder
 from commonplace.models.static import StaticEmbedder
 
 Floats = NDArray[np.float32]
 COLLECTIONS = ("cosqa-dev", "cranfield", "medquad")
 DEPTH = 10
+TIMED, QUERIES = 500, 300
+"""So many passages are embedded for the throughput, and so many queries, one by one, for the latency."""
+
+
+class Measured:
+    """An embedder with the tokenizer that all of ours share."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._tokenize = StaticEmbedder.load().tokenize
+
+    def tokenized(self, texts: list[str]) -> list[TokenizedText]:
+        """Return the texts with their tokens."""
+        return [TokenizedText(text, self._tokenize(text)) for text in texts]
+
+    def embedded(self, texts: list[str]) -> Floats:
+        """Return float32, shape (len(texts), dimensions), unit rows."""
+        return self.embedder.embed(self.tokenized(texts))
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -28,20 +49,15 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-def embedded(embedder: StaticEmbedder, texts: list[str]) -> Floats:
-    """Return float32, shape (len(texts), dimensions), unit rows."""
-    return embedder.embed([TokenizedText(text, embedder.tokenize(text)) for text in texts])
-
-
 def ranks(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Return the rank of each value, ties sharing their mean."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places], np.float64)
 
 
-def similarity_correlation(embedder: StaticEmbedder, pairs: list[dict[str, Any]]) -> float:
+def similarity_correlation(measured: Measured, pairs: list[dict[str, Any]]) -> float:
     """Return Spearman's correlation of the cosines with people's scores."""
-    first, second = (embedded(embedder, [pair[side] for pair in pairs]) for side in ("a", "b"))
+    first, second = (measured.embedded([pair[side] for pair in pairs]) for side in ("a", "b"))
     scores = np.array([pair["score"] for pair in pairs], np.float64)
     return float(np.corrcoef(ranks((first * second).sum(1)), ranks(scores))[0, 1])
 
@@ -54,7 +70,7 @@ def gain(order: list[str], relevant: Mapping[str, float]) -> float:
     return float(found @ discounts[: len(found)] / (ideal @ discounts[: len(ideal)]))
 
 
-def mean_gain(embedder: StaticEmbedder, collection: Path) -> float:
+def mean_gain(measured: Measured, collection: Path) -> float:
     """Return the mean nDCG@10 of dense retrieval over the queries that have a relevant document."""
     corpus = read_lines(collection / "corpus.jsonl")
     ids = [document["_id"] for document in corpus]
@@ -64,8 +80,8 @@ def mean_gain(embedder: StaticEmbedder, collection: Path) -> float:
         query, document, grade = line.split("\t")
         if query in queries and float(grade) > 0:
             judged.setdefault(query, {})[document] = float(grade)
-    documents = embedded(embedder, [f"{document.get('title', '')} {document['text']}" for document in corpus])
-    asked = embedded(embedder, [queries[query] for query in judged])
+    documents = measured.embedded([f"{document.get('title', '')} {document['text']}" for document in corpus])
+    asked = measured.embedded([queries[query] for query in judged])
     gains = []
     for vector, relevant in zip(asked, judged.values(), strict=True):
         best = np.argsort(-(documents @ vector), kind="stable")[:DEPTH]
@@ -73,14 +89,43 @@ def mean_gain(embedder: StaticEmbedder, collection: Path) -> float:
     return float(np.mean(gains))
 
 
+def resident_bytes() -> int:
+    """Return the memory that the process has resident; Linux only."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def print_cost(measured: Measured, collection: Path) -> None:
+    """Print seconds and resident memory: before, after the first query, and after many passages."""
+    queries = measured.tokenized([line["text"] for line in read_lines(collection / "queries.jsonl")[:QUERIES]])
+    passages = measured.tokenized([line["text"] for line in read_lines(collection / "corpus.jsonl")[:TIMED]])
+    before = resident_bytes()
+    started = time.perf_counter()
+    measured.embedder.embed(queries[:1])
+    print(f"first query: {(time.perf_counter() - started) * 1000:.0f} ms, {(resident_bytes() - before) / 1e6:.0f} MB")
+    took = []
+    for query in queries:
+        started = time.perf_counter()
+        measured.embedder.embed([query])
+        took.append(time.perf_counter() - started)
+    print(f"a query: {np.median(took) * 1000:.2f} ms (median of {len(took)})")
+    started = time.perf_counter()
+    measured.embedder.embed(passages)
+    seconds = time.perf_counter() - started
+    tokens = sum(len(passage.token_ids) for passage in passages) / len(passages)
+    print(f"passages of {tokens:.0f} tokens: {len(passages) / seconds:,.0f} a second")
+    print(f"resident more than before the first query: {(resident_bytes() - before) / 1e6:.0f} MB")
+
+
 def main() -> None:
     """Print one line a figure."""
     data = Path(os.environ["COMMONPLACE_DATA"])
-    embedder = StaticEmbedder.load()
-    print(f"model {embedder.stamp}")
-    print(f"stsb dev, Spearman: {similarity_correlation(embedder, read_lines(data / 'stsb' / 'dev.jsonl')):.3f}")
+    measured = Measured(open_embedder((sys.argv[1:] or ["static"])[0]))
+    print(f"model {measured.embedder.stamp}")
+    print_cost(measured, data / "cosqa-dev")
+    print(f"stsb dev, Spearman: {similarity_correlation(measured, read_lines(data / 'stsb' / 'dev.jsonl')):.3f}")
     for name in COLLECTIONS:
-        print(f"{name}, nDCG@10: {mean_gain(embedder, data / name):.3f}")
+        print(f"{name}, nDCG@10: {mean_gain(measured, data / name):.3f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Fit the 0–1 score scale (commonplace.ranking.calibration.CALIBRATION) and report how it does where it was not fitted.
+"""Fit the 0–1 score scale of an embedder (`commonplace.ranking.calibration`) and report how it does elsewhere.
 
-Usage: COMMONPLACE_DATA=… python scripts/ranking/fit_calibration.py
+Usage: COMMONPLACE_DATA=… python scripts/ranking/fit_calibration.py [EMBEDDER]
 
 Fitted on medquad (CC BY 4.0) and cosqa-dev (MIT / C-UDA), whose licences allow it: a logistic regression of relevance
 on the raw signals of the first hits of each query; irrelevant hits, the questions of the other corpora and random words
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -68,10 +69,14 @@ def word_salad(texts: Sequence[str], count: int, chance: random.Random) -> list[
 
 
 def read_set(
-    name: str, documents: Iterable[Document], queries: Sequence[tuple[str, set[str]]], strangers: Sequence[str]
+    name: str,
+    documents: Iterable[Document],
+    queries: Sequence[tuple[str, set[str]]],
+    strangers: Sequence[str],
+    embedder: str,
 ) -> Corpus:
     """Index a corpus in a store of its own and ask it everything."""
-    with tempfile.TemporaryDirectory() as directory, commonplace.open(directory) as book:
+    with tempfile.TemporaryDirectory() as directory, commonplace.open(directory, embedder=embedder) as book:
         book.index_documents(documents)
         return Corpus(
             name,
@@ -142,7 +147,7 @@ def report(corpus: Corpus, beta: NDArray[np.float64], calibration: Calibration) 
 
 def main() -> None:
     """Fit, print the constants and the tables."""
-    data = Path(os.environ["COMMONPLACE_DATA"])
+    data, embedder = Path(os.environ["COMMONPLACE_DATA"]), (sys.argv[1:] or ["static"])[0]
     chance = random.Random(11)  # noqa: S311 - a seeded sample, no secret
     sets: dict[str, list[tuple[str, set[str]]]] = {}
     for name in (*FITTED, *REPORTED):
@@ -155,7 +160,7 @@ def main() -> None:
         others = [text for other, items in sets.items() if other != name for text, _ in items]
         strangers = [*chance.sample(others, 100), *word_salad(others, 50, chance)]
         documents = dialogue.turns if name == "locomo" else read_corpus(data / name / "corpus.jsonl")
-        corpora[name] = read_set(name, documents, queries, strangers)
+        corpora[name] = read_set(name, documents, queries, strangers, embedder)
     fitted = [corpora[name] for name in FITTED]
     beta = fit(fitted)
     anchor = min(float(np.quantile(first_relevant(beta, corpus), 1 - KEPT)) for corpus in fitted)

@@ -5,6 +5,7 @@ The scale is a logistic function of the raw signals, stretched so that its ancho
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,14 @@ class Calibration:
 
 CALIBRATION = Calibration(intercept=-3.696, coverage=0.867, literal=2.79, dense=4.698, anchor=-0.911)
 """Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py` on medquad and cosqa-dev."""
+
+BY_EMBEDDER: Mapping[str, Calibration] = {"static": CALIBRATION}
+"""Cosines of one embedder mean something else than those of another: each has a scale of its own, fitted likewise."""
+
+
+def calibration_of(embedder: str) -> Calibration:
+    """Return the scale that was fitted for an embedder of that name; for any other, that of the default one."""
+    return BY_EMBEDDER.get(embedder, CALIBRATION)
 
 
 def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.float32]:

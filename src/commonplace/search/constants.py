@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, TIME
 
 WEIGHTS = {LEXICAL: 1.0, DENSE: 1.0, LATE: 0.7, TIME: 1.0}
 """Weights of the standardised signals in the two-stage method; the first three chosen on medquad and cosqa-dev.
 
 That of the time, which only a query with a date has, makes it count as much as words or meaning."""
+
+DENSE_WEIGHTS: Mapping[str, float] = {}
+"""Of embedders whose vectors tell more than words do; chosen likewise. Any other one has the weight above."""
 
 TIME_LOG_ODDS = 1.0
 """What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
@@ -27,3 +32,8 @@ A little under the anchor of the scale, so that a conversation's short turns are
 
 DEFAULT_MIN_SCORE = 0.4
 """Where the caller names no cut: what hits must reach once the best one is good enough; a round guess."""
+
+
+def weights_of(embedder: str) -> dict[str, float]:
+    """Return the weights of the standardised signals where an embedder of that name makes the vectors."""
+    return {**WEIGHTS, DENSE: DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE])}

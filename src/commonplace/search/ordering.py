@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.calibration import CALIBRATION, log_odds
+from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, RETENTION, TIME, Candidates
-from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, TIME_LOG_ODDS, WEIGHTS
+from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, TIME_LOG_ODDS, weights_of
 from commonplace.search.conversation import steps
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import LITERAL as IS_LITERAL
@@ -36,6 +36,7 @@ class Ranking:
         signals: what was fused, by name, before standardising.
         weights: weight of each standardised signal; empty for a single-signal method.
         odds: log-odds of relevance; float32, shape (n,).
+        calibration: the scale that they are on.
         asked: the times that the query names.
         fault: why meaning had no part in it; "" where it had.
     """
@@ -46,6 +47,7 @@ class Ranking:
     signals: Mapping[str, NDArray[np.float32]]
     weights: Mapping[str, float]
     odds: NDArray[np.float32]
+    calibration: Calibration
     asked: AskedTimes = NO_TIMES
     fault: str = ""
 
@@ -77,10 +79,10 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
         signals = {LEXICAL: candidates.lexical}
-        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, _odds(query, candidates))
+        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, *_odds(query, candidates))
     if request.method == "semantic":
         return Ranking(
-            query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, _odds(query, candidates)
+            query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, *_odds(query, candidates)
         )
     if context.dated is not None and context.asked.is_all:
         return _by_time(query, candidates, context.asked, context.dated)
@@ -88,7 +90,8 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
-    signals, weights, odds = _own_signals(candidates), dict(WEIGHTS), _odds(query, candidates)
+    signals, weights = _own_signals(candidates), weights_of(query.embedder)
+    odds, calibration = _odds(query, candidates)
     if context.dated is None:
         del weights[TIME]
     else:
@@ -105,7 +108,7 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     if context.retention is not None:
         signals[RETENTION], weights[RETENTION] = context.retention, request.retention_weight
         values = values + fuse({RETENTION: context.retention}, weights)
-    return Ranking(query.terms, candidates, values, signals, weights, odds, context.asked)
+    return Ranking(query.terms, candidates, values, signals, weights, odds, calibration, context.asked)
 
 
 def _by_time(query: PreparedQuery, candidates: Candidates, asked: AskedTimes, dated: DatedOwners) -> Ranking:
@@ -120,10 +123,9 @@ def _by_time(query: PreparedQuery, candidates: Candidates, asked: AskedTimes, da
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
     # The time is the whole question, so its fit stands for how well each signal covers the question.
-    odds = np.maximum(
-        log_odds(CALIBRATION, fits, fits, fits), np.where(is_held[keep], _odds(query, candidates), -np.inf)
-    )
-    return Ranking(query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), asked)
+    own, calibration = _odds(query, candidates)
+    odds = np.maximum(log_odds(calibration, fits, fits, fits), np.where(is_held[keep], own, -np.inf))
+    return Ranking(query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), calibration, asked)
 
 
 def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
@@ -135,7 +137,9 @@ def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     }
 
 
-def _odds(query: PreparedQuery, candidates: Candidates) -> NDArray[np.float32]:
+def _odds(query: PreparedQuery, candidates: Candidates) -> tuple[NDArray[np.float32], Calibration]:
+    """Return the log-odds of relevance, float32, shape (n,), and the scale that they are on."""
     # Where the query has no vector, how well its words are covered stands for how alike they are: the scale wants both.
     dense = candidates.late if query.fault else candidates.dense
-    return log_odds(CALIBRATION, candidates.late, candidates.literal, dense)
+    calibration = calibration_of(query.embedder)
+    return log_odds(calibration, candidates.late, candidates.literal, dense), calibration

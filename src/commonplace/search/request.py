@@ -103,6 +103,7 @@ class PreparedQuery:
         unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
             so only terms tell what they mean.
         fault: why it has no vector although it has words; "" where it has.
+        embedder: the name of what made the vector, "" where nothing did.
     """
 
     terms: tuple[str, ...]
@@ -110,6 +111,7 @@ class PreparedQuery:
     vector: NDArray[np.float32]
     unspaced: float
     fault: str = ""
+    embedder: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -138,6 +140,7 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
         vector=vector,
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
+        embedder="" if fault else embedder.stamp.name,
     )
 
 

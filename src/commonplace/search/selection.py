@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.calibration import CALIBRATION, scale
+from commonplace.ranking.calibration import Calibration, scale
 from commonplace.ranking.fusion import never_below_what_follows, standardise
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL
 from commonplace.search.hits import make_hit, read, without_secrets
@@ -33,7 +33,7 @@ TRACE_LENGTH = 20
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
     """Return the hits, best first, ties by id, and the trace that explains them."""
     order = np.lexsort((ranking.candidates.numbers, -ranking.values))
-    scores = _scores(ranking.odds[order])
+    scores = _scores(ranking.odds[order], ranking.calibration)
     chosen, rejected = _choose(ranking, order, scores, request)
     places = [int(order[rank]) for rank in chosen]
     numbers, owners = ranking.candidates.numbers[places], distinct(ranking.candidates.owners[places])
@@ -64,8 +64,8 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     return without_secrets([hit for _, _, _, hit in found]), trace
 
 
-def _scores(odds: NDArray[np.float32]) -> NDArray[np.float32]:
-    return never_below_what_follows(scale(CALIBRATION, odds)) if len(odds) else odds
+def _scores(odds: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float32]:
+    return never_below_what_follows(scale(calibration, odds)) if len(odds) else odds
 
 
 def _choose(
