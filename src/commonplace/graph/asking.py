@@ -166,8 +166,8 @@ class GraphReader:
             if len(group) < _FEWEST_MEMBERS:
                 break
             first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MOST_MEMBERS]
-            stored = graph.entities(first)
-            members = seeing.entities(stored[id_] for id_ in first if id_ in stored)
+            stored = sorted(graph.entities(first).values(), key=lambda each: (-degrees[each.id], each.name, each.id))
+            members = seeing.entities(stored)
             id_ = str(uuid.uuid5(COMMUNITIES, "\n".join(group)))
             views.append(Community(id_, members[0].name if members else "", members, len(group), inside[place]))
         return tuple(views)
