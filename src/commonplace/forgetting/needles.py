@@ -139,6 +139,10 @@ class Needles:
         """Return some of them."""
         return Needles({needle: self._kinds[needle] for needle in wanted})
 
+    def with_others(self, others: Needles) -> Needles:
+        """Return these and others; of two kinds of the same bytes the first counts."""
+        return Needles({**others._kinds, **self._kinds}) if len(others) else self
+
     def of_kinds(self, *kinds: str, shortest: int = SHORTEST) -> Needles:
         """Return those of some kinds that have at least so many bytes."""
         return Needles({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})

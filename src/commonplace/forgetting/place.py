@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from commonplace.graph.ground import Ground
     from commonplace.index.directory import Index
     from commonplace.store.contract import Store
     from commonplace.types import Progress
@@ -41,6 +42,7 @@ class Place:
 
     Attributes:
         pages: None where the store has no Markdown.
+        ground: what a graph is changed with; None where nobody forgets parts of one.
         forget_caches: lets this process drop what it keeps of questions and texts.
         clock: seconds since the epoch.
     """
@@ -52,6 +54,7 @@ class Place:
     pages: Pages | None = None
     forget_caches: Callable[[], None] = lambda: None
     progress: Progress | None = None
+    ground: Callable[[], Ground] | None = None
 
     def forget_blocks(self, namespace: str, ids: Sequence[str]) -> int:
         """Remove the Markdown of memories; return how many blocks and conflict copies went."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -188,26 +189,38 @@ def _question(line: bytes) -> str:
 
 def _asked(place: Place, generation: Generation, namespace: str, plan: Plan) -> Iterator[str]:
     """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
-    scope = Scope(namespace, Filter())
-    if generation.lexical.score(plan.terms, plan.passages, scope):
+    deleted = set(place.store.deleted_since(plan.change, place.store.change()))
+    of_texts: defaultdict[str, set[int]] = defaultdict(set)
+    for space, numbers in plan.gone.passages:
+        of_texts[space] |= deleted.intersection(numbers)
+    groups = [(namespace, set(plan.passages), plan.vectors)]
+    groups += [(space, numbers, plan.gone.vectors) for space, numbers in sorted(of_texts.items()) if numbers]
+    scopes = [(Scope(space, Filter()), numbers, vectors) for space, numbers, vectors in groups]
+    if any(generation.lexical.score(plan.terms, sorted(numbers), scope) for scope, numbers, _ in scopes):
         yield "a passage of it"
-    for vector in plan.vectors[:_VECTORS_ASKED]:
+    if any(_answers(generation, *each) for each in scopes):
+        yield "its vector"
+    if _lingers(place, generation, plan, set().union(*(numbers for _, numbers, _ in scopes))):
+        yield "a word that nothing else has"
+
+
+def _answers(generation: Generation, scope: Scope, gone: Set[int], vectors: Sequence[bytes]) -> bool:
+    """Tell whether one of the passages that went is among those that are nearest to a vector of them."""
+    for vector in vectors[:_VECTORS_ASKED]:
         values = np.frombuffer(vector, np.int8).astype(np.float32)
         norm = float(np.linalg.norm(values))
         if norm:
             nearest = generation.dense.search((values / np.float32(norm)).astype(np.float32), scope, _NEAREST)
-            if set(nearest.numbers.tolist()) & set(plan.passages):
-                yield "its vector"
-                break
-    if _lingers(place, generation, plan):
-        yield "a word that nothing else has"
+            if not gone.isdisjoint(nearest.numbers.tolist()):
+                return True
+    return False
 
 
-def _lingers(place: Place, generation: Generation, plan: Plan) -> bool:
+def _lingers(place: Place, generation: Generation, plan: Plan, gone: set[int]) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
     frequencies = generation.lexical.statistics(plan.terms).frequencies
     totals = {term: sum(held.get(term, 0) for held in frequencies.values()) for term in plan.terms}
-    gone, namespaces = set(plan.passages), place.store.namespaces(with_texts=True)
+    namespaces = place.store.namespaces(with_texts=True)
     return any(not _is_held(place, generation, namespaces, term, gone) for term, n in totals.items() if 0 < n <= _RARE)
 
 
