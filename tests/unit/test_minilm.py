@@ -167,3 +167,47 @@ def test_the_installed_model_is_the_one_that_the_weights_give() -> None:
     )
     assert vectors[0] @ vectors[1] > 0.5
     assert vectors[0] @ vectors[2] < 0.15
+
+
+def as_floats(path: Path) -> dict[str, np.ndarray]:
+    """Return the weights that a model file holds, by the names of the network, as float32."""
+    import onnx
+    from onnx import numpy_helper
+
+    held = {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(path).graph.initializer}
+    scale = np.float32(32**0.5)  # the graph has the scale of attention in the query's weights
+
+    def product(name: str) -> np.ndarray:
+        return (held[f"{name}.weight"] * held[f"{name}.scale"]).T
+
+    found = {
+        "embeddings.word_embeddings.weight": held["words"] * held["words.scale"],
+        "embeddings.position_embeddings.weight": held["positions"],
+        "embeddings.token_type_embeddings.weight": np.zeros((2, 384), np.float32),
+    }
+    for kind in ("weight", "bias"):
+        found[f"embeddings.LayerNorm.{kind}"] = held[f"embeddings.embeddings.LayerNorm.{kind}"]
+    for number in range(6):
+        here, there = f"layer.{number}", f"encoder.layer.{number}"
+        qkv = zip(np.split(product(f"{here}.qkv"), 3), np.split(held[f"{here}.qkv.bias"], 3), strict=True)
+        for name, factor, (weight, bias) in zip(("query", "key", "value"), (scale, 1, 1), qkv, strict=True):
+            found[f"{there}.attention.self.{name}.weight"] = weight * factor
+            found[f"{there}.attention.self.{name}.bias"] = bias * factor
+        for name in ("attention.output.dense", "intermediate.dense", "output.dense"):
+            found[f"{there}.{name}.weight"] = product(f"{here}.{name}")
+            found[f"{there}.{name}.bias"] = held[f"{here}.{name}.bias"]
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            for kind in ("weight", "bias"):
+                found[f"{there}.{name}.{kind}"] = held[f"{here}.{name}.{kind}"]
+    return {name: values.astype(np.float32) for name, values in found.items()}
+
+
+@needs_the_real_one
+def test_the_installed_model_computes_what_numpy_does_with_its_weights() -> None:
+    """What is left between them is the rounding of what goes into each product."""
+    bert = tiny_minilm.script("bert")
+    tensors = as_floats(minilm.installed() / MODEL)
+    texts = tokenized([*SENTENCES, "def refresh(token): return store.renew(token, ttl_s=3600)"])
+    found = MinilmEmbedder.load().embed(texts)
+    expected = np.stack([bert.embed(tensors, bert.Shape(), marked(text).astype(np.int64)) for text in texts])
+    assert (found * expected).sum(1).min() > 0.99
