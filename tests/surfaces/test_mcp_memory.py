@@ -271,6 +271,7 @@ def test_the_prompt_tells_how_to_use_the_memory_and_what_is_known_of_a_task(agen
         ("memory_store", {"content": "The kettle is blue", "at": ""}),
         ("memory_store", {"content": "The kettle is blue", "id": ""}),
         ("memory_link", {"source": "", "target": "kettle"}),
+        ("memory_link", {"source": "kettle", "target": "pot", "fact": ""}),
         ("memory_graph", {"id": ""}),
         ("memory_graph", {"query": ""}),
         ("memory_forget", {"ids": [""]}),

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from commonplace.errors import UsageError
 from commonplace.graph.kinds import Kinds
+from commonplace.graph.stating import statement
 from commonplace.graph.understanding import understand
 
 
@@ -53,3 +55,24 @@ def test_a_type_of_ones_own_is_kept_and_an_unknown_one_is_not() -> None:
 def test_an_object_that_lacks_an_end_or_says_nothing_of_them_is_none(value: Any) -> None:
     """Many a configuration has a source and a target."""
     assert facts(value) == []
+
+
+def test_a_statement_is_read_as_the_fact_that_it_was_made_of() -> None:
+    assert facts(statement(" auth.ts", "token.ts ", "session handling ")) == facts(STATED)
+    typed = statement("auth.ts", "token.ts", "for the refresh", relation_type="DEPENDS_ON")
+    assert facts(typed) == [("auth.ts", "DEPENDS_ON", "token.ts", "for the refresh")]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("", "b", "c"), "ENTITY1 is ''"),
+        (("a", "b" * 201, "c"), "ENTITY2 is 'bbb"),
+        (("a", " a ", "c"), "ENTITY1 and ENTITY2 are both 'a'; name two entities"),
+        (("a", "b", "  "), "CONTEXT is empty; say in a few words"),
+        ((3, "b", "c"), "ENTITY1 is 3"),
+    ],
+)
+def test_a_statement_of_nothing_is_refused(given: tuple[Any, Any, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        statement(*given, called=("ENTITY1", "ENTITY2", "CONTEXT"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import UsageError
 from commonplace.formats.csp_response import Reference, Response
-from commonplace.graph.naming import MAX_NAME_CHARACTERS, checked
+from commonplace.graph.naming import MAX_NAME_CHARACTERS
+from commonplace.graph.stating import statement
 from commonplace.specialist.asked import EPISODE, MEMORY
 from commonplace.specialist.facts import disputed, relation_of
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 TIER: Final = "short"
 THRESHOLD: Final = 0.3
 SCOPE: Final = "short"
-RELATED, JSON = "RELATED_TO", "json"
 
 
 def store(book: Book, asked: Asked) -> Response:
@@ -36,19 +35,9 @@ def link(book: Book, asked: Asked) -> Response:
     given = asked.text("ENTITY1"), asked.text("ENTITY2")
     context = asked.text("CONTEXT")
     asked.finish()
-    source, target = (" ".join(name.split()) for name in given)
-    if source == target:
-        raise UsageError(f"ENTITY1 and ENTITY2 are both {source!r:.60}", remedy="name two entities")
-    for key, name in (("ENTITY1", source), ("ENTITY2", target)):
-        checked(key, name)
-    if not context.strip():
-        raise UsageError("CONTEXT is empty", remedy="say in a few words how they hang together")
-    added = book.graph.add_episode(
-        {"source": source, "relation_type": RELATED, "target": target, "fact": context},
-        name=f"{source} → {target}"[:MAX_NAME_CHARACTERS],
-        source=JSON,
-        source_description="link",
-    )
+    stated = statement(*given, context, called=("ENTITY1", "ENTITY2", "CONTEXT"))
+    name = f"{stated['source']} → {stated['target']}"[:MAX_NAME_CHARACTERS]
+    added = book.graph.add_episode(stated, name=name, source="json", source_description="link")
     counts = (("ENTITIES_EXTRACTED", len(added.entities)), ("RELATIONS_EXTRACTED", len(added.relations)))
     return Response(
         "PARTIAL" if added.degraded else "OK",

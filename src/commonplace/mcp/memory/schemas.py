@@ -90,18 +90,30 @@ STORE: Final = _closed(
 )
 STORE_RESULT: Final = _object({"id": _TEXT, "outcome": _TEXT, "tier": _TEXT, "notices": _LIST})
 
-LINK: Final = _closed({"source": _TEXT, "target": _TEXT, "type": _TEXT, "strength": _SHARE}, "source", "target")
-LINK_RESULT: Final = _object({"source": _TEXT, "target": _TEXT, "type": _TEXT, "strength": _NUMBER})
+LINK: Final = _closed(
+    {
+        "source": _TEXT,
+        "target": _TEXT,
+        "type": _TEXT,
+        "strength": _NUMBER,
+        "fact": {**_TEXT, "description": "a sentence; then of two names"},
+    },
+    "source",
+    "target",
+)
+LINK_RESULT: Final = _object({"source": _TEXT, "target": _TEXT, "type": _TEXT, "strength": _NUMBER, "notices": _LIST})
 
 GRAPH: Final = _closed(
     {
-        "id": _TEXT,
-        "query": {**_TEXT, "description": "in place of an id: starts at the best hit"},
-        "depth": _count(4),
-        "limit": _count(MOST_RESULTS),
+        "id": {**_TEXT, "description": "or an entity's name"},
+        "query": _TEXT,
+        "validAt": {**_TEXT, "description": "true then"},
+        "asOf": _TEXT,
+        "depth": _INTEGER,
+        "limit": _INTEGER,
     }
 )
-GRAPH_RESULT: Final = _object({"memories": _list(_object({"id": _TEXT, "snippet": _TEXT})), "links": _LIST})
+GRAPH_RESULT: Final = _object({"facts": _LIST, "entities": _LIST, "memories": _LIST, "links": _LIST})
 
 CONTEXT: Final = _closed(
     {

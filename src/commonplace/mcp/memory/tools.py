@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.mcp.memory import schemas
 from commonplace.mcp.memory.budget import beginning, has_room, largest
+from commonplace.mcp.memory.graph_tools import graph, link
 from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
 from commonplace.text.budget import MOST_TOKENS
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.mirror.reading import PagePlace
-    from commonplace.types import Hit, Link
+    from commonplace.types import Hit
 
 Arguments = Mapping[str, Any]
 Opened = Callable[[Context], "Engine"]
@@ -34,8 +35,8 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
         ("memory_get", "Read memory", _GET, schemas.GET, schemas.GET_RESULT, reads, _get),
         ("memory_context", "Context for a task", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, reads, _context),
         ("memory_store", "Remember", _STORE, schemas.STORE, schemas.STORE_RESULT, adds, _store),
-        ("memory_link", "Link memories", _LINK, schemas.LINK, schemas.LINK_RESULT, adds, _link),
-        ("memory_graph", "Linked memories", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, reads, _graph),
+        ("memory_link", "Link", _LINK, schemas.LINK, schemas.LINK_RESULT, adds, link),
+        ("memory_graph", "Graph", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, reads, graph),
         ("memory_why", "Explain a result", _WHY, schemas.WHY, schemas.WHY_RESULT, reads, _why),
         ("memory_forget", "Forget", _FORGET, schemas.FORGET, schemas.FORGET_RESULT, _DESTROYS, _forget),
     )
@@ -50,8 +51,8 @@ _SEARCH: Final = "Find what was remembered or indexed, best first; nothing if no
 _GET: Final = "Read lines of a page, artifact or memory that memory_search named."
 _CONTEXT: Final = "What is worth knowing before a task, within a budget. Call it first."
 _STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
-_LINK: Final = "Link two memories by id."
-_GRAPH: Final = "Memories linked to one, directly or over others."
+_LINK: Final = "Link two memories, or two names by a fact."
+_GRAPH: Final = "Facts and when they held, entities, linked memories."
 _WHY: Final = "Why a query finds a result."
 _FORGET: Final = "Delete memories with all copies, for good. Without confirm it only tells what would go."
 
@@ -198,53 +199,6 @@ def _store(book: Engine, given: Arguments) -> ToolResult:
         "notices": list(memory.notices),
     }
     return ToolResult(structured, "\n".join([f"{memory.outcome}: {memory.id} ({memory.tier})", *memory.notices]))
-
-
-def _link(book: Engine, given: Arguments) -> ToolResult:
-    link = book.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
-    return ToolResult(_plain_link(link), f"linked: {link.source} —{link.type}→ {link.target}")
-
-
-def _graph(book: Engine, given: Arguments) -> ToolResult:
-    from commonplace.formats.fence import Recalled, fence
-    from commonplace.text.snippets import snippet
-
-    if ("id" in given) == ("query" in given):
-        raise UsageError("memory_graph needs a memory to start at", remedy="give either id or query")
-    query = given.get("query", "")
-    start = given["id"] if "id" in given else _best(book, query)
-    if start is None:
-        return ToolResult({"memories": [], "links": []}, "Nothing relevant is known.")
-    around = book.neighbourhood(start, depth=given.get("depth", 2), limit=given.get("limit", 10))
-    memories = [
-        {"id": each.id, "snippet": snippet(each.content, query, limit=SNIPPET_CHARACTERS // 2).text}
-        for each in around.memories
-    ]
-
-    def graph(size: int) -> dict[str, Any]:
-        shown = {each["id"] for each in memories[:size]}
-        links = [_plain_link(link) for link in around.links if {link.source, link.target} <= shown]
-        return {"memories": memories[:size], "links": links}
-
-    def text(size: int) -> str:
-        lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in graph(size)["links"]]
-        known = fence(Recalled(each["id"], each["snippet"], "memory") for each in memories[:size])
-        return "\n".join([known, *lines])
-
-    def fits(size: int) -> bool:
-        return has_room(book.count_tokens, json.dumps(graph(size)), text(size))
-
-    size = largest(len(memories), fits)
-    return ToolResult(graph(size), text(size))
-
-
-def _best(book: Engine, query: str) -> str | None:
-    hits = book.search(query, 1, ("memory",)).hits
-    return hits[0].owner_id if hits else None
-
-
-def _plain_link(link: Link) -> dict[str, Any]:
-    return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength}
 
 
 def _forget(book: Engine, given: Arguments) -> ToolResult:
