@@ -46,6 +46,22 @@ def talked(bare: Program) -> Program:
     return bare
 
 
+def test_parts_of_the_graph_are_shown_by_what_they_say(bare: Program) -> None:
+    """Whoever types an id of the graph sees which facts and names go with it before they do."""
+    bare.run("init")
+    with commonplace.open(bare.project / ".commonplace") as book:
+        book.graph.add_episode("Carol works for Larkspur.", uuid="talk", reference_time="2026-01-05")
+    lines = bare.run("forget", "talk", "--dry-run").stdout.splitlines()
+    assert lines[0] == "Would forget 1 episode, 2 entities and 1 fact"
+    assert [word for word in ("talk", "Carol", "Larkspur", "Carol works for Larkspur.") if word in str(lines)] == [
+        "talk",
+        "Carol",
+        "Larkspur",
+        "Carol works for Larkspur.",
+    ]
+    assert bare.run("forget", "talk").stdout.splitlines()[0] == "Forgot 1 episode, 2 entities and 1 fact"
+
+
 def without(receipt: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in receipt.items() if name not in OWN}
 

@@ -36,7 +36,8 @@ def forget(
 ) -> int:
     """Delete memories with every copy, and prove it.
 
-    Documents and artifacts go the same way. On a terminal it shows what would go, and asks first.
+    Documents, artifacts, and episodes, entities and facts of the graph go the same way. On a terminal it shows what
+    would go, and asks first.
 
     Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
     """
@@ -97,19 +98,33 @@ def _rehearse(invocation: Invocation, act: Callable[[Engine, bool], ForgetReceip
     from commonplace.cli.forgetting_rendering import print_plan
     from commonplace.cli.screen import console, print_json
     from commonplace.cli.sentences import LISTED
-    from commonplace.errors import NotFoundError
 
     texts = {}
     with invocation.open(invocation.settings()) as engine:
         receipt = act(engine, True)
         for id_ in () if invocation.as_json else receipt.ids[:LISTED]:
-            with suppress(NotFoundError):  # artifacts and documents go as well, and are no memories
-                texts[id_] = engine.get(id_).content
+            texts[id_] = _text_of(engine, id_)
     if invocation.as_json:
         print_json(receipt.to_dict())
     else:
         print_plan(receipt, texts, console(), whole=whole)
     return SUCCESS
+
+
+def _text_of(engine: Engine, id_: str) -> str:
+    """Return what a memory or a part of the graph says; "" for artifacts and documents, which go as well."""
+    from commonplace.errors import NotFoundError
+
+    reads: tuple[Callable[[], str], ...] = (
+        lambda: engine.get(id_).content,
+        lambda: engine.graph.episode(id_).content,
+        lambda: engine.graph.relation(id_).fact,
+        lambda: engine.graph.entity(id_).name,
+    )
+    for read in reads:
+        with suppress(NotFoundError):
+            return read()
+    return ""
 
 
 def _run(invocation: Invocation, act: Callable[[Engine, bool], ForgetReceipt], *, whole: bool = False) -> int:

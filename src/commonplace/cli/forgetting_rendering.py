@@ -21,6 +21,9 @@ _OWNERS: Final = (
     ("memories", "memory", "memories"),
     ("owners", "artifact or document", "artifacts or documents"),
     ("in_process", "memory of this process", "memories of this process"),
+    ("episodes", "episode", ""),
+    ("entities", "entity", "entities"),
+    ("relations", "fact", ""),
 )
 _PARTS: Final = (
     ("versions", "version", ""),
@@ -39,7 +42,7 @@ def print_plan(receipt: ForgetReceipt, texts: Mapping[str, str], target: Console
     """Print what would go.
 
     Args:
-        texts: what the memories say, by id, as far as it is to be shown.
+        texts: what the memories and the parts of the graph say, by id, as far as it is to be shown.
         whole: a whole namespace would go.
     """
     if _is_nothing(receipt, whole=whole):

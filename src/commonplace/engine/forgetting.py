@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from commonplace.forgetting.choosing import Wanted
     from commonplace.forgetting.place import Place
     from commonplace.forgetting.receipt import ForgetReceipt
-    from commonplace.graph.ground import Ground
     from commonplace.types import StoredMemory
 
 MOST_DAYS = 36_500.0
@@ -201,10 +200,6 @@ class Forgetting(Workings):
             progress=self._progress,
             ground=lambda: self._graph_ground(True),
         )
-
-    def _graph_ground(self, is_writing: bool) -> Ground:
-        """Return what the graph is read and changed with; the part of the engine that has the graph tells."""
-        raise NotImplementedError
 
     def _forget_caches(self) -> None:
         """Drop what this process keeps of questions, answers and words."""
