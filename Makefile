@@ -22,12 +22,14 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
-demo: $(READY) ## index this repository and Django, ask five questions, and remember a week of work
+demo: $(READY) ## index this repository and Django, ask five questions, remember a week of work, let a fact change
 	@test -d $(DJANGO_TREE) || $(BIN)/python scripts/fetch_django.py $(DJANGO) $(DJANGO_TREE)
 	@$(BIN)/commonplace demo --store .demo/store --questions examples/demo.questions \
 		. $$(test -d $(DJANGO_TREE) && echo $(DJANGO_TREE))
 	@echo && echo "And memories (examples/a_week_of_work.py):"
 	@$(BIN)/python examples/a_week_of_work.py
+	@echo && echo "And what was true when (examples/a_fact_changes.py):"
+	@$(BIN)/python examples/a_fact_changes.py .demo/graph.svg
 	@echo && echo "And for your agent:"
 	@$(BIN)/commonplace mcp --print-config auto
 

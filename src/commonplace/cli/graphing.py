@@ -15,7 +15,7 @@ from commonplace.cli.values import filled, time
 
 @click.group(cls=Group)
 def graph() -> None:
-    """Keep and ask what was true when, and how things hang together."""
+    """Keep and ask what was true when, and what hangs together."""
 
 
 for _command in (add, fact, delete_episode, merge, split, settle, show):

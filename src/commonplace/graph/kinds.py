@@ -24,7 +24,10 @@ _TOPIC: Final = re.compile(
     r"(?=$|[.,;:!?](?:\s|$)| (?:because|since|over|instead|rather|as|on|in|from|after|until|and|but|to)\b)",
     re.IGNORECASE,
 )
-_ADDED: Final = re.compile(r"\b(?:also|too|as well|another|second|additional(?:ly)?|open(?:s|ed)?)\b", re.IGNORECASE)
+_ADDED: Final = re.compile(
+    r"\b(?:also|too(?=\s*(?:$|[.,;:!?)]))|as well|another|second|additional(?:ly)?|open(?:s|ed)?)\b", re.IGNORECASE
+)
+"""`too` at the end of a clause; "locked too often" adds nothing."""
 
 
 @dataclass(frozen=True, slots=True)

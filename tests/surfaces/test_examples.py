@@ -1,0 +1,45 @@
+"""The examples of the repository, run as somebody who found them would."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SQLITE, POSTGRES = (f"We chose {name} for billing because" for name in ("SQLite", "Postgres"))
+
+
+def run(name: str, directory: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments], cwd=directory, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.strip() for line in done.stdout.splitlines()]
+
+
+def test_a_fact_changes_and_the_answer_with_it(tmp_path: Path) -> None:
+    told = run("a_fact_changes.py", tmp_path, "graph.svg")
+    questions = [place for place, line in enumerate(told) if line == "which database did we choose for billing?"]
+    answers = [told[place + 1] for place in questions]
+    assert [answer.startswith(fact) for answer, fact in zip(answers, (SQLITE, POSTGRES), strict=True)] == [True, True]
+    assert told[told.index("… and in February?") + 1].startswith(SQLITE)
+    assert sum(line.startswith("12 Mar  ended  We chose SQLite") for line in told) == 1
+    assert told[-1] == "graph.svg (open it in a browser)"
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.svg"]
+    drawn = ElementTree.parse(tmp_path / "graph.svg").getroot()
+    words = " ".join(drawn.itertext())
+    assert all(name in words for name in ("billing", "SQLite", "Postgres", "Stripe", "2026-01-12–2026-03-12"))
+
+
+def test_the_drawing_is_printed_where_no_file_is_named(tmp_path: Path) -> None:
+    told = run("a_fact_changes.py", tmp_path)
+    assert "flowchart LR" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_week_of_work_is_remembered(tmp_path: Path) -> None:
+    told = run("a_week_of_work.py", tmp_path)
+    assert told[told.index("which database does billing use?") + 1].startswith("The database for billing is SQLite")
+    assert list(tmp_path.iterdir()) == []
