@@ -38,6 +38,8 @@ def test_an_address_is_read_and_shown(written: str, read: str) -> None:
         "https://",
         "http://x:99999",
         "http://x:y",
+        "https://a..b/v1",
+        f"https://{'a' * 64}.example/v1",
         "https://x/v1?key=hidden-secret",
         "https://x/v1#hidden-secret",
         "https://me:hidden-secret@x/v1",
@@ -229,6 +231,14 @@ def test_a_proxys_password_is_read_and_not_shown() -> None:
     assert isinstance(found, Proxy)
     assert found.credentials == "me:p@ss"
     assert "p@ss" not in repr(found)
+
+
+@pytest.mark.parametrize("proxy", ["http://me:hidden@a..b:1", f"{'a' * 64}.example", "http://me:hidden@one:99999"])
+def test_a_proxy_that_there_cannot_be_is_refused(proxy: str) -> None:
+    """Found before anything is sent, as what is wrong with it is no fault of a network."""
+    with pytest.raises(ProviderError, match="a host or a port that there cannot be") as raised:
+        proxy_for(HTTPS, {"https_proxy": proxy})
+    assert "hidden" not in str(raised.value)
 
 
 def test_a_proxy_of_another_kind_is_refused_by_name_of_its_scheme() -> None:

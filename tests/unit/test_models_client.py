@@ -243,6 +243,17 @@ def test_other_secrets_and_control_characters_of_a_server_stay_out_of_errors() -
     assert len(str(raised.value)) < 500
 
 
+def test_no_part_of_a_key_stays_where_a_message_is_cut() -> None:
+    """A key of a gateway looks like nothing in particular, so only the whole of it can be found."""
+    key = "correct-horse-battery-staple"
+    with ModelServer([refusal(400, "it says " + "." * 280 + key + " and more")]) as server:
+        access = Access("stub", address_of(server.openai_url), key)
+        with pytest.raises(ProviderError) as raised:
+            JsonClient(access, Limits(retries=0)).post("/x", {})
+    assert "it says" in str(raised.value)
+    assert "correct" not in str(raised.value)
+
+
 def test_a_redirect_is_not_followed() -> None:
     """It would carry the key, and what was asked, to another host."""
     with ModelServer() as elsewhere, ModelServer([refusal(307, "moved", Location=elsewhere.url)]) as server:

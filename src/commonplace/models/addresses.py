@@ -71,7 +71,7 @@ def address_of(text: str, what: str = "the address") -> Address:
         )
     try:
         port = found.port or _PORTS[found.scheme]
-        host = found.hostname.encode("idna").decode() if not found.hostname.isascii() else found.hostname
+        host = _encoded(found.hostname)
     except ValueError as error:
         raise UsageError(f"{what} is {text!r}: {error}", remedy="give it as https://host:port/path") from None
     return Address(found.scheme, host, port, quote(found.path.rstrip("/"), safe=_SAFE))
@@ -118,9 +118,15 @@ def proxy_for(address: Address, environ: Mapping[str, str]) -> Proxy | None:
             f"the proxy for {address.scheme} is not an http:// address",
             remedy="correct the variable, or name the host in no_proxy",
         )
+    try:
+        host, port = _encoded(found.hostname), found.port or _PORTS["http"]
+    except ValueError:
+        raise ProviderError(
+            f"the proxy for {address.scheme} has a host or a port that there cannot be", remedy="correct the variable"
+        ) from None
     user = unquote(found.username or "")
     credentials = f"{user}:{unquote(found.password or '')}" if user else ""
-    return Proxy(found.hostname, found.port or 80, credentials)
+    return Proxy(host, port, credentials)
 
 
 def _proxies(environ: Mapping[str, str]) -> dict[str, str]:
@@ -155,6 +161,15 @@ def _number(host: str) -> IPv4Address | IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+def _encoded(host: str) -> str:
+    """Return a host's name in ASCII.
+
+    Raises:
+        ValueError: a part of it is empty or too long, so that asking for it would fail as no network does.
+    """
+    return host.encode("idna").decode()
 
 
 def _split(text: str) -> SplitResult | None:

@@ -164,7 +164,7 @@ class JsonClient:
         if answer.status == 200:
             if isinstance(document, dict) and document.get("error"):
                 # Some gateways say so with the status of success.
-                told = self._without_key(_message(document))
+                told = _message(document, self.access.key)
                 return _Failure(self._error(f"answered with an error: {told}", status=200, remedy="check the request"))
             if isinstance(document, dict):
                 return document
@@ -173,7 +173,7 @@ class JsonClient:
 
     def _refusal(self, answer: Answer, document: object) -> _Failure:
         status = answer.status
-        told = self._without_key(_message(document))
+        told = _message(document, self.access.key)
         error = self._error(f"answered {status}{f': {told}' if told else ''}", status=status, remedy=self._help(answer))
         is_passing = status in _AGAIN or status >= 500
         is_passing = is_passing and not any(sign in json.dumps(document) for sign in _HOPELESS)
@@ -195,9 +195,6 @@ class JsonClient:
     def _error(self, what: str, *, status: int | None = None, remedy: str = "") -> ProviderError:
         return ProviderError(f"{self.access.provider} at {self.access.address} {what}", status=status, remedy=remedy)
 
-    def _without_key(self, text: str) -> str:
-        return text.replace(self.access.key, "[key]") if self.access.key else text
-
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
@@ -215,8 +212,11 @@ def _json(body: bytes) -> object:
         return None
 
 
-def _message(document: object) -> str:
-    """Return what a server says went wrong, on one line: OpenAI's and Anthropic's form, Ollama's, FastAPI's."""
+def _message(document: object, key: str) -> str:
+    """Return what a server says went wrong, on one line: OpenAI's and Anthropic's form, Ollama's, FastAPI's.
+
+    The key is taken out before anything is cut, as half of it would not be found.
+    """
     from commonplace.redaction import redact
 
     found = document
@@ -225,6 +225,7 @@ def _message(document: object) -> str:
             found = found[name]
     if isinstance(found, dict):
         found = found.get("detail", "")
-    text = found[: 10 * _MOST_SHOWN] if isinstance(found, str) else ""
+    text = found if isinstance(found, str) else ""
+    text = (text.replace(key, "[key]") if key else text)[: 10 * _MOST_SHOWN]
     line = "".join(character if character.isprintable() else " " for character in text)
     return redact(line).text[:_MOST_SHOWN]

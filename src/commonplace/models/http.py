@@ -125,7 +125,7 @@ def _too_large(max_bytes: int) -> ProviderError:
 def _connect(request: Request, patience: Patience) -> _Wire:
     address, proxy = request.address, request.proxy
     place = (address.host, address.port) if proxy is None else (proxy.host, proxy.port)
-    plain = socket.create_connection(place, patience.left(patience.connect_s))
+    plain = _opened(place, patience)
     try:
         if address.scheme == "http":
             return _Wire(plain, patience)
@@ -137,6 +137,25 @@ def _connect(request: Request, patience: Patience) -> _Wire:
     except BaseException:
         plain.close()
         raise
+
+
+def _opened(place: tuple[str, int], patience: Patience) -> socket.socket:
+    """Return a connection to the first address of a host that takes one; the deadline holds for all of them."""
+    fault = OSError("the host has no address")
+    for family, kind, protocol, _, where in socket.getaddrinfo(*place, type=socket.SOCK_STREAM):
+        left = patience.left(patience.connect_s)
+        plain = socket.socket(family, kind, protocol)
+        try:
+            plain.settimeout(left)
+            plain.connect(where)
+            return plain
+        except OSError as error:
+            plain.close()
+            fault = error
+        except BaseException:
+            plain.close()
+            raise
+    raise fault
 
 
 def _tunnel(wire: _Wire, address: Address, proxy: Proxy) -> None:
@@ -168,8 +187,11 @@ class _Wire:
         self._patience = patience
 
     def sendall(self, data: bytes) -> None:
-        self._sock.settimeout(self._patience.left(self._patience.read_s))
-        self._sock.sendall(data)
+        # A TLS socket's own `sendall` would wait anew for each of its records.
+        rest = memoryview(data)
+        while rest:
+            self._sock.settimeout(self._patience.left(self._patience.read_s))
+            rest = rest[self._sock.send(rest) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
         assert mode == "rb"
