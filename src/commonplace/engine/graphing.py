@@ -32,7 +32,6 @@ from commonplace.types import ORIGINS, Filter
 
 if TYPE_CHECKING:
     from commonplace.graph.finding import TextHits
-    from commonplace.graph.ground import Ground
     from commonplace.graph.keeping import GraphKeeper
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
@@ -330,20 +329,6 @@ class Graphing(Finding):
             made.close()
         super().close()
 
-    def _graph_ground(self, is_writing: bool) -> Ground:
-        from commonplace.graph.ground import Ground
-        from commonplace.graph.kinds import kinds_of
-        from commonplace.ingest.passages import Destination
-
-        chosen = self.settings.graph
-        destination = (
-            self._destination()
-            if is_writing
-            else Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace)
-        )
-        kinds = kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
-        return Ground(destination, kinds, self._similarity, self._now)
-
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
         from commonplace.graph.finding import TextHits
 
@@ -359,13 +344,6 @@ class Graphing(Finding):
         )
         found = self._answer_from_store(request)
         return TextHits({hit.owner_id: hit.score for hit in found.hits}, found.degraded, found.notices)
-
-    def _similarity(self, one: str, other: str) -> float:
-        """Return the cosine of two names' vectors in the shipped table."""
-        from commonplace.models.contract import TokenizedText
-
-        first, second = self._tokens.embed([TokenizedText(each, self._tokens.tokenize(each)) for each in (one, other)])
-        return float(first @ second)
 
     def _words_of(self, memory: str, version: int) -> str:
         if not memory:

@@ -63,7 +63,9 @@ class Specialising(Finding, Remembering, Forgetting):
 
         floor = share("threshold", threshold)
         self._before()
-        report = decay(self._store, self.namespace, self._fading, self._now(), tier=tier, threshold=floor)
+        report = decay(
+            self._store, self.namespace, self._fading, self._now(), tier=tier, threshold=floor, feed=self._feed
+        )
         self._after()
         return report
 

@@ -24,6 +24,8 @@ from commonplace.search.pipeline import Searcher
 
 if TYPE_CHECKING:
     from commonplace.engine.apart import Apart
+    from commonplace.graph.ground import Ground as GraphGround
+    from commonplace.graph.remembering import Feed
     from commonplace.ingest.passages import Destination
     from commonplace.memories.keeping import Keeper
     from commonplace.memories.ultra import Ultra
@@ -198,7 +200,39 @@ class Workings:
             self._now,
             recogniser.source_of,
             max_bytes=self.settings.memory.max_bytes,
+            feed=self._feed,
         )
+
+    @property
+    def _feed(self) -> Feed | None:
+        """What lets the graph follow memories, where the settings want it to."""
+        if self.settings.graph.remember == "off":
+            return None
+        from commonplace.graph.remembering import Feed
+
+        return Feed(lambda: self._graph_ground(True))
+
+    def _graph_ground(self, is_writing: bool) -> GraphGround:
+        """Return what the graph stands on; for reading, nothing is settled about the store's embedder."""
+        from commonplace.graph.ground import Ground as GraphGround
+        from commonplace.graph.kinds import kinds_of
+        from commonplace.ingest.passages import Destination
+
+        chosen = self.settings.graph
+        destination = (
+            self._destination()
+            if is_writing
+            else Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace)
+        )
+        kinds = kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
+        return GraphGround(destination, kinds, self._similarity, self._now)
+
+    def _similarity(self, one: str, other: str) -> float:
+        """Return the cosine of two names' vectors in the shipped table."""
+        from commonplace.models.contract import TokenizedText
+
+        first, second = self._tokens.embed([TokenizedText(each, self._tokens.tokenize(each)) for each in (one, other)])
+        return float(first @ second)
 
     @property
     def _ultra(self) -> Ultra:

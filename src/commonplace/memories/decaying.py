@@ -16,6 +16,7 @@ from commonplace.store.memory_contract import Note
 from commonplace.types import Selection, Tier
 
 if TYPE_CHECKING:
+    from commonplace.graph.remembering import Feed
     from commonplace.memories.fading import Fading
     from commonplace.store.contract import Store
     from commonplace.types import MemoryRecord, StoredMemory
@@ -44,10 +45,22 @@ class DecayReport:
     archived: tuple[str, ...] = ()
 
 
-def decay(store: Store, namespace: str, fading: Fading, now: float, *, tier: str, threshold: float) -> DecayReport:
+def decay(
+    store: Store,
+    namespace: str,
+    fading: Fading,
+    now: float,
+    *,
+    tier: str,
+    threshold: float,
+    feed: Feed | None = None,
+) -> DecayReport:
     """Lower the scores of a tier's active memories, and archive those below a threshold that are old enough for it.
 
     It is one transaction. A memory that was used meanwhile stays.
+
+    Args:
+        feed: lets the graph follow.
 
     Raises:
         UsageError: the tier does not fade.
@@ -78,6 +91,8 @@ def decay(store: Store, namespace: str, fading: Fading, now: float, *, tier: str
             record = replace(known.record, status="archived")
             change.expire(known.number, record, max(now, known.created_at))
             archived.append(id_)
+        if feed is not None:
+            feed.follow(change, archived)
         change.put_note(Note(DECAY, chosen, now, "{}"))
     return DecayReport(chosen, threshold, lowered, tuple(sorted(archived)))
 

@@ -33,12 +33,13 @@ from commonplace.redaction import redact
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
+    from commonplace.graph.remembering import Feed, Readings
     from commonplace.ingest.passages import Destination
     from commonplace.memories.fading import Fading
     from commonplace.store.memory_contract import MemoryChange
 
-BATCH = 256
-"""A long list is written in transactions of so many, so that other writers wait for milliseconds only."""
+BATCH, FED_BATCH = 256, 32
+"""A long list is written in transactions of so many, so that other writers wait briefly; fewer with a graph."""
 
 _T = TypeVar("_T")
 Clock = Callable[[], float]
@@ -58,7 +59,7 @@ class Keeper:
     Args:
         recognise: finds text that was itself recalled from the store.
         now: the clock, seconds since the epoch.
-        has_ultra: whether it keeps the memories of one process, which are not stored.
+        has_ultra: whether it keeps the memories of one process, which are not stored; `feed` lets the graph follow.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Keeper:
         *,
         max_bytes: int = MAX_CONTENT_BYTES,
         has_ultra: bool = False,
+        feed: Feed | None = None,
     ) -> None:
         self._destination = destination
         self._store = destination.store
@@ -79,13 +81,14 @@ class Keeper:
         self._recognise = recognise
         self._max_bytes = max_bytes
         self._has_ultra = has_ultra
+        self._feed = feed
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
         """Take memories in, in their order; see `Engine.remember_many`."""
         news = [self._new(item, place, len(items), force) for place, item in enumerate(items, 1)]
         kept: list[Memory] = []
-        for begin in range(0, len(news), BATCH):
-            kept += self._with_its_embedder(partial(self._take_in, news[begin : begin + BATCH], force))
+        for begin in range(0, len(news), size := BATCH if self._feed is None else FED_BATCH):
+            kept += self._with_its_embedder(partial(self._take_in, news[begin : begin + size], force))
         return kept
 
     def update(self, id_: str, values: Mapping[str, Any]) -> Memory:
@@ -108,6 +111,7 @@ class Keeper:
                 now = self._moment(known)
                 record = _carried(prepared.write.record, known.record, changed, now)
                 stored = replaced(change, known, replace(prepared.write, record=record), now)
+                self._follow(change, [id_])
             return self._seen(stored, "updated", prepared.new.notices)
 
     def _next(self, old: StoredMemory, changed: Mapping[str, Any]) -> _Prepared:
@@ -168,6 +172,7 @@ class Keeper:
                     gone.append((stored, "archived"))
                 else:
                     gone.append((known, "unchanged"))
+            self._follow(change, [stored.owner.id for stored, outcome in gone if outcome == "archived"])
         return [self._seen(stored, outcome) for stored, outcome in gone]
 
     def restore(self, id_: str) -> Memory:
@@ -191,6 +196,7 @@ class Keeper:
                 now = self._now()
                 record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
                 stored = replaced(change, known, replace(write, record=record), now)
+                self._follow(change, [id_])
             return self._seen(stored, "restored")
 
     def link(self, source: str, target: str, type_: str, strength: float) -> Link:
@@ -274,6 +280,7 @@ class Keeper:
 
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
         prepared = self._prepare(news, self._now(), force=force)
+        readings = None if self._feed is None else self._feed.read([each.write for each in prepared])
         done: list[tuple[Admission, NewMemory]] = []
         with self._changing() as change:
             now = self._now()
@@ -283,7 +290,17 @@ class Keeper:
                 given = bool(each.new.id)
                 admission = admit(change, write, self._fading, now, has_given_id=given, force=force)
                 done.append((self._with_tags(change, admission, now), each.new))
+            fresh = [
+                each.stored.owner.id
+                for each, _ in done
+                if each.outcome != "unchanged" and each.stored.created_at >= now
+            ]
+            self._follow(change, fresh, readings)
         return [self._seen(each.stored, each.outcome, (*new.notices, *each.notices)) for each, new in done]
+
+    def _follow(self, change: MemoryChange, ids: Sequence[str], readings: Readings | None = None) -> None:
+        if self._feed is not None and ids:
+            self._feed.follow(change, ids, readings)
 
     def _with_tags(self, change: MemoryChange, admission: Admission, now: float) -> Admission:
         """Give a memory the tags that were new to it: its next version, since tags are searched."""

@@ -106,6 +106,9 @@ class MemorySettings:
 class GraphSettings:
     """What the graph of entities and facts is made of."""
 
+    remember: str = setting(
+        "off", "whether the graph takes entities and facts from memories too", "choice", choices=("on", "off")
+    )
     entity_types: tuple[str, ...] = setting((), "types of entities of your own, besides those that there are", "names")
     relation_types: tuple[str, ...] = setting(
         (), "types of relations of your own, besides those that there are", "names"
