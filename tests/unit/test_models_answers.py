@@ -70,3 +70,11 @@ def test_of_a_deep_value_the_deepest_part_is_not_taken_for_the_answer() -> None:
     """A value that nests too deeply for the parser must not be answered with something inside it."""
     with pytest.raises(ProviderError):
         json_of("[" * 300_000 + "1" + "]" * 300_000)
+
+
+def test_an_answer_is_read_a_bounded_number_of_times() -> None:
+    """What is wrong far behind a thousand brackets would be reached from each of them."""
+    wrong = "[" * 300 + "1," * 10_000 + "x"
+    with pytest.raises(ProviderError):
+        json_of(f"{wrong} and then {WRITTEN}")
+    assert json_of(f"{'[' * 20}x and then {WRITTEN}") == VALUE

@@ -236,3 +236,11 @@ def test_a_reranker_is_made_by_the_name_of_its_mode() -> None:
     model = ScriptedGenerator([])
     assert isinstance(make_reranker(model, "single"), SingleReranker)
     assert isinstance(make_reranker(model, "batch"), BatchReranker)
+
+
+def test_an_answer_that_ends_in_blanks_is_read_at_once() -> None:
+    """Models that are held to JSON may write blanks until they are stopped."""
+    blanks = "\n \t" * 300_000
+    assert SingleReranker(ScriptedGenerator([f"Score: 7 out of {blanks} 10.{blanks}"])).rerank("q", ["a"], 1) == [
+        RerankResult("a", 0.7, 0)
+    ]

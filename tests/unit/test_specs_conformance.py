@@ -153,6 +153,9 @@ def test_a_missing_input_is_found_before_any_call() -> None:
     }
 
 
+BLANKS = "```\n" + "\n" * 1_000_000 + "x"
+
+
 @pytest.mark.parametrize(
     ("reply", "output"),
     [
@@ -161,7 +164,9 @@ def test_a_missing_input_is_found_before_any_call() -> None:
         ('```\n{"a": 1}\n```', {"a": 1}),
         ('[{"item": "x"}]', [{"item": "x"}]),
         ("42", 42),
+        (' \n```json\n{"a": "```"}\n\n ``` \n', {"a": "```"}),
         ("just prose", "just prose"),
+        pytest.param(BLANKS, BLANKS, id="a fence of blanks"),
     ],
 )
 def test_a_reply_is_parsed_as_json_and_prose_without_a_promise_is_not_lost(reply: str, output: object) -> None:

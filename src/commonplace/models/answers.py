@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from typing import Any, Final
 
 from commonplace.errors import ProviderError
@@ -11,7 +12,9 @@ from commonplace.errors import ProviderError
 _FENCE: Final = re.compile(r"(?s)```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)(?:```|\Z)")
 _START: Final = re.compile(r"[\[{]")
 _MOST_STARTS: Final = 1_000
-"""So many brackets of prose are tried as the beginning of a value, so that no answer costs quadratic time."""
+_MOST_READINGS: Final = 20
+"""So many brackets of prose are tried as the beginning of a value, and so many times the answer's length is read in
+all, so that no answer costs quadratic time."""
 
 
 def json_of(text: str) -> Any:
@@ -28,16 +31,22 @@ def json_of(text: str) -> Any:
             return _DECODER.decode(candidate.strip().removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             continue
-    for start in list(_START.finditer(text))[:_MOST_STARTS]:
+    left = _MOST_READINGS * len(text)
+    for start in islice(_START.finditer(text), _MOST_STARTS):
+        if left <= 0:
+            break
+        end = len(text)
         try:
             return _DECODER.raw_decode(text, start.start())[0]
         except json.JSONDecodeError as error:
             if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
                 break
+            end = error.pos
         except RecursionError:
             break
         except ValueError:
-            continue
+            pass
+        left -= end - start.start()
     shown = " ".join(text.split())[:80]
     raise ProviderError(f"the model's answer holds no JSON: {shown!r}", remedy="try again, or choose another model")
 

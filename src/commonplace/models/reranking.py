@@ -180,7 +180,8 @@ def _lone_number(answer: str) -> float | None:
     try:
         value = json_of(answer)
     except ProviderError:
-        numbers = _NUMBERS.findall(_OF_TEN.sub("", answer))
+        # Folded first: of a long run of blanks, which some models end in, the pattern would try every part.
+        numbers = _NUMBERS.findall(_OF_TEN.sub("", " ".join(answer.split())))
         value = numbers[0] if len(numbers) == 1 else None
     return _number(value.get("score") if isinstance(value, Mapping) else value)
 

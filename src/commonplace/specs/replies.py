@@ -13,7 +13,7 @@ from commonplace.specs.checking import faults_of
 from commonplace.specs.document import Task
 from commonplace.specs.faults import SpecError
 
-_FENCED: Final = re.compile(r"\s*```[^\n`]*\n(.*?)\n?\s*```\s*", re.DOTALL)
+_FENCED: Final = re.compile(r"```[^\n`]*\n(.*)```", re.DOTALL)
 
 
 def output_of(task: Task, text: str) -> object:
@@ -33,7 +33,7 @@ def output_of(task: Task, text: str) -> object:
         except ProviderError:
             what = f"holds no JSON; it begins {text.strip()[:60]!r}" if text.strip() else "is empty"
             raise _broken(task, f"the answer {what}") from None
-    fenced = _FENCED.fullmatch(text)
+    fenced = _FENCED.fullmatch(text.strip())
     try:
         return json.loads(fenced[1] if fenced else text, parse_constant=_refuse)
     except (ValueError, RecursionError):
