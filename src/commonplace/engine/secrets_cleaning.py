@@ -71,6 +71,10 @@ class Cleaner:
             text = with_placeholders(text, secrets)
         return text
 
+    def find(self, text: str) -> list[Secret]:
+        """Return the secrets in a text, in order, none overlapping another."""
+        return self._find(text)
+
     def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Return tags and the like without secrets, each once."""
         return tuple(dict.fromkeys(map(self.text, texts)))

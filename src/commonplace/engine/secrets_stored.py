@@ -14,7 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.engine.secrets_cleaning import NOTHING, Cleaner, Known
+from commonplace.engine.secrets_graph import GraphSecrets, move_places
 from commonplace.forgetting.receipt import BACKUP, RECEIPT
+from commonplace.graph.cleaning import replaced
 from commonplace.ingest.passages import PassageMaker, PreparedOwner, passage_text
 from commonplace.memories.making import writes_of
 from commonplace.models.contract import TokenizedText
@@ -105,15 +107,29 @@ class Stored:
                 self._memory(found, namespace, memory.owner.id)
             for number, owner in self._others(namespace):
                 self._other(found, namespace, number, owner)
-            for texts in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
-                for number, owner in self._others(texts):
-                    self._other(found, texts, number, owner)
+            self._graph(found, namespace)
             for link in self._store.links(namespace):
                 self._link(found, namespace, link)
             for note in self._store.notes(namespace, RECEIPT):
                 self._receipt(found, namespace, note)
             for note in self._store.notes(namespace, BACKUP):
                 self._name(found, f"a backup of namespace {self._shown(namespace)}", (note.id, note.body))
+
+    def _graph(self, found: Found, namespace: str) -> None:
+        """Look through a graph, and the texts by which its parts are found, which are made anew with them."""
+        parts = GraphSecrets(self._store, namespace, self._destination, self._known).parts()
+        mended = set()
+        for part in parts:
+            what = "fact" if part.kind == "relation" else part.kind
+            named = f"{what} {self._shown(part.id)} of namespace {self._shown(namespace)}"
+            self._name(found, named, (part.id,))
+            found.add(part.cleaner, Holder(named, {}, mend=part.mend))
+            if part.cleaner.kinds:
+                mended.add((part.kind, part.id))
+        for texts in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
+            for number, owner in self._others(texts):
+                if (owner.kind, owner.id) not in mended:
+                    self._other(found, texts, number, owner)
 
     def _others(self, namespace: str) -> Iterator[tuple[int, Owner]]:
         """Yield the owners that are no memories with versions."""
@@ -150,9 +166,14 @@ class Stored:
         with self._store.change_memories(namespace, made_by=destination.embedder.stamp) as change:
             # Nobody else can write now, so what is read here is what is replaced.
             cleaner = Cleaner(self._known)
-            versions = [_cleaned(version, cleaner) for version in self._store.versions(namespace, id_)]
+            stored = self._store.versions(namespace, id_)
+            versions = [_cleaned(version, cleaner) for version in stored]
             if not cleaner.kinds:
                 return
+            contents = {version.record.version: version.record.content for version in stored}
+            for episode in change.graph.episodes_of_memory(id_):
+                # Its words are those of the memory.
+                move_places(change.graph, episode, replaced(contents.get(episode.version, ""), cleaner.find)[1])
             links = self._store.links(namespace, [id_])
             blocks = [block for block in self._store.blocks(namespace) if block.id == id_]
             writes = writes_of(destination, [(version.owner, version.record) for version in versions])

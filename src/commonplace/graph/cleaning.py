@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from commonplace.graph.evidence import Evidence, evidence_of, happening
 from commonplace.graph.facts import OWN
+from commonplace.graph.kinds import topic_of
 from commonplace.graph.naming import KEY, keys, normal
 from commonplace.redaction import Secret, with_placeholders
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+
+_IDS: Final = ("into", "from")
+"""What in the detail of a happening is the id of an entity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class GraphCleaner:
             name=self.text(entity.name),
             type=self.text(entity.type),
             summary=self.text(entity.summary),
-            attributes=self._json(entity.attributes),
+            attributes=self._json(entity.attributes, self._attributes),
             group=self.text(entity.group),
         )
 
@@ -103,12 +107,15 @@ class GraphCleaner:
 
     def relation(self, relation: Relation) -> Relation:
         """Return a fact without secrets, with places as they are now."""
+        fact = self.text(relation.fact)
+        # What a fact is about was taken from its sentence.
+        topic = None if fact == relation.fact else topic_of(fact)
         return replace(
             relation,
-            fact=self.text(relation.fact),
+            fact=fact,
             type=self.text(relation.type),
             group=self.text(relation.group),
-            attributes=self._json(relation.attributes, self._with_sentence),
+            attributes=self._json(relation.attributes, lambda given: self._attributes(given, topic)),
         )
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
@@ -125,41 +132,57 @@ class GraphCleaner:
 
     def _happening(self, found: Happening) -> Happening:
         said = evidence_of(found)
-        if said is not None and said.episode in self.moves:
+        if said is None:
+            found = replace(found, detail=self._json(found.detail, self._detail))
+        else:
             start, end = self._span(said.episode, said.start, said.end)
-            found = happening(found.what, found.subject, replace(said, start=start, end=end), found.reason)
-        return replace(
-            found,
-            what=self.text(found.what),
-            reason=self.text(found.reason),
-            detail=self._json(found.detail, self._with_forms),
-        )
+            clean = replace(
+                said,
+                text=self.text(said.text),
+                group=self.text(said.group),
+                reason=self.text(said.reason),
+                attributes=self._json(said.attributes, self._attributes),
+                start=start,
+                end=end,
+            )
+            if clean != said:
+                found = happening(found.what, found.subject, clean, found.reason)
+        return replace(found, what=self.text(found.what), reason=self.text(found.reason))
 
     def _span(self, episode: str, start: int, end: int) -> tuple[int, int]:
         moves = self.moves.get(episode)
         return (start, end) if moves is None else moves.span(start, end)
 
-    def _json(self, text: str, follow: Callable[[Any], Any] = lambda value: value) -> str:
+    def _json(self, text: str, clean: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
         value = json.loads(text)
-        clean = follow(self.value(value))
-        return text if clean == value else json.dumps(clean, sort_keys=True)
+        cleaned = clean(value)
+        return text if cleaned == value else json.dumps(cleaned, sort_keys=True)
 
-    def _with_sentence(self, attributes: Any) -> Any:
-        """Return attributes whose part of our own names the place of a sentence as it is now."""
-        own = attributes.get(OWN)
-        sentence = own.get("sentence", "") if isinstance(own, Mapping) else ""
-        episode, start, end = (*sentence.rsplit(" ", 2), "", "")[:3]
+    def _attributes(self, given: dict[str, Any], topic: str | None = None) -> dict[str, Any]:
+        """Return attributes without secrets; what is ours of them keeps its ids, and may get another topic."""
+        cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name != OWN})
+        own = given.get(OWN)
+        if not isinstance(own, Mapping):
+            return cleaned if own is None else {**cleaned, OWN: own}
+        changed = {"topic": topic} if topic is not None and "topic" in own else {}
+        return {**cleaned, OWN: {**own, **changed, **self._sentence(own)}}
+
+    def _sentence(self, own: Mapping[str, Any]) -> dict[str, str]:
+        """Return the place of the sentence that a fact stands in, as it is now."""
+        episode, start, end = (*str(own.get("sentence", "")).rsplit(" ", 2), "", "")[:3]
         if episode not in self.moves or not (start.isdecimal() and end.isdecimal()):
-            return attributes
+            return {}
         begin, stop = self._span(episode, int(start), int(end))
-        return {**attributes, OWN: {**own, "sentence": f"{episode} {begin} {stop}"}}
+        return {"sentence": f"{episode} {begin} {stop}"}
 
-    def _with_forms(self, detail: Any) -> Any:
-        """Return the detail of a happening that names entities by the forms that their names have now."""
-        names = detail.get("names")
-        if not isinstance(names, list):
-            return detail
-        return {**detail, "names": [self.forms.get(each, each) for each in names]}
+    def _detail(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return a detail without secrets; ids stay, and forms of names are those that the names have now."""
+        kept: dict[str, Any] = {name: given[name] for name in _IDS if name in given}
+        names = given.get("names")
+        if isinstance(names, list):
+            kept["names"] = [self.forms.get(each, each) if isinstance(each, str) else each for each in names]
+        cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name not in kept})
+        return {**cleaned, **kept}
 
 
 def refuse_odd_detail(found: Happening) -> None:
