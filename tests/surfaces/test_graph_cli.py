@@ -259,3 +259,29 @@ def test_nothing_of_another_looks_like_a_control_of_the_terminal(bare: Program) 
 
 def test_a_namespace_has_its_own_graph(moved: Program) -> None:
     assert moved.json("graph", "status", "--namespace", "other")["entities"] == 0
+
+
+def test_a_graph_leaves_in_graphitis_form_and_comes_back(moved: Program) -> None:
+    done = moved.run("graph", "export", "graph.json", "--format", "graphiti")
+    assert done.stdout.startswith("Wrote 3 episodes, 7 entities and 5 facts: ")
+    assert moved.run("graph", "export", "-").stdout == (moved.project / "graph.json").read_text("utf-8")
+    tried = moved.json("graph", "import", "graph.json", "--dry-run", "--namespace", "copy")
+    assert (tried["episodes"], tried["is_dry_run"]) == (3, True)
+    assert moved.json("graph", "status", "--namespace", "copy")["episodes"] == 0
+    taken = moved.run("graph", "import", "graph.json", "--namespace", "copy").stdout
+    assert taken.startswith("Took in 3 episodes, 7 entities and 5 facts: ")
+    again = moved.run("graph", "import", "graph.json", "--namespace", "copy").stdout
+    assert again.startswith("Took in nothing new: ")
+    assert "15 were here already, and stay as they are." in again
+    for question in ("where does Ada live", "auth"):
+        here, there = (moved.json("graph", "facts", question, "--namespace", name) for name in ("default", "copy"))
+        assert [each["uuid"] for each in here["relations"]] == [each["uuid"] for each in there["relations"]]
+    assert "graph.json exists already" in moved.run("graph", "export", "graph.json", code=1).stderr
+    (moved.project / "wrong.json").write_text("{", "utf-8")
+    assert "is not JSON" in moved.run("graph", "import", "wrong.json", code=2).stderr
+    assert "there is nothing at" in moved.run("graph", "import", "nothing.json", code=1).stderr
+
+
+def test_a_local_graph_has_nobody_to_tell(moved: Program) -> None:
+    assert lines(moved, "sync") == ["The graph is local: nothing waits."]
+    assert moved.json("graph", "sync")["waiting"] == 0

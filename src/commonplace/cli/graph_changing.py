@@ -86,10 +86,11 @@ def delete_episode(invocation: Invocation, /, uuid: str) -> None:
     What other episodes say stays; facts that had ended only because of it hold again.
     """
     from commonplace.cli.graph_rendering import print_deletion
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.screen import console, notify, print_json
 
     with _changed(invocation) as graph:
         gone = graph.delete_episode(uuid)
+    notify(gone.notices, invocation)
     if invocation.as_json:
         print_json(gone.to_dict())
     else:

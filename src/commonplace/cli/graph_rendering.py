@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.formats.drawing import Drawing
+    from commonplace.graph.graphiti.delivering import Delivery
+    from commonplace.graph.migrating import Migration
     from commonplace.graph.views import (
         Addition,
         Community,
@@ -237,6 +239,29 @@ def print_drawn(drawing: Drawing, out: Path, target: Console) -> None:
     counts = tally([(len(drawing.nodes), "entity", "entities"), (len(drawing.edges), "fact", "")])
     more = "; there is more" if drawing.is_capped else ""
     target.print(f"Drew {counts}{more}: {harmless_line(str(out))}")
+
+
+def print_migration(done: Migration, verb: str, target: Console) -> None:
+    """Print what went into a file, or came out of one."""
+    counts = [(done.episodes, "episode", ""), (done.entities, "entity", "entities"), (done.relations, "fact", "")]
+    what = tally(counts) or ("nothing new" if done.known else "an empty graph")
+    target.print(f"{verb} {what}: {harmless_line(str(done.path))}", style="bold")
+    if done.known:
+        print_under(f"{done.known:,} were here already, and stay as they are.", target, "dim")
+
+
+def print_delivery(delivery: Delivery, target: Console) -> None:
+    """Print what an outside backend was told, and what waits."""
+    if delivery.backend == "local":
+        target.print("The graph is local: nothing waits.")
+        return
+    target.print(f"Told {delivery.backend} {delivery.delivered:,}; {delivery.waiting:,} wait.", style="bold")
+    if delivery.unsure:
+        print_under(
+            f"{delivery.unsure:,} of these may have arrived; they are looked for before they are sent again.", target
+        )
+    if delivery.refused:
+        print_under(f"{delivery.refused:,} of these it refuses.", target, _WARNING)
 
 
 def _print_fact(fact: RelationView, target: Console, *, before: str) -> None:

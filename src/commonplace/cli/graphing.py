@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from commonplace.cli.graph_changing import add, delete_episode, fact, merge, settle, split
+from commonplace.cli.graph_migrating import export, import_, sync
 from commonplace.cli.graph_showing import show
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
 from commonplace.cli.values import filled, time
@@ -18,7 +19,7 @@ def graph() -> None:
     """Keep and ask what was true when, and what hangs together."""
 
 
-for _command in (add, fact, delete_episode, merge, split, settle, show):
+for _command in (add, fact, delete_episode, merge, split, settle, show, export, import_, sync):
     graph.add_command(_command)
 
 
@@ -146,15 +147,16 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
     NAME is one of its names, or its id.
     """
     from commonplace.cli.graph_rendering import print_entity
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.screen import console, notify, print_json
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.graph.entity(name, as_of=as_of)
-        about = () if invocation.as_json else engine.graph.neighbourhood(found.uuid, 1, as_of=as_of).relations
-    if invocation.as_json:
+        about = None if invocation.as_json else engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
+    if about is None:
         print_json(found.to_dict())
     else:
-        own = [each for each in about if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
+        notify(about.notices, invocation)
+        own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
         print_entity(found, own, console())
 
 

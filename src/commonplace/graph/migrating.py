@@ -64,6 +64,10 @@ class Migration(View):
     is_dry_run: bool = False
     notices: tuple[str, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return View.to_dict(self) | {"path": None if self.path is None else str(self.path)}
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
