@@ -253,7 +253,7 @@ def test_a_fault_that_passes_is_not_noticed(provider: str, fault: Callable[[], R
         (dropped, "could not be reached"),
         (dropped_half_way, "could not be reached"),
         (bad_json, "answered with no JSON object"),
-        (huge, "the answer has more than 1048576 bytes"),
+        (huge, "the answer has more than 1,048,576 bytes"),
         (hang, "did not answer in time"),
         (drip, "did not answer in time"),
         (empty, "answer is empty"),

@@ -185,7 +185,7 @@ def test_an_answer_without_end_is_cut_off_at_the_cap() -> None:
     """Memory is ours, not the server's."""
     with (
         ModelServer([huge()]) as server,
-        pytest.raises(ProviderError, match="the answer has more than 1000000 bytes"),
+        pytest.raises(ProviderError, match="the answer has more than 1,000,000 bytes"),
     ):
         ask(server, max_bytes=1_000_000)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socketserver
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -76,10 +78,23 @@ def test_a_directory_below_is_inside_and_has_its_own_below(project: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "reference", ["missing.yaml", "a\0b.yaml", ".", "ftp://x.example/s.yaml", "oa://one", "oa://a/b/c"]
+    "reference",
+    [
+        "missing.yaml",
+        "a\0b.yaml",
+        ".",
+        "circle/s.yaml",
+        "ftp://x.example/s.yaml",
+        "https://[/s.yaml",
+        "oa://one",
+        "oa://a/b/c",
+        f"oa://{'a' * 300}/b",
+        f"https://x.example/{'a' * 5_000}",
+    ],
 )
 def test_a_reference_that_leads_nowhere_is_refused(project: Path, reference: str) -> None:
-    refusal(project, reference)
+    (project / "circle").symlink_to("circle")
+    refusal(project, reference, settings(project))
 
 
 def test_a_document_without_a_file_has_no_paths_to_follow() -> None:
@@ -175,6 +190,11 @@ class _Shelf(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/spec.yaml")
             self.end_headers()
+        elif self.path == "/cut.yaml":
+            self.send_response(200)
+            self.send_header("Content-Length", "100")
+            self.end_headers()
+            self.wfile.write(b"a: 1")
         elif self.path in bodies:
             self.send_response(200)
             self.end_headers()
@@ -203,10 +223,44 @@ def test_an_address_is_fetched_where_the_network_is_allowed_and_only_there(proje
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("missing.yaml", "answered 404"), ("moved.yaml", "answered 302"), ("huge.yaml", "more than 1,048,576 bytes")],
+    [
+        ("missing.yaml", "answered 404"),
+        ("moved.yaml", "answered 302"),
+        ("huge.yaml", "more than 1,048,576 bytes"),
+        ("cut.yaml", "could not be reached: IncompleteRead"),
+    ],
 )
 def test_what_is_no_small_spec_at_that_address_is_refused(project: Path, shelf: str, name: str, told: str) -> None:
     assert told in refusal(project, f"{shelf}/{name}", settings(network="on"))
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0"]
+)
+def test_a_server_that_sends_a_byte_at_a_time_is_not_waited_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    """Neither in its headers nor in what it says of a part's size: each byte would begin another wait."""
+    monkeypatch.setattr(references, "_TOTAL_S", 0.2)
+    ended = threading.Event()
+
+    class Dripping(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(ConnectionError):
+                self.wfile.write(head)
+                while not ended.wait(0.01):
+                    self.wfile.write(b"0")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Dripping) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{server.server_address[1]}/s.yaml"
+            assert "did not send the spec in time" in refusal(project, address, settings(network="on"))
+        finally:
+            ended.set()
+            server.shutdown()
+            thread.join()
 
 
 def test_a_server_that_is_not_there_is_told(project: Path) -> None:

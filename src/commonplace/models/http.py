@@ -118,7 +118,7 @@ def _body(response: HTTPResponse, max_bytes: int) -> bytes:
 
 def _too_large(max_bytes: int) -> ProviderError:
     return ProviderError(
-        f"the answer has more than {max_bytes} bytes", remedy="ask for less at once, or check the address"
+        f"the answer has more than {max_bytes:,} bytes", remedy="ask for less at once, or check the address"
     )
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
+from commonplace.errors import CommonplaceError
 from commonplace.specs.faults import SpecError
 from commonplace.specs.loading import MAX_BYTES, parse_spec, read_spec, refused
 from commonplace.text.inside import stays_inside
@@ -22,7 +24,7 @@ REGISTRY_URL: Final = "https://openagentspec.dev/registry"
 _OA: Final = re.compile(r"oa://([\w.-]+)/([\w.-]+)(?:@([\w.+-]+))?")
 _TIMEOUT_S: Final = 10.0
 _TOTAL_S: Final = 30.0
-_PART_BYTES: Final = 64 * 1024
+_IN_QUERY: Final = "/%!$'()*+,;:@~&=?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,10 @@ class Library:
         place = _place(address)
         if self.registry is not None and stays_inside(str(place)):
             file = self.registry / place
-            if file.is_file():
-                _check_inside(file, self.registry, reference)
-                return Source(address), read_spec(file)
+            with suppress(OSError):  # no system has a file of such a name
+                if file.is_file():
+                    _check_inside(file, self.registry, reference)
+                    return Source(address), read_spec(file)
         if not self.network:
             where = f"the registry {self.registry}" if self.registry else "a registry, since none is set"
             raise refused(
@@ -99,13 +102,20 @@ def _beside(reference: str, caller: Source) -> tuple[Source, Mapping[str, Any]]:
 
 def _check_inside(file: Path, directory: Path, reference: str) -> None:
     """Refuse a link that leads out."""
-    if not file.resolve().is_relative_to(directory.resolve()):
+    try:
+        is_inside = file.resolve().is_relative_to(directory.resolve())
+    except RuntimeError:  # what pathlib has for this before Python 3.13
+        raise refused(f"{reference!r} is a link that leads in a circle") from None
+    if not is_inside:
         raise refused(f"{reference!r} is a link that leaves {directory}")
 
 
 def _address(reference: str) -> str:
     if not reference.startswith("oa:"):
-        parts = urlsplit(reference)
+        try:
+            parts = urlsplit(reference)
+        except ValueError as error:
+            raise refused(f"{reference!r} is no address: {error}") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise refused("a reference must be a path, oa://namespace/name[@version], or an http(s) address")
         return reference
@@ -125,32 +135,28 @@ def _place(address: str) -> PurePosixPath:
 
 
 def _fetched(address: str) -> bytes:
+    """Return what an address holds. A registry that sends us elsewhere, perhaps into this network, is not followed."""
+    import os
     import time
-    from urllib.error import HTTPError, URLError
-    from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-    class Unmoved(HTTPRedirectHandler):
-        """A registry that sends us elsewhere, perhaps into this machine's own network, is not followed."""
+    from commonplace.models.addresses import address_of, proxy_for
+    from commonplace.models.http import FAULTS, Patience, Request, send
 
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
+    parts = urlsplit(address)
     headers = {"Accept": "application/yaml, text/yaml, text/plain", "User-Agent": "commonplace"}
-    request = Request(address, headers=headers)  # noqa: S310 - `_address` lets http and https pass alone
     try:
-        with build_opener(Unmoved).open(request, timeout=_TIMEOUT_S) as reply:
-            deadline, data = time.monotonic() + _TOTAL_S, b""
-            while part := reply.read1(_PART_BYTES):
-                data += part
-                if len(data) > MAX_BYTES:
-                    break
-                if time.monotonic() > deadline:
-                    raise refused(f"{address} did not send the spec within {_TOTAL_S:.0f} s")
-            return data
-    except HTTPError as error:
-        error.close()
-        raise refused(f"{address} answered {error.code}") from None
-    except (URLError, OSError, ValueError) as error:
-        raise refused(
-            f"{address} could not be reached: {getattr(error, 'reason', None) or type(error).__name__}"
-        ) from None
+        place = address_of(urlunsplit(parts._replace(query="", fragment="")), "the reference")
+        end = "" if parts.path.rstrip("/") and not parts.path.endswith("/") else "/"
+        rest = f"{end}{'?' if parts.query else ''}{quote(parts.query, safe=_IN_QUERY)}"
+        request = Request(place, rest, headers, b"", proxy_for(place, os.environ), "GET")
+        answer = send(request, Patience(_TIMEOUT_S, _TIMEOUT_S, time.monotonic() + _TOTAL_S), MAX_BYTES)
+    except TimeoutError:
+        raise refused(f"{address} did not send the spec in time") from None
+    except FAULTS as fault:
+        told = getattr(fault, "strerror", None) or type(fault).__name__
+        raise refused(f"{address} could not be reached: {told}") from None
+    except CommonplaceError as error:
+        raise refused(f"{address} cannot be fetched: {error.args[0]}") from None
+    if answer.status != 200:
+        raise refused(f"{address} answered {answer.status}")
+    return answer.body
