@@ -49,6 +49,7 @@ PAGES = [
     "docs/memories.md",
     "docs/forgetting.md",
     "docs/specialist.md",
+    "docs/graph.md",
     "docs/models.md",
 ]
 
