@@ -192,7 +192,7 @@ def test_an_answer_without_end_is_cut_off_at_the_cap() -> None:
 
 def test_an_answer_that_announces_too_much_is_not_read() -> None:
     """Its length is known before its first byte."""
-    with ModelServer([good("x" * 10_000)]) as server, pytest.raises(ProviderError, match="more than 1000 bytes"):
+    with ModelServer([good("x" * 10_000)]) as server, pytest.raises(ProviderError, match="more than 1,000 bytes"):
         ask(server, max_bytes=1000)
 
 

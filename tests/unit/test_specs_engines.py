@@ -127,6 +127,13 @@ def test_a_model_that_cannot_be_asked_is_told_before_any_is(document: dict[str, 
     assert first.calls == []
 
 
+def test_a_timeout_beyond_all_numbers_is_none() -> None:
+    with ModelServer([good("1")]) as server:
+        document = simple("openai")
+        document["tasks"]["t"]["timeout"] = 10**400
+        assert ran(document, server.environ)["output"] == 1
+
+
 def test_our_own_engine_needs_no_model_and_is_not_a_degradation() -> None:
     import yaml
 

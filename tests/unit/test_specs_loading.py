@@ -10,7 +10,8 @@ import pytest
 from tests.unit.specifying import RETRIEVER, ROOT, asked, fields, spec, written
 
 from commonplace.settings import Settings
-from commonplace.specs import Call, Fault, run, validate
+from commonplace.specs import Call, Fault, checking, run, validate
+from commonplace.specs.checking import MOST_FAULTS, faults_of
 
 HEAD = "agent: {name: a, description: b}\nintelligence: {type: llm, engine: openai, model: m}\n"
 BODY = f'open_agent_spec: "1.4.0"\n{HEAD}'
@@ -176,3 +177,41 @@ def test_a_secret_in_a_refused_document_is_not_told() -> None:
     done = asked(document, "t")
     assert done["code"] == "SPEC_LOAD_ERROR"
     assert key not in done["error"]
+
+
+def refused_input(schema: dict[str, Any], values: Any) -> str:
+    done = asked(spec({"t": {"input": {"type": "object", **schema}}}), "t", values, "1")
+    assert done["code"] == "CHAIN_INPUT_MISSING", done
+    message: str = done["error"]
+    return message
+
+
+def test_a_schema_whose_references_stand_for_billions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each doubles the next: forty lines of them would take a year."""
+    monkeypatch.setattr(checking, "MOST_STEPS", 5_000)
+    doubled = {f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n + 1}"}] * 2} for n in range(40)}
+    schema = {"definitions": {**doubled, "d40": {}}, "allOf": [{"$ref": "#/definitions/d0"}]}
+    assert "has no end" in refused_input(schema, {})
+
+
+def test_of_very_many_faults_the_first_are_told() -> None:
+    value = [1] * (2 * MOST_FAULTS)
+    assert len(faults_of(value, {"items": {"type": "string"}})) == MOST_FAULTS
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"$id": "http://[::x", "allOf": [{"$ref": "a"}]}, "cannot be applied: Invalid IPv6 URL"),
+        ({"allOf": [{"properties": {"b": {"multipleOf": 0.5}}}]}, "cannot be applied: int too large"),
+    ],
+)
+def test_a_schema_that_can_only_fail_is_a_fault(schema: dict[str, Any], told: str) -> None:
+    assert told in refused_input(schema, {"b": 10**400})
+
+
+def test_a_pattern_that_nothing_can_read_is_a_fault_of_the_document() -> None:
+    endless = {"allOf": [{"properties": {"a": {"pattern": "a{99999999999}"}}}]}
+    done = asked(spec({"t": {"input": {"type": "object", **endless}}}), "t")
+    assert done["code"] == "SPEC_LOAD_ERROR"
+    assert "the repetition number is too large" in done["error"]

@@ -1,18 +1,24 @@
 """Check values against JSON schemas, those of a spec and those in a spec, and name the place of each fault.
 
-Schemas come from outside: they reach no network, no file, and cannot recurse for ever.
+Schemas come from outside: they reach no network, no file, and cannot recurse for ever, nor for longer than a bounded
+number of steps; a pattern alone takes what time it takes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
+MOST_STEPS: Final = 500_000
+"""Keywords that are applied in one check: some forty references to references could stand for billions."""
+MOST_FAULTS: Final = 1_000
+"""Faults that are told of one value: each of a million wrong items would have one, at a kilobyte."""
 _LONGEST: Final = 200
 """Characters of a message; jsonschema quotes whole values, which may be large and private."""
 
@@ -29,24 +35,54 @@ class Fault:
 
 
 def faults_of(value: object, schema: Mapping[str, Any]) -> list[Fault]:
-    """Return what makes a value break a schema, in the order of the paths; draft 7, as the Open Agent Spec has it."""
+    """Return what makes a value break a schema, in the order of the paths; draft 7, as the Open Agent Spec has it.
+
+    Of very many faults the first that are found are returned.
+    """
     import re
 
-    from jsonschema import Draft7Validator, FormatChecker
+    from jsonschema import FormatChecker
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     try:
         # An empty registry: without one, a reference to an address would be fetched.
-        validator = Draft7Validator(schema, registry=Registry(), format_checker=FormatChecker(("regex",)))
-        errors = list(validator.iter_errors(value))
+        validator = _bounded()(schema, registry=Registry(), format_checker=FormatChecker(("regex",)))
+        errors = list(islice(validator.iter_errors(value), MOST_FAULTS))
     except Unresolvable as error:
         return [Fault("", f"the schema refers to {error.ref!r}, which is not in it")]
-    except RecursionError:
+    except (RecursionError, _TooLongError):
         return [Fault("", "the schema, or what it is asked about, has no end")]
     except re.error as error:
         return [Fault("", f"the schema has a pattern that cannot be read: {error}")]
+    except (ValueError, ArithmeticError) as error:
+        return [Fault("", f"the schema cannot be applied: {_cut(str(error))}")]
     return sorted((_told(error) for error in errors), key=lambda fault: (fault.path, fault.message))
+
+
+class _TooLongError(Exception):
+    """The steps of one check are used up."""
+
+
+def _bounded() -> Callable[..., Any]:
+    """Return the class of validators of draft 7 whose instances and their parts take a bounded number of steps."""
+    from jsonschema import Draft7Validator
+    from jsonschema.validators import extend
+
+    left = count(MOST_STEPS, -1)
+
+    def counted(apply: Callable[..., Any]) -> Callable[..., Any]:
+        def applied(*arguments: Any) -> Any:
+            if next(left) <= 0:
+                raise _TooLongError
+            return apply(*arguments)
+
+        return applied
+
+    made: Callable[..., Any] = extend(  # type: ignore[no-untyped-call]
+        Draft7Validator, {name: counted(apply) for name, apply in Draft7Validator.VALIDATORS.items()}
+    )
+    return made
 
 
 def schema_faults(schema: object, path: str) -> list[Fault]:

@@ -112,7 +112,7 @@ class Engines:
             raise SpecError("engine 'custom' needs an `endpoint`", "RUN_ERROR", "run", step.name)
         limits = limits_of(self._settings)
         if step.task.timeout_s is not None:
-            limits = replace(limits, total_s=min(limits.total_s, float(step.task.timeout_s)))
+            limits = replace(limits, total_s=float(min(limits.total_s, step.task.timeout_s)))
         provider = PROVIDERS[asked.engine]
         endpoint = None if self._is_own(provider, asked.endpoint) else asked.endpoint
         return open_generator(
