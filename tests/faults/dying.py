@@ -15,6 +15,7 @@ import random
 import resource
 import signal
 import sys
+from operator import attrgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,9 +28,12 @@ from commonplace.types import Document
 
 Step = tuple[str, dict[str, Any]]
 
-STEPS = 54
+STEPS = 60
 COMMON = "heron"
 """A word of every memory."""
+PEOPLE = ("Mira Okafor", "Lena Brandt", "Ines Duarte", "Olga Petrova")
+PLACES = ("Oslo", "Bergen", "Lisbon", "Vienna", "Prague")
+FIRMS = ("Acme", "Globex", "Initech")
 _REACHING = frozenset(
     "execute executemany open close write pwrite fsync rename replace unlink rmdir mkdir link flock commit add_document"
     " delete_documents wait_merging_threads".split()
@@ -48,17 +52,23 @@ def prepared() -> list[dict[str, Any]]:
 
 
 class Author:
-    """Writes steps that can be taken one after the other; it knows what is live and what is archived."""
+    """Writes steps that can be taken one after the other, each kind as often; it knows what is live and archived."""
 
-    KINDS = "remember many turn update tag touch archive restore forget link document search".split()
+    KINDS = (
+        "remember many turn update tag touch archive restore forget link document search episode fact take_back".split()
+    )
 
     def __init__(self) -> None:
         self._chance = random.Random(12)
         self._live = [f"old {n}" for n in range(12)]
         self._archived: list[str] = []
+        self._said: list[str] = []
+        self._next: list[str] = []
 
     def step(self, number: int) -> Step:
-        kind = self._chance.choice(self.KINDS)
+        if not self._next:
+            self._next = self._chance.sample(self.KINDS, len(self.KINDS))
+        kind = self._next.pop()
         step: Step = getattr(self, kind)(number)
         return step
 
@@ -105,6 +115,21 @@ class Author:
     def search(self, number: int) -> Step:
         return "search", {"query": f"{COMMON} {WORDS[number % len(WORDS)]}"}
 
+    def episode(self, number: int) -> Step:
+        self._said.append(f"said {number}")
+        content = f"{PEOPLE[number % 4]} moved to {PLACES[number % 5]}. She works for {FIRMS[number % 3]}."
+        return "graph.add_episode", {"content": content, "uuid": self._said[-1], "reference_time": 1e9 + 1e6 * number}
+
+    def fact(self, number: int) -> Step:
+        ends = {"source": PEOPLE[number % 4], "target": FIRMS[number % 3]}
+        return "graph.add_triplet", {**ends, "relation_type": "WORKS_FOR", "valid_from": 1e9 + 1e6 * number}
+
+    def take_back(self, number: int) -> Step:
+        """Delete an episode, so that what it had ended holds again."""
+        if not self._said:
+            return self.episode(number)
+        return "graph.delete_episode", {"uuid": self._said.pop(self._chance.randrange(len(self._said)))}
+
     def _one(self) -> str:
         return self._chance.choice(self._live)
 
@@ -122,7 +147,7 @@ def steps() -> list[Step]:
 def take(book: Engine, step: Step) -> None:
     """Take one step."""
     name, arguments = step
-    getattr(book, name)(**arguments)
+    attrgetter(name)(book)(**arguments)
 
 
 class Moments:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract.graphs import EVER
 from tests.faults.dying import COMMON, prepared, steps, take
 
 import commonplace
@@ -20,7 +21,7 @@ from commonplace.engine import Engine
 
 ROOT = Path(__file__).parents[2]
 POINTS, IN_SHORT = 200, 25
-STRIDE = 23
+STRIDE = 43
 """How many steps a point comes after the one before; so even the short form has points in steps of every kind."""
 CUT_SHORT = "ended before it could look through the files"
 MARKER = 3
@@ -43,6 +44,7 @@ def everything(book: Engine) -> dict[str, Any]:
     memories = book.list(statuses=(), limit=10_000)
     return {
         "counts": book.index_status().counts,
+        "graph": graph_of(book),
         "links": [(link.source, link.target, link.type, link.strength) for link in book.links()],
         "memories": {
             memory.id: [
@@ -51,6 +53,24 @@ def everything(book: Engine) -> dict[str, Any]:
             ]
             for memory in memories
         },
+    }
+
+
+def graph_of(book: Engine) -> dict[str, Any]:
+    """Return what a graph says, without the ids that were made and the time when it was written."""
+    graph = book._store.graph("default")
+    names = {entity.id: entity.name for entity in graph.list_entities(EVER)}
+    return {
+        "counts": graph.counts(),
+        "names": sorted(names.values()),
+        "said": sorted(each.id for each in graph.list_episodes(EVER) if not each.memory),
+        "facts": sorted(
+            (
+                *(names[each.source], each.type, names[each.target], each.fact, bool(each.dispute)),
+                *(each.valid_from or 0.0, each.valid_to or 0.0, len(graph.happenings("relation", each.id))),
+            )
+            for each in graph.list_relations(EVER)
+        ),
     }
 
 
