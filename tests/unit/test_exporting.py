@@ -105,7 +105,16 @@ def test_first_and_last_line_tell_of_those_between(store: Store) -> None:
         "commonplace": commonplace.__version__,
         "namespace": "n",
         "kinds": ["artifact", "memory", "knowledge", "graph"],
-        "counts": {"memories": 2, "links": 1, "owners": 1, "episodes": 0, "entities": 0, "relations": 0},
+        "counts": {
+            "memories": 2,
+            "links": 1,
+            "owners": 1,
+            "knowledge": 0,
+            "contexts": 0,
+            "episodes": 0,
+            "entities": 0,
+            "relations": 0,
+        },
     }
     body = text.rpartition("\n{")[0] + "\n"
     assert lines[-1] == {"type": "end", "lines": 6, "sha256": sha256(body.encode()).hexdigest()}

@@ -216,7 +216,10 @@ NO_VALUES = [
     (link_line("a", "a"), "line 2 (link from 'a' to 'a'): the link leads to itself, or has no type"),
     (link_line("a", "b", strength=2), "strength is 2.0; give a number from 0 to 1"),
     (link_line("a", "b"), "line 2 (link from 'a' to 'b' ('related')): there is no memory 'a'; import it too"),
-    ({"type": "image"}, "line 2 (image None): the type of the line is 'image'; known are memory, link, owner, episode,"),
+    (
+        {"type": "image"},
+        "line 2 (image None): the type of the line is 'image'; known are memory, link, owner, knowledge,",
+    ),
 ]
 
 

@@ -25,6 +25,8 @@ _SORTS: Final = (
     ("memories", "memory", "memories"),
     ("links", "link", ""),
     ("owners", "artifact or document", "artifacts or documents"),
+    ("knowledge", "item of knowledge", "items of knowledge"),
+    ("contexts", "context of an agent", "contexts of agents"),
     ("episodes", "episode", ""),
     ("entities", "entity", "entities"),
     ("relations", "fact", ""),

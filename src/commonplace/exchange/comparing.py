@@ -10,6 +10,13 @@ from commonplace.errors import UsageError
 from commonplace.exchange import graph_comparing
 from commonplace.exchange.graph_comparing import Outcome
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.exchange.knowledge_items import (
+    ContextItem,
+    KnowledgeItem,
+    items_by_id,
+    outcome_of_context,
+    outcome_of_item,
+)
 from commonplace.graph.naming import normal
 from commonplace.types import KINDS, Chunk, Filter, Kind
 
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphReading
     from commonplace.types import Link, MemoryRecord, Owner, StoredMemory
     from commonplace.types.graph import Entity
+    from commonplace.types.knowledge import StoredKnowledge
 
 _AT_ONCE = 500
 
@@ -69,6 +77,10 @@ class Known:
             link = item.link
             known = self._links.get((link.source, link.target, link.type))
             return "added" if known is None else "unchanged" if known.strength == link.strength else "conflict"
+        if isinstance(item, KnowledgeItem):
+            return self._outcome_of_knowledge(item)
+        if isinstance(item, ContextItem):
+            return outcome_of_context(item, self._store.knowledge(self._namespace).context(item.context.name))
         return self._outcome_of_owner(item) if isinstance(item, OwnerItem) else self._outcome_of_part(item)
 
     def _outcome_of_part(self, item: GraphItem) -> Outcome:
@@ -79,6 +91,12 @@ class Known:
         if known is None and self._store.places(self._namespace, "memory", [item.id]):
             raise UsageError(f"a document of the kind memory has the id {item.id!r:.80}", remedy="give it another one")
         return outcome_of(item, known)
+
+    def _outcome_of_knowledge(self, item: KnowledgeItem) -> Outcome:
+        known = self._knowledge.get(item.id)
+        if known is None and self._store.places(self._namespace, "knowledge", [item.id]):
+            raise UsageError(f"a document of the kind knowledge has the id {item.id!r:.80}", remedy="forget that one")
+        return outcome_of_item(item, known)
 
     def _outcome_of_owner(self, item: OwnerItem) -> Outcome:
         owner = item.owner
@@ -96,6 +114,10 @@ class Known:
     def _chunks(self, number: int) -> tuple[Chunk, ...]:
         found = self._store.passages(self._namespace, self._store.passages_of(self._namespace, [number]))
         return tuple(passage.chunk for passage in sorted(found.values(), key=lambda passage: passage.ordinal))
+
+    @cached_property
+    def _knowledge(self) -> dict[str, StoredKnowledge]:
+        return items_by_id(self._store.knowledge(self._namespace))
 
     @cached_property
     def _graph(self) -> GraphReading:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 from uuid import uuid4
@@ -17,6 +18,7 @@ from commonplace.exchange.backing_up import sync
 from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import file_errors
 from commonplace.exchange.graph_exporting import graph_lines
+from commonplace.exchange.knowledge_items import knowledge_lines
 from commonplace.exchange.lines import FORMAT, VERSION, encoded
 from commonplace.types import KINDS, Filter, Selection
 from commonplace.types.graph import GraphCounts
@@ -29,7 +31,13 @@ GRAPH: Final = "graph"
 EXPORTED: Final = (*KINDS, GRAPH)
 """What an export may be of."""
 
-_COUNTED: Final = {"episode": "episodes", "entity": "entities", "relation": "relations"}
+_COUNTED: Final = {
+    "knowledge": "knowledge",
+    "context": "contexts",
+    "episode": "episodes",
+    "entity": "entities",
+    "relation": "relations",
+}
 _AT_ONCE = 500
 _MOST_PAGES = 20
 """Each page of memories costs a look at all ids: with a million memories a page holds more of them."""
@@ -42,7 +50,8 @@ class ExportReport:
     Attributes:
         path: absolute; None where it went to a stream.
         versions: of the memories, which have one line each.
-        owners: artifacts, documents and knowledge items.
+        owners: artifacts and documents.
+        knowledge, contexts: of agents; deleted knowledge counts, too.
         episodes, entities, relations: of the graph; entities that were merged into others count, too.
         lines: all but the last one.
         sha256: of all but the last line, which holds it too.
@@ -53,6 +62,8 @@ class ExportReport:
     versions: int
     links: int
     owners: int
+    knowledge: int
+    contexts: int
     episodes: int
     entities: int
     relations: int
@@ -132,6 +143,7 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
         memories = store.count_memories(namespace, Selection()) if has_memories else 0
         links = store.links(namespace) if has_memories else []
         owners = _owners(store, namespace, kinds)
+        known = [] if kinds and "knowledge" not in kinds else list(knowledge_lines(store.knowledge(namespace)))
         lines.add(
             {
                 "format": FORMAT,
@@ -143,13 +155,15 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
                     "memories": memories,
                     "links": len(links),
                     "owners": len(owners),
+                    "knowledge": sum(entries["type"] == "knowledge" for entries in known),
+                    "contexts": sum(entries["type"] == "context" for entries in known),
                     "episodes": parts.episodes,
                     "entities": parts.entities,
                     "relations": parts.relations,
                 },
             }
         )
-        total = memories + len(owners) + parts.episodes + parts.entities + parts.relations
+        total = memories + len(owners) + len(known) + parts.episodes + parts.entities + parts.relations
         count = counter(progress, "Exporting", total)
         _write_memories(store, namespace, memories, lines, count)
         for link in links:
@@ -157,7 +171,7 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
         for owner, chunks in _with_passages(store, namespace, owners):
             lines.add({"type": "owner", "owner": owner, "passages": chunks}, "owners")
             count(1)
-        for entries in graph_lines(graph) if not kinds or GRAPH in kinds else ():
+        for entries in chain(known, graph_lines(graph) if not kinds or GRAPH in kinds else ()):
             lines.add(entries, _COUNTED[entries["type"]])
             count(1)
     lines.end()
@@ -187,11 +201,11 @@ def _write_memories(store: Store, namespace: str, memories: int, lines: _Lines, 
 
 
 def _owners(store: Store, namespace: str, kinds: Sequence[str]) -> list[int]:
-    """Return the numbers of the owners that are no memories with a record, by kind and id."""
+    """Return the numbers of the owners that have no record, by kind and id."""
     found = []
     wanted = tuple(kind for kind in KINDS if not kinds or kind in kinds)
     for numbers in _portions(store.matching_owners(namespace, Filter(kinds=wanted)) if wanted else []):
-        records = store.memory_records(namespace, numbers)
+        records = {*store.memory_records(namespace, numbers), *store.knowledge(namespace).of_numbers(numbers)}
         owners = store.owners(namespace, [number for number in numbers if number not in records])
         found += [(KINDS.index(owner.kind), owner.id, number) for number, owner in owners.items()]
     return [number for _, _, number in sorted(found)]

@@ -16,6 +16,7 @@ from commonplace.exchange.comparing import Known
 from commonplace.exchange.graph_comparing import Outcome, needs
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Remark, Source
+from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem
 from commonplace.exchange.writing import Into, Writer
 from commonplace.store.memory import MemoryStore
 
@@ -60,7 +61,8 @@ class ImportReport:
 
     Attributes:
         format: of what was imported.
-        owners: artifacts, documents and knowledge items.
+        owners: artifacts and documents.
+        knowledge, contexts: of agents.
         episodes, entities, relations: of the graph.
         conflicts: names of what was there with other content, and was skipped or replaced.
         problems: what was left out because it cannot be kept.
@@ -71,6 +73,8 @@ class ImportReport:
     memories: Counts
     links: Counts
     owners: Counts
+    knowledge: Counts
+    contexts: Counts
     episodes: Counts
     entities: Counts
     relations: Counts
@@ -197,6 +201,10 @@ def name_of(item: Item) -> str:
         return f"link from {item.link.source!r:.80} to {item.link.target!r:.80} ({item.link.type!r:.80})"
     if isinstance(item, GraphItem):
         return "{} {!r:.80}".format(*_key_of_part(item))
+    if isinstance(item, KnowledgeItem):
+        return f"knowledge {item.id!r:.80} of agent {item.agent!r:.80}"
+    if isinstance(item, ContextItem):
+        return f"the context of agent {item.context.name!r:.80}"
     owner = item.owner if isinstance(item, OwnerItem) else item.latest.owner
     return f"{owner.kind} {owner.id!r:.80}"
 
@@ -209,6 +217,10 @@ def _keys(item: Item) -> list[tuple[str, ...]]:
         return [("memory", item.id)]
     if isinstance(item, GraphItem):
         return [_key_of_part(item)]
+    if isinstance(item, KnowledgeItem):
+        return [("knowledge", item.id)]
+    if isinstance(item, ContextItem):
+        return [("context", item.context.name)]
     owner = item.owner
     return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
 
@@ -268,6 +280,8 @@ def _report(format_: str, survey: _Survey, rules: Rules, seconds: float) -> Impo
         memories=counts(MemoryItem),
         links=counts(LinkItem),
         owners=counts(OwnerItem),
+        knowledge=counts(KnowledgeItem),
+        contexts=counts(ContextItem),
         episodes=counts(EpisodeItem),
         entities=counts(EntityItem),
         relations=counts(RelationItem),

@@ -9,6 +9,7 @@ from typing import Final
 
 from commonplace.errors import UsageError
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, RelationItem
+from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem
 from commonplace.memories.intake import as_given, checked, without_secrets
 from commonplace.memories.times import seconds
 from commonplace.redaction import redact
@@ -57,7 +58,7 @@ class LinkItem:
 
 @dataclass(frozen=True, slots=True)
 class OwnerItem:
-    """An artifact, a document or a knowledge item with what it was cut into."""
+    """An artifact or a document with what it was cut into."""
 
     place: str
     owner: Owner
@@ -98,7 +99,7 @@ class Remark:
         return f"{self.place}: {self.what}"
 
 
-Item = MemoryItem | LinkItem | OwnerItem | EpisodeItem | EntityItem | RelationItem
+Item = MemoryItem | LinkItem | OwnerItem | KnowledgeItem | ContextItem | EpisodeItem | EntityItem | RelationItem
 
 
 @dataclass(frozen=True, slots=True)

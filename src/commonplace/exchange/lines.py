@@ -20,16 +20,19 @@ from commonplace.errors import UsageError
 from commonplace.memories.intake import json_object, one_of
 from commonplace.types import KINDS, ORIGINS, STATUSES, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
 from commonplace.types.graph import EPISODE_SOURCES, Alias, Entity, Episode, Happening, Mention, Relation, Subject
+from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 
 FORMAT: Final = "commonplace-export"
 VERSION: Final = 2
-"""Version 1 has no lines of a graph; it is read as well."""
+"""Version 1 has no lines of a graph and of agents' knowledge; it is read as well."""
 
 HEADER: Final = ("format", "version", "commonplace", "namespace", "kinds", "counts")
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "memory": ("created_at", "expired_at", "owner", "record"),
     "link": ("link",),
     "owner": ("owner", "passages"),
+    "knowledge": ("id", "created_at", "updated_at", "deleted_at", "record"),
+    "context": ("context",),
     "episode": ("episode",),
     "entity": ("entity", "aliases", "mentions", "happenings"),
     "relation": ("relation", "mentions", "happenings"),
@@ -42,14 +45,17 @@ _JSON_TEXTS: Final[Mapping[type, str]] = {
     Entity: "attributes",
     Relation: "attributes",
     Happening: "detail",
+    KnowledgeRecord: "metadata",
+    ContextRecord: "metadata",
 }
 """The fields that hold JSON as text."""
 _LEFT_OUT: Final[Mapping[type, tuple[str, ...]]] = {
     Alias: ("entity",),
     Mention: ("kind", "subject"),
     Happening: ("kind", "subject"),
+    KnowledgeRecord: ("content", "digest", "embedder", "vector"),
 }
-"""The fields that are told by the line in which something stands."""
+"""The fields that are told by the line in which something stands, or made anew."""
 
 _INT64 = 2**63
 _split_pair = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")

@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 from commonplace.errors import StoreVersionError, UsageError
 from commonplace.exchange.graph_items import GraphIntake, GraphItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Version, owner_item, version_of
+from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem, context_item, knowledge_item
 from commonplace.exchange.lines import (
     FORMAT,
     HEADER,
@@ -123,7 +124,9 @@ def _version(entries: Mapping[str, Any], max_bytes: int) -> Version:
     )
 
 
-def _item(number: int, entries: Mapping[str, Any], graph: GraphIntake) -> LinkItem | OwnerItem | GraphItem:
+def _item(
+    number: int, entries: Mapping[str, Any], graph: GraphIntake
+) -> LinkItem | OwnerItem | KnowledgeItem | ContextItem | GraphItem:
     kind = entries["type"]
     if kind not in LINES:
         raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
@@ -131,6 +134,8 @@ def _item(number: int, entries: Mapping[str, Any], graph: GraphIntake) -> LinkIt
     place = _place(number)
     if kind == "owner":
         return owner_item(place, owner_of(entries["owner"]), chunks_of(entries["passages"]))
+    if kind in ("knowledge", "context"):
+        return knowledge_item(place, entries) if kind == "knowledge" else context_item(place, entries)
     return _link_item(place, entries) if kind == "link" else _graph_item(place, kind, entries, graph)
 
 

@@ -14,6 +14,15 @@ from commonplace.exchange.comparing import Known, outcome_of
 from commonplace.exchange.graph_comparing import text_of, write
 from commonplace.exchange.graph_items import EpisodeItem, GraphItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.exchange.knowledge_items import (
+    ContextItem,
+    KnowledgeItem,
+    items_by_id,
+    outcome_of_context,
+    outcome_of_item,
+    put_item,
+    writes_of_items,
+)
 from commonplace.graph.ground import Texts, names_text
 from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
 from commonplace.memories.admission import replaced
@@ -56,6 +65,7 @@ class Writer:
         self._memories: list[MemoryItem] = []
         self._versions = self._bytes = 0
         self._links: list[LinkItem] = []
+        self._knowledge: list[KnowledgeItem] = []
         self._graph: list[GraphItem] = []
         self._graph_characters = 0
         self._destination = into.destination()
@@ -74,6 +84,10 @@ class Writer:
             self._owners.add(self._prepared(item))
         elif isinstance(item, MemoryItem):
             self._add_memory(item)
+        elif isinstance(item, KnowledgeItem):
+            self._add_knowledge(item)
+        elif isinstance(item, ContextItem):
+            self._write_context(item)
         else:
             self._add_part(item)
 
@@ -81,6 +95,7 @@ class Writer:
         """Write what is pending: links last, when both their ends are there."""
         self._write_memories()
         self._owners.flush()
+        self._write_knowledge()
         self._write_graph()
         for begin in range(0, len(self._links), BATCH):
             with self._into.store.change_memories(self._into.namespace) as change:
@@ -123,6 +138,31 @@ class Writer:
             stored = replaced(change, known, writes[-1], now)
             if item.latest.expired_at is not None:
                 change.expire(stored.number, stored.record, now)
+
+    def _add_knowledge(self, item: KnowledgeItem) -> None:
+        self._knowledge.append(item)
+        if len(self._knowledge) >= BATCH:
+            self._write_knowledge()
+
+    def _write_knowledge(self) -> None:
+        if not self._knowledge:
+            return
+        writes = writes_of_items(self._destination, self._knowledge)
+        with self._changing() as change:
+            stored = items_by_id(change.knowledge)
+            for item, made in zip(self._knowledge, writes, strict=True):
+                known = stored.get(item.id)
+                outcome = outcome_of_item(item, known)
+                if outcome == "added" or (outcome == "conflict" and self._is_replacing):
+                    put_item(change.knowledge, item, made, known)
+        self._destination.after_batch()
+        self._knowledge = []
+
+    def _write_context(self, item: ContextItem) -> None:
+        with self._into.store.change_memories(self._into.namespace) as change:
+            outcome = outcome_of_context(item, change.knowledge.context(item.context.name))
+            if outcome == "added" or (outcome == "conflict" and self._is_replacing):
+                change.knowledge.put_context(item.context)
 
     def _add_part(self, item: GraphItem) -> None:
         self._graph.append(item)
