@@ -42,7 +42,7 @@ COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
 """Namespace of the UUIDv5 of communities, named by their sorted members."""
 MOST_VISITED: Final = 20_000
 MOST_MEMBERS: Final = 10
-_BETWEEN: Final = 400
+_BETWEEN: Final = 100
 """Facts of one entity that are looked at to find those between entities at the rim."""
 
 
@@ -98,7 +98,9 @@ class GraphReader:
         seeing = Seeing(graph, times)
         return Subgraph(
             centre.id,
-            seeing.entities((stored[id_] for id_ in distances if id_ in stored), distances=distances),
+            seeing.entities(
+                (stored[id_] for id_ in distances if id_ in stored), distances=distances, has_summaries=False
+            ),
             seeing.relations(sorted(relations.values(), key=lambda each: _nearest(each, distances))),
             near.is_capped,
         )
@@ -112,7 +114,7 @@ class GraphReader:
         )
         stored, relations, seeing = graph.entities(found.ids), graph.relations(found.edges), Seeing(graph, times)
         return GraphPath(
-            seeing.entities(stored[id_] for id_ in found.ids),
+            seeing.entities((stored[id_] for id_ in found.ids), has_summaries=False),
             seeing.relations(relations[id_] for id_ in found.edges),
             found.is_capped,
         )
@@ -167,7 +169,7 @@ class GraphReader:
                 break
             first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MOST_MEMBERS]
             stored = sorted(graph.entities(first).values(), key=lambda each: (-degrees[each.id], each.name, each.id))
-            members = seeing.entities(stored)
+            members = seeing.entities(stored, has_summaries=False)
             id_ = str(uuid.uuid5(COMMUNITIES, "\n".join(group)))
             views.append(Community(id_, members[0].name if members else "", members, len(group), inside[place]))
         return tuple(views)
@@ -226,7 +228,7 @@ class GraphReader:
         ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
         stored, seeing = graph.entities(list(ends)), Seeing(graph, times)
         text, entities, kept = describe(
-            seeing.entities((stored[id_] for id_ in ends if id_ in stored), distances=distances),
+            seeing.entities((stored[id_] for id_ in ends if id_ in stored), distances=distances, has_summaries=False),
             seeing.relations(chosen, scores),
             max_tokens=asked.max_tokens,
             count=count,

@@ -225,7 +225,7 @@ class Subgraph(View):
 
     Attributes:
         centre: the id of the entity that was asked about.
-        entities: it and the others, nearest first, ties by id; each with its distance.
+        entities: it and the others, nearest first, ties by id; each with its distance, without summaries of its facts.
         relations: the facts between them, by the distance of the nearer end, newest knowledge first.
         is_capped: there is more than the limits let through.
         degraded: an outside backend did not answer, so that the local graph did; `notices` says so.
