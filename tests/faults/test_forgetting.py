@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,11 +21,13 @@ from commonplace.logs import RetrievalLog
 from commonplace.store.sqlite import SqliteStore
 from commonplace.text.analysis import analyse
 from commonplace.types import Document, Filter
+from commonplace.types.graph import GraphFilter
 
 SCRIPT = Path(__file__).with_name("forgetters.py")
 ROOT = Path(__file__).parents[2]
 SECRET = "The merger with Quillfeather closes on the ninth. Nobody but Ms Abernathy may know the price."
 MARKS = (b"Quillfeather", b"quillfeath", b"Abernathy", b"abernathi", b"closes on the ninth")
+SAID = "Ms Abernathy works for Quillfeather. Ms Abernathy lives in Oslo."
 KETTLES = {f"kettle {n}": f"Kettle {n} boils in {n + 2} minutes" for n in range(9)}
 TOLD = {**KETTLES, "secret": SECRET, "derived": f"As told: {SECRET} So be it"}
 OTHER = {"other": "The lighthouse is of somebody else"}
@@ -87,6 +89,12 @@ def fill(store: Path, namespace: str = "default") -> Filled:
         book.remember_many([{"content": KETTLES[id_], "id": id_} for id_ in KETTLES])
         book.remember(TOLD["secret"], id="secret", tags=["deal"])
         book.remember(TOLD["derived"], id="derived", derived_from=["secret"])
+        book.graph.add_episode(SAID, uuid="talk", reference_time="2026-01-05")
+        with book._store.change_memories(namespace) as change:
+            # As if the memory itself had been read: its words are the memory's, what it says stands in the graph.
+            episode = replace(change.graph.episodes(["talk"])["talk"], content="", memory="secret", version=1)
+            change.graph.put_episode(episode)
+        book.graph.add_episode("The kettle is part of the kitchen.", uuid="kitchen", reference_time="2026-01-05")
         page, paper = "The tides are told by the harbour master", f"On paper: {SECRET}"
         book.index_documents([Document("page", page), Document("paper", paper, tags=("deal",))])
         assert in_dictionary(book) == {"quillfeath", "abernathi"}
@@ -172,7 +180,7 @@ def test_a_search_that_goes_on_in_the_old_index_is_waited_for(tmp_path: Path, is
     filled = fill(tmp_path / "store")
     [old] = filled.generations
     with running("stay", filled.store) as searcher, commonplace.open(filled.store) as book:
-        assert said(searcher) == "14"
+        assert int(said(searcher)) > len(KETTLES)
         receipt = book.forget(tag="deal")
         assert receipt.waiting == (f"{old}: somebody is searching in it; `commonplace doctor` finishes it",)
         assert not receipt.verified
@@ -263,6 +271,9 @@ def kill(filled: Filled, namespace: str, what: str, point: int) -> tuple[str, li
             outcome = "unfinished" if found else "finished"
             assert memories == ({**KETTLES, **OTHER} if namespace == "default" else {})
             assert [receipt.waiting for receipt in book.receipts()] == [()]
+        assert {each.id for each in book._store.graph(namespace).list_episodes(GraphFilter()) if not each.memory} == (
+            {"kitchen"} if memories else set()
+        )
         assert in_dictionary(book) == set()
         assert filled.left_in(store) == []
         assert b'"the lighthouse"' in (store / LOG).read_bytes(), "what others asked stays"
