@@ -19,7 +19,8 @@ from commonplace.errors import NotFoundError, StoreError
 from commonplace.settings import load
 
 SCRIPT = Path(__file__).with_name("apart.py")
-ENDS_AT_ONCE = "import pickle, sys, os; pickle.dump(('started',), sys.stdout.buffer); sys.stdout.flush(); os.abort()"
+ENDS_AT_ONCE = "import pickle, os; os.write(3, pickle.dumps(('started',))); os.abort()"
+HAS_A_DEFECT = "from commonplace.engine import apart; apart._TASKS = {'forget': lambda *_: {}['lost']}; apart.main()"
 
 
 @pytest.fixture
@@ -90,6 +91,26 @@ def test_a_process_that_is_ended_at_work_is_told_with_what_to_do(book: Engine, m
     with pytest.raises(StoreError, match="the process that was to forget was ended; run `commonplace doctor`"):
         book.forget("3")
     assert book.get("3").content == "Kettle 3 boils in 5 minutes"
+
+
+def test_a_defect_in_that_process_is_told_and_its_traceback_logged(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody sees what it prints, so a mere end would leave nothing to find the defect by."""
+    monkeypatch.setattr(apart, "_CODE", HAS_A_DEFECT)
+    with pytest.raises(StoreError, match="the process that was to forget failed: KeyError: 'lost'; the store's log"):
+        book.forget("3")
+    assert "Traceback" in caplog.text
+    assert "in <lambda>" in caplog.text
+
+
+def test_what_is_printed_at_a_start_is_no_answer(book: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An environment may greet whoever starts; taken for an answer, the work would be done twice at the same time."""
+    (tmp_path / "greets").mkdir()
+    (tmp_path / "greets" / "sitecustomize.py").write_text("import os; os.write(1, b'Welcome!\\n')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "greets"))
+    refuse_to_work_here(book, monkeypatch)
+    assert book.forget("3").verified
 
 
 def test_a_store_that_was_deleted_is_not_made_anew(book: Engine) -> None:

@@ -1,12 +1,13 @@
 """Do heavy work on a store in a process of its own, which gives back all it took: it knows how, not when that pays.
 
 The process is started anew, not forked, for a forked thread may hold any lock. It is told what to do on standard input
-and answers on standard output, in pickles, which only a process and its own child exchange. Either may be killed at any
-time: what is done to a store is whole or finished by whoever comes next.
+and answers on a pipe of its own, on which nothing else is printed, in pickles, which only a process and its own child
+exchange. Either may be killed at any time: what is done to a store is whole or finished by whoever comes next.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import signal
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.types import Progress
 
+_log = logging.getLogger(__name__)
+
 _CODE: Final = "from commonplace.engine.apart import main; main()"
+_ANSWERS: Final = 3
+"""The descriptor that the process answers on."""
 _STARTED: Final = ("started",)
 
 _T = TypeVar("_T")
@@ -64,7 +69,7 @@ class Apart:
             here: does the same in this process, where no other can be started.
 
         Raises:
-            StoreError: the process ended before it could tell what became of it.
+            StoreError: the process failed, or ended before it could tell what became of it.
         """
         asked = pickle.dumps((self.settings, task, arguments))
         try:
@@ -93,8 +98,15 @@ class Apart:
                     self.progress(*told)
             elif kind == "done":
                 return told[0]
-            else:
+            elif kind == "refused":
                 raise _error(*told)
+            else:
+                what, where = told
+                _log.error("the process that was to %s failed:\n%s", task, where)
+                raise StoreError(
+                    f"the process that was to {task} failed: {what}",
+                    remedy="the store's log has the traceback; `commonplace doctor` finishes what was left",
+                )
         raise StoreError(
             f"the process that was to {task} was ended", remedy="run `commonplace doctor`, which finishes what it left"
         )
@@ -110,8 +122,9 @@ def _start(asked: bytes) -> tuple[int, BinaryIO]:
         raise OSError("this is a program of its own: there is no interpreter to start")
     incoming, asking = os.pipe()
     answers, outgoing = os.pipe()
-    nowhere = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
-    streams = [(os.POSIX_SPAWN_DUP2, incoming, 0), (os.POSIX_SPAWN_DUP2, outgoing, 1), nowhere]
+    streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, incoming, 0), (os.POSIX_SPAWN_DUP2, outgoing, _ANSWERS)]
+    # Whatever prints, at a start too, must neither speak in between nor to our own client.
+    streams += [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     # The working directory, where anybody's modules may lie, is no place to import from.
     command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-c", _CODE]
     try:
@@ -147,8 +160,7 @@ def _error(kind: type[CommonplaceError], arguments: tuple[object, ...], state: M
 def main() -> None:
     """Do what standard input asks for."""
     settings, task, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints must not speak in between
+    answers = os.fdopen(_ANSWERS, "wb")
 
     def tell(*answer: object) -> None:
         with suppress(OSError):  # nobody waits any more: the work is done all the same
@@ -158,16 +170,24 @@ def main() -> None:
     def progress(what: str, done: int, total: int) -> None:
         tell("progress", what, done, total)
 
-    from commonplace.engine.opening import open_engine
-
     tell(*_STARTED)
     try:
-        where = settings.store
-        if not Path(where.path, DATABASE).is_file():
-            raise StoreError(f"the store at {where.path} was deleted while it was open", remedy="open it again")
-        with open_engine(where.path, where.namespace, None, settings=settings, progress=progress) as engine:
-            result = _TASKS[task](engine, progress, arguments)
+        result = _outcome(settings, task, arguments, progress)
     except CommonplaceError as error:
-        tell("failed", type(error), error.args, error.__dict__)
+        tell("refused", type(error), error.args, error.__dict__)
+    except Exception as error:
+        from traceback import format_exception
+
+        tell("failed", f"{type(error).__name__}: {error}".rstrip(": "), "".join(format_exception(error)))
     else:
         tell("done", result)
+
+
+def _outcome(settings: Settings, task: str, arguments: Mapping[str, Any], progress: Progress) -> object:
+    from commonplace.engine.opening import open_engine
+
+    where = settings.store
+    if not Path(where.path, DATABASE).is_file():
+        raise StoreError(f"the store at {where.path} was deleted while it was open", remedy="open it again")
+    with open_engine(where.path, where.namespace, None, settings=settings, progress=progress) as engine:
+        return _TASKS[task](engine, progress, arguments)
