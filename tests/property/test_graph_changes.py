@@ -16,6 +16,7 @@ from commonplace.extract.result import Claim, Extraction, Found
 from commonplace.graph.ground import Ground
 from commonplace.graph.keeping import GraphKeeper
 from commonplace.graph.kinds import Kinds
+from commonplace.graph.model_reading import Understood
 from commonplace.ingest.passages import Destination
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.store.memory import MemoryStore
@@ -71,7 +72,7 @@ class Book:
         episode = Episode(id_, content, float(when), float(next(self.ticks)), trust=trust)
         spans = {name: ((content.index(name), content.index(name) + len(name)),) for name in found}
         entities = tuple(Found(name, each.type, spans[name]) for name, each in found.items())
-        self.keeper.add_episode(episode, Extraction(entities, tuple(made)))
+        self.keeper.add_episode(episode, Understood(Extraction(entities, tuple(made))))
 
     def relations(self) -> list[Relation]:
         return self.graph.list_relations(EVERYTHING)
