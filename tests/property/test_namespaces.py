@@ -86,7 +86,7 @@ class Values:
     @property
     def wanted(self) -> dict[str, Any]:
         name, value = self.one(
-            ("id", self.id),
+            ("id", self.one(self.id, "said", "their fact", "their entity")),
             ("tag", "red"),
             ("session", "talk"),
             ("source", "standup"),

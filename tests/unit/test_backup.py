@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.contract.graphs import entity, episode, put, relation, whole
 from tests.contract.memories import FULL_MEMORY_OWNER, FULL_RECORD, add, everything, expire, update, written
 from tests.contract.stores import file
 
@@ -23,6 +24,7 @@ from commonplace.exchange.restoring import restore
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Link, MemoryWrite
+from commonplace.types.graph import Alias, Happening, Mention
 
 NOW = 1_772_355_600.0  # 2026-03-01T09:00:00Z
 IDS = ("a", "b", "Ünï\ud800", FULL_MEMORY_OWNER.id)
@@ -42,6 +44,9 @@ def fill(directory: Path) -> None:
         change.set_page(MirroredPage("memory/2026-03-01.md", 15, 1, "ab" * 32))
         change.set_block(MirroredBlock("a", "memory/2026-03-01.md", "d"))
         change.put_note(Note("receipt", "r", 1.0, "{}"))
+    put(store, episode("e"), entity("a", "Ann"), entity("b", expired_at=12.0, merged_into="a"), relation("r"))
+    put(store, Mention("e", "entity", "a", 0, 1, "Ann"), Alias("a", "Ann", "ann", 10.0, "e"))
+    put(store, Happening("relation", "r", 10.0, "created", "They said so"))
     store.close()
     for name, text in PAGES.items():
         page = directory / name
@@ -58,6 +63,7 @@ def readable(directory: Path) -> dict[str, object]:
     store = SqliteStore.open(directory / "store.db", create=False)
     try:
         told: dict[str, object] = {name: everything(store, name, IDS, ("s",)) for name in store.namespaces() if name}
+        told |= {f"graph of {name}": whole(store.graph(name), (*IDS, "e", "r")) for name in store.namespaces() if name}
         told |= {"id": store.id, "tokens": [store.token(number) for number in range(store.change() + 1)]}
         told |= {"notes": store.notes(None, "receipt"), "checked": store.check(), "embedding": store.embedding()}
     finally:
