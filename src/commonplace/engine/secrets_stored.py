@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.secrets_cleaning import NOTHING, Cleaner, Known
 from commonplace.engine.secrets_graph import GraphSecrets, move_places
+from commonplace.engine.secrets_knowledge import KnowledgeSecrets
 from commonplace.forgetting.receipt import BACKUP, RECEIPT
 from commonplace.graph.cleaning import replaced
 from commonplace.ingest.passages import PassageMaker, PreparedOwner, passage_text
@@ -108,6 +109,7 @@ class Stored:
             for number, owner in self._others(namespace):
                 self._other(found, namespace, number, owner)
             self._graph(found, namespace)
+            self._knowledge(found, namespace)
             for link in self._store.links(namespace):
                 self._link(found, namespace, link)
             for note in self._store.notes(namespace, RECEIPT):
@@ -131,16 +133,20 @@ class Stored:
                 if (owner.kind, owner.id) not in mended:
                     self._other(found, texts, number, owner)
 
+    def _knowledge(self, found: Found, namespace: str) -> None:
+        for part in KnowledgeSecrets(self._store, namespace, self._destination, self._known).parts():
+            named = f"{part.what} of agent {self._shown(part.agent)} of namespace {self._shown(namespace)}"
+            self._name(found, named, part.names)
+            found.add(part.cleaner, Holder(named, {}, mend=part.mend))
+
     def _others(self, namespace: str) -> Iterator[tuple[int, Owner]]:
-        """Yield the owners that are no memories with versions."""
+        """Yield the owners that are no memories with versions and no items of knowledge."""
         numbers = self._store.matching_owners(namespace, Filter())
         for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
             some = numbers[begin : begin + _NUMBERS_AT_ONCE]
-            memories = self._store.memory_records(namespace, some)
+            known = {*self._store.memory_records(namespace, some), *self._store.knowledge(namespace).of_numbers(some)}
             yield from sorted(
-                (number, owner)
-                for number, owner in self._store.owners(namespace, some).items()
-                if number not in memories
+                (number, owner) for number, owner in self._store.owners(namespace, some).items() if number not in known
             )
 
     def _shown(self, name: str) -> str:

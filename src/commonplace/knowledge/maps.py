@@ -94,6 +94,11 @@ def plain_map(values: object, path: str) -> dict[str, Any]:
     return found
 
 
+def digest_of(agent: str, metadata: str) -> str:
+    """Return what equal maps of one agent have in common, 64 hexadecimal digits."""
+    return sha256(f"{agent}\n{metadata}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class _Suspected:
     """A map, and whether it has to be looked through for secrets by itself."""
@@ -144,8 +149,7 @@ def _made(agent: str, values: dict[str, Any], kinds: list[str]) -> KnowledgeMap:
     content = redact(text_of(values).strip())
     kinds.extend(content.kinds)
     metadata = json.dumps(values, sort_keys=True)
-    digest = sha256(f"{agent}\n{metadata}".encode("utf-8", "surrogatepass")).hexdigest()
-    return KnowledgeMap(content.text, metadata, digest)
+    return KnowledgeMap(content.text, metadata, digest_of(agent, metadata))
 
 
 def _plain(value: object, path: str, depth: int) -> Any:
