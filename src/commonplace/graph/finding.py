@@ -91,7 +91,7 @@ class GraphFinder:
         for relation in self._graph.relations(list(told.scores)).values():
             for end in (relation.source, relation.target):
                 ends[end] = max(ends.get(end, 0.0), BY_FACTS * told.scores[relation.id])
-        for id_ in keep(list(ends)):
+        for id_ in sorted(keep(list(ends))):
             # Being named and being in a fact that answers are two signs, not one.
             scores[id_] = 1.0 - (1.0 - scores.get(id_, 0.0)) * (1.0 - ends[id_])
         meant = known_by(self._graph, self._ground, query, "concept") if len(query) <= _LONGEST_NAME else None
@@ -198,7 +198,8 @@ def _nearer(score: float, distance: int | None) -> float:
 
 
 def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int], parts: Sequence[TextHits]) -> FoundIds:
-    ids = sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
+    # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
+    ids = sorted(scores, key=lambda id_: -scores[id_])[:limit]
     return FoundIds(
         tuple(ids),
         scores,
