@@ -1,7 +1,7 @@
 """Check values against JSON schemas, those of a spec and those in a spec, and name the place of each fault.
 
 Schemas come from outside: they reach no network, no file, and cannot recurse for ever, nor for longer than a bounded
-number of steps; a pattern alone takes what time it takes.
+number of steps; how long a single pattern takes is for `patterns` to bound.
 """
 
 from __future__ import annotations

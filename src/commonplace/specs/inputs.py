@@ -11,6 +11,7 @@ from commonplace.specs import retrieving
 from commonplace.specs.checking import Fault, faults_of, joined
 from commonplace.specs.document import Task
 from commonplace.specs.faults import SpecError
+from commonplace.specs.patterns import foreign_faults_of
 from commonplace.specs.planning import Step
 
 HISTORY = "history"
@@ -63,7 +64,7 @@ def check_input(step: Step, values: Mapping[str, Any]) -> None:
     Raises:
         SpecError: CHAIN_INPUT_MISSING.
     """
-    faults = faults_of(values, step.task.input)
+    faults = foreign_faults_of(values, step.task.input)
     if HISTORY in values:
         found = faults_of(values[HISTORY], _TURNS)
         faults += [Fault(joined(HISTORY, fault.path), fault.message) for fault in found]
@@ -86,7 +87,7 @@ def check_early(step: Step, given: Mapping[str, Any]) -> None:
     values = {name: value for name, value in with_defaults(step.task, dict(given)).items() if name not in made}
     # A dependency that does not say what it gives may give anything.
     required = [name for name in step.task.input.get("required", ()) if name not in made] if all(outputs) else []
-    faults = faults_of(values, {**step.task.input, "required": required})
+    faults = foreign_faults_of(values, {**step.task.input, "required": required})
     if faults:
         raise _unfit(_wrong(faults), step.name)
 

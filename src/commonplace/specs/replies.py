@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from commonplace.errors import ProviderError
 from commonplace.models.answers import json_of
-from commonplace.specs.checking import faults_of
 from commonplace.specs.document import Task
 from commonplace.specs.faults import SpecError
+from commonplace.specs.patterns import foreign_faults_of
 
 _FENCED: Final = re.compile(r"```[^\n`]*\n(.*)```", re.DOTALL)
 
@@ -48,7 +48,7 @@ def check_output(task: Task, output: object) -> None:
     """
     if task.is_text:
         return
-    faults = faults_of(output, {"type": "object", **task.output}) if task.output else []
+    faults = foreign_faults_of(output, {"type": "object", **task.output}) if task.output else []
     if faults:
         raise _broken(task, f"the answer breaks the output schema: {faults[0]}")
     if not isinstance(output, Mapping):
