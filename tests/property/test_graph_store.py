@@ -143,6 +143,7 @@ steps = st.lists(
         step("erase_happenings", st.sampled_from(GRAPH_KINDS), ids),
         step("relations_of", id_lists, filters),
         step("named", some_words),
+        step("drop_loose_ends"),
         step("counts"),
     ),
     max_size=10,

@@ -209,7 +209,7 @@ class Upkeep:
 
     def examine(self, *, mend: bool, pages: Pages | None = None) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
-        findings = [Finding("store", problem, "restore a backup") for problem in self._store.check()]
+        findings = self._examine_store(mend)
         try:
             verify_data()
         except ModelError as error:
@@ -217,6 +217,26 @@ class Upkeep:
         findings += self._examine_index(mend)
         findings += self._unfinished(mend, pages)
         return DoctorReport(("store", "model", "index", "forgetting"), tuple(findings))
+
+    def _examine_store(self, mend: bool) -> list[Finding]:
+        """Return what is wrong with the stored data; what hangs on nothing in a graph is let go of, no more."""
+        from commonplace.store.graph_checking import LOOSE_ENDS
+
+        problems = self._store.check()
+        loose = {problem for problem in problems if any(claim in problem for claim in LOOSE_ENDS)}
+        left, remedy = problems, "run `commonplace doctor` where the store can be written"
+        if mend and loose and not self._store.is_read_only:
+            try:
+                for namespace in self._store.namespaces():
+                    with self._store.change_memories(namespace) as change:
+                        change.graph.drop_loose_ends()
+                left = self._store.check()
+            except CommonplaceError as error:
+                remedy = str(error)
+        return [
+            Finding("store", problem, remedy if problem in loose else "restore a backup", problem not in left)
+            for problem in dict.fromkeys((*problems, *left))
+        ]
 
     def _unfinished(self, mend: bool, pages: Pages | None) -> list[Finding]:
         """Return what forgetting had to leave, because it was ended or another process held something open."""

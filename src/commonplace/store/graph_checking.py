@@ -24,6 +24,9 @@ _MENTIONED = "mentions of entities or relations that are gone"
 _HAPPENED = "happenings of entities or relations that are gone"
 _TEXTS = "texts of entities or relations that are gone"
 
+LOOSE_ENDS = (_NAMES, _EPISODES, _MENTIONED, _HAPPENED, _TEXTS)
+"""What `GraphChange.drop_loose_ends` mends, as it is called in the sentences."""
+
 _NO_SUBJECT = """
     NOT EXISTS (SELECT 1 FROM entities WHERE s.kind = 'entity' AND namespace = s.namespace AND id = s.subject)
     AND NOT EXISTS (SELECT 1 FROM relations WHERE s.kind = 'relation' AND namespace = s.namespace AND id = s.subject)

@@ -203,3 +203,10 @@ class GraphChange(GraphReading, Protocol):
     def erase_happenings(self, kind: Subject, id_: str) -> None:
         """Delete what happened to an entity or relation."""
         ...
+
+    def drop_loose_ends(self) -> int:
+        """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went.
+
+        Mentions in episodes that are gone are among them; relations with an end that is no entity are not.
+        """
+        ...

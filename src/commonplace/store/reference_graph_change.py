@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from commonplace.store.graph_checks import check_episode, check_remark, check_subject
 from commonplace.store.graph_contract import texts_of
 from commonplace.store.reference_graph import GraphState, ReferenceGraph
+from commonplace.types import GRAPH_KINDS
 
 if TYPE_CHECKING:
     from commonplace.store.reference_transaction import ReferenceTransaction
@@ -90,6 +91,37 @@ class ReferenceGraphChange(ReferenceGraph):
         if len(kept) < len(graph.happenings):
             graph.happenings = kept
             self._transaction.mark()
+
+    def drop_loose_ends(self) -> int:
+        """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went."""
+        graph = self._graph
+        records: dict[Subject, Collection[str]] = {"entity": graph.entities, "relation": graph.relations}
+        gone = self._drop(graph.aliases, [key for key in graph.aliases if key[0] not in graph.entities])
+        loose = {
+            each
+            for each in graph.mentions
+            if each.episode not in graph.episodes or each.subject not in records[each.kind]
+        }
+        self._drop_mentions(loose)
+        kept = [each for each in graph.happenings if each.subject in records[each.kind]]
+        gone += len(loose) + len(graph.happenings) - len(kept)
+        if len(kept) < len(graph.happenings):
+            graph.happenings = kept
+            self._transaction.mark()
+        for kind in GRAPH_KINDS:
+            gone += self._drop_stray(kind, records[kind])
+        return gone
+
+    def _drop_stray(self, kind: Subject, known: Collection[str]) -> int:
+        """Delete the texts of what is gone."""
+        texts = texts_of(self._transaction.namespace, kind)
+        if not self._transaction.has(texts):
+            return 0
+        with self._transaction.inside(texts) as change:
+            stray = [id_ for of, id_ in change.space.by_id if of == kind and id_ not in known]
+        for id_ in stray:
+            self._drop_texts(kind, id_)
+        return len(stray)
 
     @property
     def _graph(self) -> GraphState:

@@ -5,7 +5,7 @@ It knows tables, no connections and no rule about a graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,37 @@ from commonplace.store.graph_rows import (
     pack_mention,
     pack_relation,
 )
-from commonplace.store.rows import Row, pack_id, pack_text
+from commonplace.store.rows import Row, pack_id, pack_text, unpack
 from commonplace.store.sqlite_graph import NO_SPACE, At, SqliteGraphReading
 from commonplace.store.sqlite_writing import create_namespace, namespace_number, read_embedding
+from commonplace.types import GRAPH_KINDS
 
 if TYPE_CHECKING:
     from commonplace.store.sqlite_transaction import Transaction
     from commonplace.types import NewPassage, OwnerWrite
     from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation, Subject
+
+
+_NO_SUBJECT = """
+    (kind = 'entity' AND subject NOT IN (SELECT id FROM entities WHERE namespace = ?1))
+    OR (kind = 'relation' AND subject NOT IN (SELECT id FROM relations WHERE namespace = ?1))
+"""
+_LOOSE = (
+    "DELETE FROM aliases WHERE namespace = ?1 AND entity NOT IN (SELECT id FROM entities WHERE namespace = ?1)",
+    "DELETE FROM mentions WHERE namespace = ?1 AND episode NOT IN (SELECT id FROM episodes WHERE namespace = ?1)",
+    f"DELETE FROM mentions WHERE namespace = ?1 AND ({_NO_SUBJECT})",  # noqa: S608 - a constant
+    f"DELETE FROM happenings WHERE namespace = ?1 AND ({_NO_SUBJECT})",  # noqa: S608 - a constant
+)
+_STRAY: Mapping[Subject, str] = {
+    "entity": """
+        SELECT id FROM owners
+        WHERE namespace = ? AND kind = ? AND id NOT IN (SELECT id FROM entities WHERE namespace = ?)
+    """,
+    "relation": """
+        SELECT id FROM owners
+        WHERE namespace = ? AND kind = ? AND id NOT IN (SELECT id FROM relations WHERE namespace = ?)
+    """,
+}
 
 
 class SqliteGraphChange(SqliteGraphReading):
@@ -115,6 +138,20 @@ class SqliteGraphChange(SqliteGraphReading):
     def erase_happenings(self, kind: Subject, id_: str) -> None:
         """Delete what happened to an entity or relation."""
         self._delete("DELETE FROM happenings WHERE namespace = ? AND kind = ? AND subject = ?", kind, pack_id(id_))
+
+    def drop_loose_ends(self) -> int:
+        """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went."""
+        gone = sum(self._delete(sql) for sql in _LOOSE)
+        change, db = self._transaction.known(), self._transaction.db
+        if change is None:
+            return gone
+        for kind in GRAPH_KINDS:
+            space = namespace_number(db, texts_of(self._transaction.namespace, kind))
+            stray = db.execute(_STRAY[kind], (space, kind, change.space)).fetchall()
+            for (id_,) in stray:
+                self._drop_texts(kind, unpack(id_))
+            gone += len(stray)
+        return gone
 
     def _put(self, sql: str, columns: Row) -> None:
         change = self._transaction.begin()
