@@ -165,6 +165,10 @@ def test_a_shared_reference_cannot_leave_the_registry(project: Path, reference: 
     assert "pass" not in message.replace("specs.example", "")
 
 
+def test_a_registry_in_the_home_of_nobody_is_told(project: Path) -> None:
+    assert "~nobody-of-that-name" in refusal(project, "oa://a/b", settings("~nobody-of-that-name/specs"))
+
+
 def test_a_link_in_the_registry_cannot_leave_it(project: Path) -> None:
     registry = project.parent / "registry" / "a" / "b" / "latest"
     registry.mkdir(parents=True)

@@ -84,6 +84,14 @@ class Library:
         return Source(address), parse_spec(_fetched(address), address)
 
 
+def library_of(registry: str, *, network: bool) -> Library:
+    """Return the library that settings describe; the home of a user that there is not is left as it is written."""
+    directory = Path(registry)
+    with suppress(RuntimeError):
+        directory = directory.expanduser()
+    return Library(directory if registry else None, network)
+
+
 def source_of(file: Path) -> Source:
     """Return the source that a file is."""
     resolved = file.resolve()

@@ -18,7 +18,7 @@ from commonplace.specs.faults import SpecError
 from commonplace.specs.inputs import check_early, check_input, copied, turns_of, with_defaults
 from commonplace.specs.loading import plain, read_spec
 from commonplace.specs.planning import Planner, Step
-from commonplace.specs.references import Library, Source, source_of
+from commonplace.specs.references import Source, library_of, source_of
 from commonplace.specs.replies import check_output, output_of
 from commonplace.specs.templating import render, written
 
@@ -62,8 +62,7 @@ def run(
 
     try:
         spec, source = opened(call.spec)
-        registry = Path(settings.specs.registry).expanduser() if settings.specs.registry else None
-        library = Library(registry, settings.specs.network == "on")
+        library = library_of(settings.specs.registry, network=settings.specs.network == "on")
         step = Planner(library).plan(spec, source, call.task)
         engines = Engines(call.generator, settings.models, os.environ if environ is None else environ)
         return _Run(call, step, engines, reranker).result()
