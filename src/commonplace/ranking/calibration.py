@@ -28,7 +28,10 @@ class Calibration:
 CALIBRATION = Calibration(intercept=-3.696, coverage=0.867, literal=2.79, dense=4.698, anchor=-0.911)
 """Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py` on medquad and cosqa-dev."""
 
-BY_EMBEDDER: Mapping[str, Calibration] = {"static": CALIBRATION}
+BY_EMBEDDER: Mapping[str, Calibration] = {
+    "static": CALIBRATION,
+    "minilm": Calibration(intercept=-4.129, coverage=0.941, literal=2.357, dense=5.931, anchor=-0.578),
+}
 """Cosines of one embedder mean something else than those of another: each has a scale of its own, fitted likewise."""
 
 
