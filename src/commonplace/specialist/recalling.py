@@ -77,7 +77,7 @@ def temporal_query(book: Book, asked: Asked) -> Response:
     facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
     found = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]
     found += [_fact(fact, topic) for fact in facts]
-    found.sort(key=lambda each: (-each.relevance, each.reference.kind != MEMORY, each.reference.id))
+    found.sort(key=lambda each: (-each.relevance, each.reference.kind != MEMORY))  # else as they were found
     return _told(book, found[:limit], result, facts)
 
 
