@@ -93,9 +93,13 @@ class _Compared:
 
 
 def is_stale(item: StoredKnowledge, embedder: str, vectors: Vectors | None) -> bool:
-    """Return whether an item has vectors of another embedder, or none, and so is to be embedded anew."""
-    dimensions = 0 if vectors is None or not embedder else vectors.dimensions
-    return item.record.embedder != embedder or bool(dimensions and len(item.record.vector) != dimensions)
+    """Return whether an item has vectors of another embedder, or none, and so is to be embedded anew.
+
+    Where nothing embeds now, what there is stays: the embedder may be back at the next creation.
+    """
+    dimensions = 0 if vectors is None else vectors.dimensions
+    is_other = item.record.embedder != embedder or (dimensions and len(item.record.vector) != dimensions)
+    return bool(embedder and is_other)
 
 
 def _compared(wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge], maker: _Maker) -> list[_Compared]:

@@ -183,7 +183,6 @@ class TestEmbedding:
             (book.knowledge_service(embedder=OwnEmbedder()), "own"),
             (book.knowledge_service(embedder=OwnEmbedder(name="other")), "other"),
             (book.knowledge_service(embedder="hashing"), "hashing@1/64"),
-            (book.knowledge_service(MemoryConfig(vector_enabled=False)), ""),
             (book.knowledge, "static@1/256"),
         ):
             assert [each.stale for each in service.status().agents] == [2]
@@ -192,6 +191,15 @@ class TestEmbedding:
             assert [each.stale for each in service.status().agents] == [0]
         assert ids(book) == before
         assert {(clock.now - item.created_at, clock.now - item.updated_at) for item in stored(book)} == {(86400.0, 0.0)}
+
+    def test_what_has_vectors_keeps_them_where_nothing_embeds(self, book: Engine) -> None:
+        """They may be wanted at the next creation; only what is new has none, and gets them then."""
+        book.knowledge.index_knowledge("a", [SEOUL])
+        report = book.knowledge_service(MemoryConfig(vector_enabled=False)).index_knowledge("a", CITIES)
+        assert (report.unchanged, report.added) == (1, 1)
+        assert [item.record.embedder for item in stored(book)] == ["static@1/256", ""]
+        report = book.knowledge.index_knowledge("a", CITIES)
+        assert (report.unchanged, report.embedded) == (1, 1)
 
     def test_vectors_of_another_length_are_made_anew(self, book: Engine) -> None:
         """An embedder may change under its name."""
