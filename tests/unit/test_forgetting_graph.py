@@ -15,6 +15,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError
 from commonplace.forgetting.receipt import ForgetReceipt
+from commonplace.graph.graphiti.outbox import WAITING
 from commonplace.logs import RetrievalLog
 from commonplace.types.graph import Episode
 
@@ -97,6 +98,18 @@ class TestAnEpisode:
         assert book.forget("second").verified
         assert holding(book, b"larkspur") == []
         assert {"auth.ts", "token.ts"} <= names(book)
+
+    def test_an_outside_graph_that_was_told_of_it_is_told_to_delete_it(self, book: Engine, tmp_path: Path) -> None:
+        """In the same transaction, so that no killed run leaves it there; until then the receipt names it."""
+        book.graph.add_episode(MERGER, uuid="merger", reference_time="2026-01-05", group_id="the larkspur group")
+        chosen = replace(book.settings.graph, backend="graphiti-mcp", graph_uri="http://127.0.0.1:9/mcp")
+        settings = replace(book.settings, graph=chosen)
+        with commonplace.open(book.directory, settings=settings) as following:
+            receipt = following.forget("merger")
+        assert receipt.verified
+        assert receipt.outside[0].startswith("what Graphiti was told of these episodes")
+        assert [note.id for note in book._store.notes("default", WAITING)] == ["delete:merger"]
+        assert holding(book, *MARKS) == []
 
 
 class TestAFactOrAnEntity:

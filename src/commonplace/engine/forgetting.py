@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from commonplace.forgetting.choosing import Wanted
     from commonplace.forgetting.place import Place
     from commonplace.forgetting.receipt import ForgetReceipt
+    from commonplace.store.memory_contract import MemoryChange
     from commonplace.types import StoredMemory
 
 MOST_DAYS = 36_500.0
@@ -199,7 +200,16 @@ class Forgetting(Workings):
             forget_caches=self._forget_caches,
             progress=self._progress,
             ground=lambda: self._graph_ground(True),
+            untell=self._untell(),
         )
+
+    def _untell(self) -> Callable[[MemoryChange, str, str], None] | None:
+        """Return what takes note that Graphiti is to delete an episode too, where it is told of them."""
+        if self.settings.graph.backend == "local":
+            return None
+        from commonplace.graph.graphiti.outbox import Outbox
+
+        return Outbox(self._store, self.namespace, self._now).deleted
 
     def _forget_caches(self) -> None:
         """Drop what this process keeps of questions, answers and words."""

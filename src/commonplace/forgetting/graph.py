@@ -59,6 +59,7 @@ class Gone:
         terms: the words under which the index had it.
         vectors: int8, of its texts.
         passages: by namespace of texts, the passages of all that was looked at; those that went are among them.
+        told: (id, group) of the episodes that went and are no memories: an outside graph may have been told of them.
     """
 
     parts: Parts = field(default_factory=Parts)
@@ -67,6 +68,7 @@ class Gone:
     vectors: tuple[bytes, ...] = ()
     passages: tuple[tuple[str, tuple[int, ...]], ...] = ()
     too_short: int = 0
+    told: tuple[tuple[str, str], ...] = ()
 
 
 def choose_parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> Parts:
@@ -171,12 +173,14 @@ class _Read:
     parts: Parts
     contents: set[str]
     labels: set[str]
+    told: dict[str, str]
 
     def __init__(self, graph: GraphReading, looked_at: Parts) -> None:
         episodes, entities = graph.episodes(looked_at.episodes), graph.entities(looked_at.entities)
         relations = graph.relations(looked_at.relations)
         self.parts = Parts(tuple(episodes), tuple(entities), tuple(relations))
         self.contents, self.labels = set(), set()
+        self.told = {episode.id: episode.group for episode in episodes.values() if not episode.memory}
         for episode in episodes.values():
             self.contents.add(episode.content)
             self.labels |= {episode.name, episode.source_description, episode.group}
@@ -246,6 +250,7 @@ class _Collected:
             tuple(self.vectors),
             tuple(self.passages),
             self.collector.too_short,
+            tuple((id_, before.told[id_]) for id_ in parts.episodes if id_ in before.told),
         )
 
 

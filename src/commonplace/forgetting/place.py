@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
     from commonplace.index.directory import Index
     from commonplace.store.contract import Store
+    from commonplace.store.memory_contract import MemoryChange
     from commonplace.types import Progress
 
 LOGS = "logs"
@@ -42,6 +43,8 @@ class Place:
 
     Attributes:
         pages: None where the store has no Markdown.
+        untell: takes note, in the transaction, that an outside graph is to delete an episode of a group too; None where
+            there is none.
         ground: what a graph is changed with; None where nobody forgets parts of one.
         forget_caches: lets this process drop what it keeps of questions and texts.
         clock: seconds since the epoch.
@@ -55,6 +58,7 @@ class Place:
     forget_caches: Callable[[], None] = lambda: None
     progress: Progress | None = None
     ground: Callable[[], Ground] | None = None
+    untell: Callable[[MemoryChange, str, str], None] | None = None
 
     def forget_blocks(self, namespace: str, ids: Sequence[str]) -> int:
         """Remove the Markdown of memories; return how many blocks and conflict copies went."""

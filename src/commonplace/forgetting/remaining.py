@@ -12,6 +12,7 @@ from commonplace.forgetting.needles import LABEL, Needles, forms
 from commonplace.forgetting.own_words import own_words
 from commonplace.forgetting.pending import FORGETTING
 from commonplace.forgetting.receipt import BACKUP, RECEIPT
+from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def _held(store: Store) -> Iterator[bytes]:
 
 def _noted(store: Store) -> Iterator[bytes]:
     """Yield what the store has of itself: receipts, what is pending, copies elsewhere, pages."""
-    for kind in (RECEIPT, FORGETTING, BACKUP):
-        yield from (note.body.encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
+    for kind in (RECEIPT, FORGETTING, BACKUP, WAITING, GROUPS):
+        yield from (f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
     for namespace in store.namespaces():
         yield from _forms(page.page for page in store.pages(namespace))
 

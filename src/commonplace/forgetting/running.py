@@ -81,6 +81,9 @@ def forget(
                 # What goes with them is known only now, and a run that is killed later cannot know it any more.
                 plan = plan.with_gone(erase(place.store, change.graph, _ground(place), plan.chosen.parts))
                 cleared += clear_logs(place, plan.gone.needles)
+                if place.untell is not None:
+                    for id_, group in plan.gone.told:
+                        place.untell(change, id_, group)
             receipt = _begun(place, namespace, plan, id_, at)
             receipt = replace(
                 receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))
@@ -160,9 +163,18 @@ def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> For
         id=id_,
         ids=plan.ids,
         counts=plan.counts(),
-        outside=(*plan.chosen.outside, *(named for _, named in _backups(place)), ELSEWHERE),
+        outside=(*plan.chosen.outside, *_told(place, plan), *(named for _, named in _backups(place)), ELSEWHERE),
         notices=tuple(notices),
     )
+
+
+def _told(place: Place, plan: Plan) -> tuple[str, ...]:
+    """Say what becomes of episodes that an outside graph was told of."""
+    if place.untell is None or not plan.gone.told:
+        return ()
+    if plan.chosen.parts.ids:
+        return ("what Graphiti was told of these episodes: it is told to delete them when it next answers",)
+    return ("what Graphiti was told of this namespace: delete its groups there",)
 
 
 def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
