@@ -189,7 +189,9 @@ def test_forgetting_on_a_full_disk_changes_nothing_or_says_what_the_doctor_is_to
                 assert holding(copy, SENTENCES["m3"]) == set()
                 assert [each.waiting for each in book.receipts()] == [()]
         check_whole(copy, SENTENCES if outcomes[-1] == "refused" else rest)
-    assert outcomes == ["refused", "refused", "waiting", "finished"]
+    # The more room there is, the further it comes; where one ends and the next begins is not promised.
+    assert outcomes == sorted(outcomes, key=["refused", "waiting", "finished"].index)
+    assert set(outcomes) == {"refused", "waiting", "finished"}
 
 
 @pytest.mark.parametrize("kept", ["memory", "vault", "index"])
@@ -213,12 +215,16 @@ def test_a_copy_that_cannot_be_removed_is_waited_for(store: Path, kept: str) -> 
         assert "Permission denied" in finding.problem
         assert "writ" in finding.remedy
         ended = command(store, "forget", "m4")
-        assert (ended.code, json.loads(ended.output)["verified"]) == (1, False)
+        # Nothing of the other memory is in the vault, so its own forgetting is complete.
+        is_free = kept == "vault"
+        assert (ended.code, json.loads(ended.output)["verified"]) == ((0, True) if is_free else (1, False))
         ended = command(store, "doctor")
         assert (ended.code, json.loads(ended.output)["healthy"]) == (1, False)
     (store / kept).chmod(0o777)
     with commonplace.open(store) as book:
-        assert [(finding.part, finding.mended) for finding in book.doctor().findings] == [("forgetting", True)] * 2
+        assert [(finding.part, finding.mended) for finding in book.doctor().findings] == [("forgetting", True)] * (
+            1 if is_free else 2
+        )
         assert holding(store, SENTENCES["m3"]) == holding(store, SENTENCES["m4"]) == set()
     assert command(store, "doctor").code == 0
     check_whole(store, {id_: text for id_, text in SENTENCES.items() if id_ not in ("m3", "m4")})
