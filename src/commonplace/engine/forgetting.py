@@ -216,8 +216,7 @@ class Forgetting(Workings):
         from commonplace.search.pipeline import Searcher
         from commonplace.text.analysis import clear_cache
 
-        # What is under way goes on with the old one, and lets it go.
+        # What is under way goes on with the old one, and lets it go. The keeper is made anew with it.
         self._searcher = Searcher(self._store, self._index, self._embedder, self._tokens)
-        self.__dict__.pop("_keeper", None)
         self._tokens.release()
         clear_cache()
