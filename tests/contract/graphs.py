@@ -117,6 +117,8 @@ def _listed(graph: GraphReading, of: Sequence[str], wanted: GraphFilter) -> tupl
         graph.list_relations(wanted),
         graph.relations_of(of, wanted),
         graph.relations_of(of, wanted, limit=1),
+        graph.edges_of(of, wanted),
+        graph.edges_of(of, wanted, limit=1),
         graph.list_relations(wanted, limit=1, offset=1),
         graph.list_entities(wanted, limit=2, offset=1),
         graph.list_episodes(wanted, limit=2, offset=1),

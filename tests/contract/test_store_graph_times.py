@@ -28,6 +28,7 @@ def meant(store: Store, *facts: Relation, **times: float | None) -> set[str]:
     found = set(ids(store.graph("n").list_relations(wanted)))
     assert {id_ for id_, _, _ in store.graph("n").pairs(wanted)} == found
     assert set(ids(store.graph("n").relations_of(["a"], wanted).get("a", []))) == found
+    assert {each.id for each in store.graph("n").edges_of(["a"], wanted).get("a", [])} == found
     return found
 
 
@@ -58,6 +59,21 @@ class TestWhichFactsAreMeant:
     ) -> None:
         """Intervals are half-open, as they are known now: what expired was true until it ended."""
         assert meant(store, *EVERYTHING, valid_at=at) == expected
+
+    @pytest.mark.parametrize(
+        ("at", "expected"),
+        [
+            (-math.inf, {"open", "stated", "ended", "earlier"}),
+            (0.5, {"open", "stated", "ended", "earlier"}),
+            (3.0, {"open", "stated", "ended"}),
+            (6.9, {"open", "ended"}),
+            (7.0, {"open"}),
+        ],
+    )
+    def test_open_at_a_time_those_that_had_not_ended_by_then(self, store: Store, at: float, expected: set[str]) -> None:
+        """What is to end next week holds, whenever we learnt that it is; what begins then is known, too."""
+        assert meant(store, *EVERYTHING, open_at=at) == expected
+        assert meant(store, *EVERYTHING, open_at=at, valid_at=0.5) == set(), "the time when it was true decides"
 
     @pytest.mark.parametrize(
         ("known", "expected"),

@@ -113,6 +113,7 @@ filters = st.builds(
     valid_at=st.none() | times,
     known_at=st.none() | times,
     with_past=st.booleans(),
+    open_at=st.none() | times,
 )
 
 Step = tuple[str, tuple[Any, ...]]
@@ -123,7 +124,7 @@ def step(name: str, *values: st.SearchStrategy[Any]) -> st.SearchStrategy[Step]:
     return st.tuples(st.just(name), st.tuples(*values))
 
 
-id_lists = st.lists(ids, max_size=3)
+id_lists = st.lists(ids, max_size=6)
 steps = st.lists(
     st.one_of(
         step("put_episode", episodes),
@@ -189,6 +190,8 @@ class GraphsAgree(RuleBasedStateMachine):
             assert got == outcome(partial(getattr(other, method), wanted, limit=limit, offset=offset))
         got = outcome(lambda: mine.relations_of(asked, wanted, limit=limit))
         assert got == outcome(lambda: other.relations_of(asked, wanted, limit=limit))
+        got = outcome(lambda: mine.edges_of(asked, wanted, limit=limit))
+        assert got == outcome(lambda: other.edges_of(asked, wanted, limit=limit))
         assert outcome(lambda: sorted(mine.pairs(wanted))) == outcome(lambda: sorted(other.pairs(wanted)))
 
     @rule(name=names)

@@ -14,7 +14,7 @@ from commonplace.graph.communities import communities
 from commonplace.graph.describing import describe
 from commonplace.graph.finding import FAN_OUT, GraphFinder, Search, Wanted, adjacent
 from commonplace.graph.keeping import find_entity, find_relation
-from commonplace.graph.seeing import Seeing, Times, facts_about, moment_of
+from commonplace.graph.seeing import Seeing, Times, moment_of
 from commonplace.graph.traversal import outward, shortest_path
 from commonplace.graph.views import (
     Community,
@@ -92,7 +92,7 @@ class GraphReader:
         distances = {each.id: each.distance for each in near.reached}
         edges = dict.fromkeys(each.edge for each in near.crossings)
         rim = [each.id for each in near.reached if each.distance == depth]
-        for some in facts_about(graph, rim, times, limit=_BETWEEN).values():
+        for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN).values():
             edges.update({each.id: None for each in some if {each.source, each.target} <= distances.keys()})
         stored, relations = graph.entities(list(distances)), graph.relations(list(edges))
         seeing = Seeing(graph, times)
@@ -122,7 +122,7 @@ class GraphReader:
     def timeline(self, name: str, limit: int, times: Times) -> Timeline:
         """Return what began and ended for an entity; see `Graph.timeline`."""
         entity = find_entity(self._graph, self._ground, name)
-        found = facts_about(self._graph, [entity.id], times, limit=limit).get(entity.id, [])
+        found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
         views = Seeing(self._graph, times).relations(each for each in found if not times.known(each)[2])
         entries = [TimelineEntry(each.valid_from, "began", each) for each in views]
         entries += [TimelineEntry(each.valid_to, "ended", each) for each in views if each.valid_to is not None]
@@ -156,7 +156,7 @@ class GraphReader:
         """Return entities that hang together; see `Graph.communities`."""
         graph = self._graph
         # What each fact weighs is left out: to read half a million of them would cost more than it tells.
-        edges = {pair[0]: pair[1:] for wanted in times.filters() for pair in graph.pairs(wanted)}
+        edges = {id_: (source, target) for id_, source, target in graph.pairs(times.filter())}
         ids = dict.fromkeys(end for ends in edges.values() for end in ends)
         found = communities(ids, [(*ends, 1.0) for ends in edges.values()])
         group_of = {id_: place for place, group in enumerate(found.groups) for id_ in group}
@@ -190,7 +190,7 @@ class GraphReader:
         counts = graph.counts()
         times = Times(self._ground.now(), with_past=True)
         now = Times(self._ground.now())
-        relations = graph.list_relations(times.filters()[0])
+        relations = graph.list_relations(times.filter())
         return GraphStats(
             counts.episodes,
             counts.entities,

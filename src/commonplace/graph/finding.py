@@ -11,15 +11,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.entities import known_by
-from commonplace.graph.seeing import Times, facts_about
-from commonplace.graph.traversal import Step, outward
+from commonplace.graph.seeing import Times
+from commonplace.graph.traversal import Adjacent, Step, outward
 from commonplace.store.graph_contract import texts_of
 from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
     from commonplace.store.graph_contract import GraphReading
-    from commonplace.types.graph import Entity, Relation, Subject
+    from commonplace.types.graph import Edge, Entity, Subject
 
 MOST_ASKED: Final = 1000
 """So many texts a search gives at most."""
@@ -167,14 +167,13 @@ class GraphFinder:
         return {each.id: each.distance for each in near.reached}
 
 
-def adjacent(
-    graph: GraphReading, times: Times, *, groups: Sequence[str] = (), types: Sequence[str] = (), fan_out: int = FAN_OUT
-) -> Callable[[Sequence[str]], Mapping[str, list[Step]]]:
+def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
     """Return what gives the facts at entities as steps, newest knowledge first."""
+    wanted = times.filter(groups=groups)
 
     def steps(ids: Sequence[str]) -> Mapping[str, list[Step]]:
-        found = facts_about(graph, ids, times, limit=fan_out + 1, types=types, groups=groups)
-        return {id_: [_step(id_, each) for each in relations] for id_, relations in found.items()}
+        found = graph.edges_of(ids, wanted, limit=FAN_OUT + 1)
+        return {id_: [_step(id_, each) for each in edges] for id_, edges in found.items()}
 
     return steps
 
@@ -183,8 +182,8 @@ _LONGEST_NAME: Final = 200
 _ANY: Final = GraphFilter(with_past=True)
 
 
-def _step(id_: str, relation: Relation) -> Step:
-    return Step(relation.target if relation.source == id_ else relation.source, relation.id, relation.confidence)
+def _step(id_: str, edge: Edge) -> Step:
+    return Step(edge.target if edge.source == id_ else edge.source, edge.id, edge.confidence)
 
 
 def _untyped(wanted: Wanted) -> Wanted:

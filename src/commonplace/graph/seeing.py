@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.entities import shown_names
@@ -14,7 +16,7 @@ from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphReading
-    from commonplace.types.graph import Entity, Episode, Relation
+    from commonplace.types.graph import Edge, Entity, Episode, Relation
 
 SUMMARY_FACTS: Final = 3
 SUMMARY_CHARACTERS: Final = 300
@@ -37,16 +39,15 @@ class Times:
     valid_at: float | None = None
     with_past: bool = False
 
-    def filters(self, types: Sequence[str] = (), groups: Sequence[str] = ()) -> tuple[GraphFilter, ...]:
-        """Return filters of which each means some of the facts that are asked for; `shows` tells the rest."""
-        chosen = {"types": tuple(types), "groups": tuple(groups), "known_at": self.as_of}
+    def filter(self, types: Sequence[str] = (), groups: Sequence[str] = ()) -> GraphFilter:
+        """Return the filter that means the facts that are asked for."""
+        chosen = GraphFilter(tuple(types), tuple(groups), self.valid_at, self.as_of)
         if self.valid_at is not None:
-            return (GraphFilter(**chosen, valid_at=self.valid_at),)  # type: ignore[arg-type]
-        if self.with_past and self.as_of is None:
-            return (GraphFilter(**chosen, with_past=True),)  # type: ignore[arg-type]
-        at = self.now if self.as_of is None else self.as_of
-        # What has been said to end later holds still, but has expired; what begins later has not.
-        return (GraphFilter(**chosen), GraphFilter(**chosen, valid_at=at))  # type: ignore[arg-type]
+            return chosen
+        if self.with_past:
+            return replace(chosen, with_past=True) if self.as_of is None else replace(chosen, open_at=-math.inf)
+        # What has been said to end later holds still; what begins later is known.
+        return replace(chosen, open_at=self.now if self.as_of is None else self.as_of)
 
     def shows(self, relation: Relation) -> bool:
         """Tell whether a fact is asked for, of whatever type and group it is."""
@@ -183,37 +184,20 @@ class Seeing:
 
     def _summaries(self, ids: Sequence[str]) -> dict[str, str]:
         """Return what a few facts say of each entity, those that it is the source of first."""
-        found = facts_about(self._graph, ids, self.times, limit=_LOOKED_AT)
+        found = self._graph.edges_of(ids, self.times.filter(), limit=_LOOKED_AT)
+        chosen = {
+            id_: sorted(edges, key=partial(_place_in_summary, id_))[:SUMMARY_FACTS] for id_, edges in found.items()
+        }
+        relations = self._graph.relations([each.id for edges in chosen.values() for each in edges])
         summaries = {}
-        for id_ in ids:
-            facts = sorted(found.get(id_, ()), key=lambda each: (each.source != id_, bool(each.dispute)))
-            text = " ".join(dict.fromkeys(_sentence(each.fact) for each in facts[:SUMMARY_FACTS]))
+        for id_, edges in chosen.items():
+            text = " ".join(dict.fromkeys(_sentence(relations[each.id].fact) for each in edges if each.id in relations))
             summaries[id_] = text if len(text) <= SUMMARY_CHARACTERS else f"{text[: SUMMARY_CHARACTERS - 1].rstrip()}…"
         return summaries
 
 
-def facts_about(
-    graph: GraphReading,
-    ids: Sequence[str],
-    times: Times,
-    *,
-    limit: int | None = None,
-    types: Sequence[str] = (),
-    groups: Sequence[str] = (),
-) -> dict[str, list[Relation]]:
-    """Return the facts that are asked for which start or end at each entity, newest knowledge first.
-
-    Args:
-        limit: how many of each entity are looked at.
-    """
-    found: dict[str, dict[str, Relation]] = {}
-    for wanted in times.filters(types, groups):
-        for id_, relations in graph.relations_of(ids, wanted, limit=limit).items():
-            known = found.setdefault(id_, {})
-            known.update({each.id: each for each in relations if times.shows(each)})
-    return {
-        id_: sorted(some.values(), key=lambda each: (-each.created_at, each.id))[:limit] for id_, some in found.items()
-    }
+def _place_in_summary(entity: str, edge: Edge) -> tuple[bool, bool]:
+    return edge.source != entity, edge.is_disputed
 
 
 def moment_of(at: float) -> datetime:

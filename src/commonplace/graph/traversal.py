@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from commonplace.errors import UsageError
 
@@ -17,8 +17,7 @@ _AT_ONCE: Final = 400
 """How many ids are asked about in one call, which databases limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """An edge as seen from one of its ends.
 
     Attributes:
@@ -123,7 +122,8 @@ def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int,
             if is_cut:
                 hubs.append(source)
             for step in steps:
-                crossings.setdefault(step.edge, Crossing(source, step.to, step.edge, step.weight))
+                if step.edge not in crossings:
+                    crossings[step.edge] = Crossing(source, step.to, step.edge, step.weight)
                 if step.to not in distances:
                     weights[step.to] = max(weights.get(step.to, step.weight), step.weight)
         near = sorted(weights, key=lambda id_: (-weights[id_], id_))

@@ -24,7 +24,7 @@ def check_filter(wanted: GraphFilter) -> None:
     Raises:
         UsageError: one is NaN.
     """
-    check_times("the filter of a graph", wanted.valid_at, wanted.known_at)
+    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
 
 
 def check_episode(episode: Episode) -> None:

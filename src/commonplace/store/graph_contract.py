@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from commonplace.types import NewPassage
     from commonplace.types.graph import (
         Alias,
+        Edge,
         Entity,
         Episode,
         GraphCounts,
@@ -100,6 +101,12 @@ class GraphReading(Protocol):
         Args:
             limit: how many of each entity at most; what it costs does not grow with those beyond.
         """
+        ...
+
+    def edges_of(
+        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+    ) -> dict[str, list[Edge]]:
+        """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
         ...
 
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:

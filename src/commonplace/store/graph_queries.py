@@ -23,7 +23,11 @@ _RELATION = """
     r.is_retracted, r.dispute, r.disputed_at, r.confidence, r.trust, r."group", r.attributes
 """
 
-EPISODE = f"SELECT {_EPISODE} FROM episodes e WHERE e.namespace = :space AND e.id = :id"
+IDS_AT_ONCE = 32
+_IDS = ", ".join(f":id{place}" for place in range(IDS_AT_ONCE))
+"""So many ids a statement takes, some of them more than once where there are fewer."""
+
+EPISODE = f"SELECT {_EPISODE} FROM episodes e WHERE e.namespace = :space AND e.id IN ({_IDS})"
 
 EPISODES_OF_MEMORY = f"""
     SELECT {_EPISODE} FROM episodes e
@@ -39,7 +43,7 @@ EPISODES = f"""
     LIMIT :limit OFFSET :offset
 """
 
-ENTITY = f"SELECT {_ENTITY} FROM entities x WHERE x.namespace = :space AND x.id = :id"
+ENTITY = f"SELECT {_ENTITY} FROM entities x WHERE x.namespace = :space AND x.id IN ({_IDS})"
 
 NAMED = f"""
     SELECT {_ENTITY}
@@ -67,13 +71,14 @@ ENTITIES = f"""
     LIMIT :limit OFFSET :offset
 """
 
-ALIASES = """
-    SELECT entity, name, normal, created_at, episode FROM aliases
-    WHERE namespace = :space AND entity = :id
+# Without a hint SQLite takes the primary key, of which one column fits, and reads every name of the namespace.
+ALIASES = f"""
+    SELECT entity, name, normal, created_at, episode FROM aliases INDEXED BY aliases_by_entity
+    WHERE namespace = :space AND entity IN ({_IDS})
     ORDER BY created_at, normal
 """
 
-RELATION = f"SELECT {_RELATION} FROM relations r WHERE r.namespace = :space AND r.id = :id"
+RELATION = f"SELECT {_RELATION} FROM relations r WHERE r.namespace = :space AND r.id IN ({_IDS})"
 
 _CHOSEN = f"""
     r.is_past = :is_past AND {MEANT}
@@ -95,6 +100,25 @@ RELATIONS_TO = f"""
     LIMIT :limit
 """
 
+_EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
+
+
+def _edges(end: str, is_past: int) -> str:
+    """Return a query for the newest edges at one end of them."""
+    by = "r.source = :entity" if end == "source" else "r.target = :entity AND r.source != r.target"
+    return f"""
+        SELECT * FROM (
+            SELECT {_EDGE} FROM relations r INDEXED BY relations_by_{end}
+            WHERE r.namespace = :space AND {by} AND {_CHOSEN.replace(":is_past", str(is_past))}
+            ORDER BY r.created_at DESC, r.id
+            LIMIT :limit
+        )
+    """
+
+
+EDGES = " UNION ALL ".join(_edges(end, 0) for end in ("source", "target"))
+EDGES_EVER = " UNION ALL ".join(_edges(end, is_past) for end in ("source", "target") for is_past in (0, 1))
+
 RELATIONS = f"""
     SELECT {_RELATION} FROM relations r INDEXED BY relations_by_time
     WHERE r.namespace = :space AND {_CHOSEN}
@@ -115,15 +139,15 @@ DISPUTED = f"""
     ORDER BY r.dispute, r.created_at, r.id
 """
 
-MENTIONS = """
-    SELECT episode, kind, subject, start, "end", name FROM mentions
-    WHERE namespace = :space AND kind = :kind AND subject = :id
-    ORDER BY episode, start, "end", name
+MENTIONS = f"""
+    SELECT subject, episode, kind, start, "end", name FROM mentions
+    WHERE namespace = :space AND kind = :kind AND subject IN ({_IDS})
+    ORDER BY subject, episode, start, "end", name
 """
 
-MENTIONED = """
-    SELECT episode, kind, subject, start, "end", name FROM mentions
-    WHERE namespace = :space AND episode = :id
+MENTIONED = f"""
+    SELECT episode, kind, subject, start, "end", name FROM mentions INDEXED BY mentions_by_episode
+    WHERE namespace = :space AND episode IN ({_IDS})
     ORDER BY start, "end", kind, subject, name
 """
 

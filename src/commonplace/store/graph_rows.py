@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commonplace.store.graph_rules import is_past
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
-from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Edge, Entity, Episode, Happening, Mention, Relation
 
 
 def pack_episode(episode: Episode) -> Row:
@@ -130,6 +130,19 @@ def unpack_relation(row: Row) -> Relation:
     )
 
 
+def unpack_edge(row: Row, entity: str, key: str | bytes) -> Edge:
+    """Build an edge from the columns of `graph_queries.EDGES`, of which `entity`, packed as `key`, is an end."""
+    id_, source, target, created_at, confidence, is_disputed = row
+    return Edge(
+        unpack(id_),
+        entity if source == key else unpack(source),
+        entity if target == key else unpack(target),
+        created_at,
+        confidence,
+        bool(is_disputed),
+    )
+
+
 def pack_alias(alias: Alias) -> Row:
     """Return the columns of a name in the order of `graph_queries.PUT_ALIAS`, but for the namespace."""
     return (
@@ -162,6 +175,12 @@ def pack_mention(mention: Mention) -> Row:
 def unpack_mention(row: Row) -> Mention:
     """Build a mention from the columns of `graph_queries`."""
     episode, kind, subject, start, end, name = row
+    return Mention(unpack(episode), kind, unpack(subject), start, end, unpack(name))
+
+
+def unpack_mention_of(row: Row) -> Mention:
+    """Build a mention from the columns of `graph_queries.MENTIONS`."""
+    subject, episode, kind, start, end, name = row
     return Mention(unpack(episode), kind, unpack(subject), start, end, unpack(name))
 
 

@@ -5,8 +5,9 @@ The rule of time stands here twice, as a predicate and as SQL, and nowhere else.
 Let *known* be the time of which it is asked what was known, or the end of time. A fact was not there before its
 `created_at`. Until its `expired_at` it was true from `valid_from` to `stated_to`; from then on it is true from
 `valid_from` to `valid_to`, or never where it was retracted. Where a fact never expired, `valid_to` is its end. With
-`valid_at`, the facts are meant that were true then, those that expired among them. Without it, those are meant that had
-not expired. `with_past` means all facts there are, where no time is given.
+`valid_at`, the facts are meant that were true then, those that expired among them. With `open_at`, those are meant that
+do not end by then, those that expired among them. Without both, those are meant that had not expired. `with_past` means
+all facts there are, where no time is given.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ MEANT = """
         :is_all OR (
             (r.is_retracted = 0 OR r.expired_at > :known_at)
             AND CASE
-                WHEN :valid_at IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
-                ELSE (r.valid_from IS NULL OR r.valid_from <= :valid_at)
+                WHEN ifnull(:valid_at, :open_at) IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
+                ELSE (:valid_at IS NULL OR r.valid_from IS NULL OR r.valid_from <= :valid_at)
                     AND ifnull(
-                        CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END > :valid_at, 1
+                        CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END
+                            > ifnull(:valid_at, :open_at),
+                        1
                     )
             END
         )
@@ -41,12 +44,17 @@ MEANT = """
 def times_of(wanted: GraphFilter) -> dict[str, float | None]:
     """Return the values that `MEANT` takes."""
     known_at = math.inf if wanted.known_at is None else wanted.known_at
-    return {"known_at": known_at, "valid_at": wanted.valid_at, "is_all": _is_all(wanted)}
+    return {
+        "known_at": known_at,
+        "valid_at": wanted.valid_at,
+        "open_at": wanted.open_at,
+        "is_all": _is_all(wanted),
+    }
 
 
 def reaches_past(wanted: GraphFilter) -> bool:
     """Tell whether facts that have expired or were retracted can be meant."""
-    return wanted.with_past or wanted.valid_at is not None or wanted.known_at is not None
+    return wanted.with_past or (wanted.valid_at, wanted.open_at, wanted.known_at) != (None, None, None)
 
 
 def is_past(relation: Relation) -> bool:
@@ -94,7 +102,7 @@ def text_owner(what: Entity | Relation) -> Owner:
 
 
 def _is_all(wanted: GraphFilter) -> bool:
-    return wanted.with_past and wanted.valid_at is None and wanted.known_at is None
+    return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)
 
 
 def _is_meant_in_time(relation: Relation, wanted: GraphFilter) -> bool:
@@ -106,9 +114,11 @@ def _is_meant_in_time(relation: Relation, wanted: GraphFilter) -> bool:
     was_open = relation.expired_at is not None and not _has_expired(relation, known)
     if relation.is_retracted and not was_open:
         return False
-    if wanted.valid_at is None:
-        return not _has_expired(relation, known)
     end = relation.stated_to if was_open else relation.valid_to
+    if wanted.valid_at is None:
+        if wanted.open_at is None:
+            return not _has_expired(relation, known)
+        return end is None or wanted.open_at < end
     has_begun = relation.valid_from is None or relation.valid_from <= wanted.valid_at
     return has_begun and (end is None or wanted.valid_at < end)
 

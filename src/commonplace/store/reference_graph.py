@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.store.graph_checks import check_filter
 from commonplace.store.graph_rules import in_groups, is_live, is_meant, order_of_id, order_of_name
-from commonplace.types.graph import GraphCounts
+from commonplace.types.graph import Edge, GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.types.graph import (
@@ -133,6 +133,18 @@ class ReferenceGraph:
         ends = ((end, relation) for relation in ordered for end in {relation.source, relation.target})
         found = {end: relations[:limit] for end, relations in _listed(ends, entities).items()}
         return {end: relations for end, relations in found.items() if relations}
+
+    def edges_of(
+        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+    ) -> dict[str, list[Edge]]:
+        """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
+        return {
+            end: [
+                Edge(each.id, each.source, each.target, each.created_at, each.confidence, bool(each.dispute))
+                for each in relations
+            ]
+            for end, relations in self.relations_of(entities, wanted, limit=limit).items()
+        }
 
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""

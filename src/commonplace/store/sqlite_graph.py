@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.store import graph_queries
 from commonplace.store.graph_checks import check_filter
+from commonplace.store.graph_queries import IDS_AT_ONCE
 from commonplace.store.graph_rows import (
     unpack_alias,
+    unpack_edge,
     unpack_entity,
     unpack_episode,
     unpack_happening,
     unpack_mention,
+    unpack_mention_of,
     unpack_relation,
 )
 from commonplace.store.graph_rules import reaches_past, times_of
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.store.connections import Connections
     from commonplace.types.graph import (
         Alias,
+        Edge,
         Entity,
         Episode,
         GraphFilter,
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 NO_SPACE = -1
 _PAIRS_A_READ = 5000
+_ID_NAMES = tuple(f"id{place}" for place in range(IDS_AT_ONCE))
 
 Value = TypeVar("Value")
 Values = dict[str, Any]
@@ -112,6 +117,22 @@ class SqliteGraphReading:
                     found[entity] = _newest_first(rows, 0, limit)
         return found
 
+    def edges_of(
+        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+    ) -> dict[str, list[Edge]]:
+        """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
+        values = {**_values(wanted), "limit": _limit(limit)}
+        sql = graph_queries.EDGES_EVER if reaches_past(wanted) else graph_queries.EDGES
+        found = {}
+        with self.reading() as at:
+            for entity in dict.fromkeys(entities):
+                key = pack_id(entity)
+                rows = _rows(at, sql, **values, entity=key)
+                if rows:
+                    rows.sort(key=_newest_edge)
+                    found[entity] = [unpack_edge(row, entity, key) for row in rows[:limit]]
+        return found
+
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""
         values = {**_values(wanted), "limit": _limit(None if limit is None else offset + limit)}
@@ -125,7 +146,7 @@ class SqliteGraphReading:
 
     def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
         """Return where entities or relations are mentioned, by id; lists by episode, then place."""
-        return self._lists(graph_queries.MENTIONS, ids, unpack_mention, kind=kind)
+        return self._lists(graph_queries.MENTIONS, ids, unpack_mention_of, kind=kind)
 
     def mentioned(self, episodes: Sequence[str]) -> dict[str, list[Mention]]:
         """Return what episodes mention, by episode; lists by place, then subject."""
@@ -133,7 +154,8 @@ class SqliteGraphReading:
 
     def happenings(self, kind: Subject, id_: str) -> list[Happening]:
         """Return what happened to an entity or relation, in the order in which it was recorded."""
-        return self._lists(graph_queries.HAPPENINGS, [id_], unpack_happening, kind=kind).get(id_, [])
+        with self.reading() as at:
+            return [unpack_happening(row) for row in _rows(at, graph_queries.HAPPENINGS, kind=kind, id=pack_id(id_))]
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
         """Yield (relation, source, target) of every relation that is meant, some thousands from one state."""
@@ -158,13 +180,17 @@ class SqliteGraphReading:
     def _lists(
         self, sql: str, ids: Sequence[str], build: Callable[[Row], Value], **values: str
     ) -> dict[str, list[Value]]:
-        found = {}
+        """Return what a statement gives for each id, which stands in the first of its columns."""
+        asked = {pack_id(id_): id_ for id_ in ids}
+        keys = list(asked)
+        found: dict[str | bytes, list[Value]] = {}
         with self.reading() as at:
-            for id_ in dict.fromkeys(ids):
-                rows = _rows(at, sql, id=pack_id(id_), **values)
-                if rows:
-                    found[id_] = [build(row) for row in rows]
-        return found
+            for begin in range(0, len(keys), IDS_AT_ONCE):
+                some = keys[begin : begin + IDS_AT_ONCE]
+                some += some[-1:] * (IDS_AT_ONCE - len(some))
+                for row in _rows(at, sql, **dict(zip(_ID_NAMES, some, strict=True)), **values):
+                    found.setdefault(row[0], []).append(build(row))
+        return {id_: found[key] for key, id_ in asked.items() if key in found}
 
 
 class SqliteGraph(SqliteGraphReading):
@@ -208,6 +234,10 @@ def _states(wanted: GraphFilter) -> tuple[int, ...]:
 def _now_and_past(at: At, sql: str, wanted: GraphFilter, values: Values) -> Iterable[Row]:
     for is_past in _states(wanted):
         yield from _rows(at, sql, **values, is_past=is_past)
+
+
+def _newest_edge(row: Row) -> tuple[float, bool, str | bytes]:
+    return -row[3], isinstance(row[0], bytes), row[0]
 
 
 def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[Relation]:

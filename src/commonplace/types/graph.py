@@ -7,7 +7,7 @@ when we knew it (`created_at`, `expired_at`); intervals are half-open, None is o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from commonplace.types import Origin
 
@@ -151,6 +151,17 @@ class Relation:
     attributes: str = "{}"
 
 
+class Edge(NamedTuple):
+    """A relation as far as it takes to follow it: thousands are read to show a few."""
+
+    id: str
+    source: str
+    target: str
+    created_at: float
+    confidence: float
+    is_disputed: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """Where an episode speaks of an entity or says a fact: characters of its content, half-open.
@@ -193,6 +204,8 @@ class GraphFilter:
 
     Attributes:
         valid_at: only what was true in the world at this time; None: at any time.
+        open_at: without `valid_at`, only what has not ended by this time, whether it has begun or not; None: only what
+            nobody has said to end since it was stated.
         known_at: as it was known at this time; None: as it is known now.
         with_past: also facts that have ended or were retracted, and entities that were merged into others; where a time
             is given it decides instead.
@@ -203,6 +216,7 @@ class GraphFilter:
     valid_at: float | None = None
     known_at: float | None = None
     with_past: bool = False
+    open_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
