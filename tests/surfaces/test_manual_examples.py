@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,7 @@ def test_commands_of_a_page_run_in_their_order(bare: Program, page: str) -> None
     """They are typed as they stand, into a project that has no store yet."""
     typed = commands(page)
     assert len(typed) >= 3
+    shutil.copytree(ROOT / "examples", bare.project / "examples")
     if "init" not in typed:
         bare.run("init")
         bare.run("index", "build")

@@ -84,6 +84,7 @@ class TestWhatIsLeft:
             "passages": 3,
             "links": 1,
             "owners": 0,
+            "knowledge": 0,
             "contexts": 0,
             "blocks": 0,
             "episodes": 0,

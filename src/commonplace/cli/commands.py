@@ -26,6 +26,7 @@ _PLACES = {
     "import": "exchanging:import_",
     "index": "indexing:index",
     "init": "keeping:init",
+    "knowledge": "knowing:knowledge",
     "link": "remembering:link",
     "list": "remembering:list_",
     "mcp": "serving:mcp",

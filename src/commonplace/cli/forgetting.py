@@ -27,6 +27,7 @@ _dry_run_option = click.option("--dry-run", is_flag=True, help="Tell what would 
 @click.option("--source", metavar="TEXT", callback=filled, help="Everything from this source.")
 @click.option("--session", metavar="NAME", callback=filled, help="Every turn of this conversation.")
 @click.option("--path", metavar="FILE", callback=filled, help="An indexed file; the file itself stays.")
+@click.option("--agent", metavar="NAME", callback=filled, help="All that this agent knows, deleted or not.")
 @_dry_run_option
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.option("--receipts", is_flag=True, help="List what was forgotten so far, and whether that is proved.")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _OWNERS: Final = (
     ("memories", "memory", "memories"),
     ("owners", "artifact or document", "artifacts or documents"),
+    ("knowledge", "item of knowledge", "items of knowledge"),
+    ("contexts", "context of an agent", "contexts of agents"),
     ("in_process", "memory of this process", "memories of this process"),
     ("episodes", "episode", ""),
     ("entities", "entity", "entities"),

@@ -35,6 +35,7 @@ class Plan:
         terms: the words under which the index had it.
         vectors: int8, of the passages; those of the graph's texts are in `gone`.
         vault_paths: the notes that were written of its memories.
+        items: how many of the owners are items of knowledge.
         gone: what went of the graph, known when it is erased.
     """
 
@@ -49,6 +50,7 @@ class Plan:
     terms: tuple[str, ...] = ()
     vectors: tuple[bytes, ...] = ()
     vault_paths: tuple[str, ...] = ()
+    items: int = 0
     too_short: int = 0
     gone: Gone = field(default_factory=Gone)
 
@@ -75,7 +77,8 @@ class Plan:
             "versions": self.versions,
             "passages": len(self.passages),
             "links": self.links,
-            "owners": len(self.chosen.owners),
+            "owners": len(self.chosen.owners) - self.items,
+            "knowledge": self.items,
             "contexts": len(self.chosen.contexts),
             "blocks": self.blocks,
             "episodes": len(self.gone.parts.episodes),
@@ -117,7 +120,7 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
         for text in (owner.title, owner.summary):
             _add_text(got, text)
         firsts += [(number, passage) for passage in _add_passages(store, namespace, got, [number])[:1]]
-    _add_knowledge(store, namespace, got, chosen)
+    items = _add_knowledge(store, namespace, got, chosen)
     ids = set(chosen.memories)
     blocks = [block for block in store.blocks(namespace) if block.id in ids]
     for block in blocks:
@@ -135,6 +138,7 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
         terms=tuple(sorted(got.terms)),
         vectors=tuple(got.vectors),
         vault_paths=tuple(sorted(got.vault_paths)),
+        items=items,
         too_short=got.collector.too_short,
     )
 
@@ -170,12 +174,13 @@ def _add_passages(store: Store, namespace: str, got: _Collected, owner_numbers: 
     return numbers
 
 
-def _add_knowledge(store: Store, namespace: str, got: _Collected, chosen: Chosen) -> None:
-    """Take what items of knowledge hold besides their passages, and the contexts of agents."""
-    knowledge = store.knowledge(namespace)
+def _add_knowledge(store: Store, namespace: str, got: _Collected, chosen: Chosen) -> int:
+    """Take what items of knowledge hold besides their passages, and the contexts of agents; return how many items."""
+    knowledge, items = store.knowledge(namespace), 0
     numbers = list(chosen.owners)
     for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
         for item in knowledge.of_numbers(numbers[begin : begin + _NUMBERS_AT_ONCE]).values():
+            items += 1
             _add_text(got, item.record.content)
             _add_json(got, item.record.metadata)
             got.collector.add_digest(item.record.digest)
@@ -184,6 +189,7 @@ def _add_knowledge(store: Store, namespace: str, got: _Collected, chosen: Chosen
         context = knowledge.context(name)
         if context is not None:
             _add_json(got, context.metadata)
+    return items
 
 
 def _add_json(got: _Collected, text: str) -> None:

@@ -34,9 +34,9 @@ class ForgetReceipt:
         at: seconds since the epoch.
         ids: of the memories, artifacts, documents and parts of the graph that went; none where a whole namespace did.
         counts: how many went, or would: `memories`, `derived` (of these, made from another one), `versions`,
-            `passages`, `links`, `owners` (artifacts, documents, items of knowledge), `contexts` (of agents), `blocks`,
-            `pages` and `vault_notes` (Markdown), `log_lines`, `in_process`; of the graph `episodes`, `entities`,
-            `relations`.
+            `passages`, `links`, `owners` (artifacts and documents), `knowledge` (items), `contexts` (of agents),
+            `blocks`, `pages` and `vault_notes` (Markdown), `log_lines`, `in_process`; of the graph `episodes`,
+            `entities`, `relations`.
         checked: every file of the store that was looked through, with its size in bytes.
         excluded_needles: pieces that were found and also stand in what remains, so that they betray nothing.
         found: (file, what) that is still there; `notices` say what to do.

@@ -56,7 +56,7 @@ class MemoryConfig:
             raise ConfigError("rerankModel is empty", path="rerankModel", remedy="name a model, or set rerankEnabled")
 
     @classmethod
-    def from_json(cls, document: str | bytes | Mapping[str, Any]) -> MemoryConfig:
+    def from_json(cls, document: object) -> MemoryConfig:
         """Return the configuration in a JSON object, or in one that was parsed already.
 
         What is absent, or null, has its default; what is false is false. Names are taken in camelCase and snake_case,

@@ -66,13 +66,14 @@ def replace_knowledge(ground: Ground, means: Means, agent: str, given: object) -
                 gone = _replaced(change.knowledge, agent, compared, maker, ground.now())
                 break
         maker.make(unmade)  # another process took something away meanwhile
-    counts = {"added": 0, "unchanged": 0, "embedded": 0}
-    for each in compared:
-        counts["added" if each.known is None else "embedded" if each.needs_vectors else "unchanged"] += 1
-    ground.after(counts["added"] + counts["embedded"] + gone)
+    added = sum(each.known is None for each in compared)
+    embedded = sum(each.needs_vectors for each in compared) - added
+    ground.after(added + embedded + gone)
     return KnowledgeReport(
         agent=agent,
-        **counts,
+        added=added,
+        unchanged=len(compared) - added - embedded,
+        embedded=embedded,
         deleted=gone,
         skipped=len(checked.maps) - len(wanted),
         embedder=maker.embedder,

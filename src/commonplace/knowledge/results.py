@@ -19,6 +19,7 @@ class KnowledgeReport:
         deleted: were there and were not given any more.
         skipped: hold no text, and cannot be found.
         embedder: what made the vectors, "" where there are none.
+        is_replaced: False where something could not be embedded, and the agent has what it had.
         degraded: something was asked for and could not be had; `notices` say what.
     """
 
@@ -29,6 +30,7 @@ class KnowledgeReport:
     deleted: int = 0
     skipped: int = 0
     embedder: str = ""
+    is_replaced: bool = True
     degraded: bool = False
     notices: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -68,7 +68,12 @@ class KnowledgeService:
             items = len(self._ground.store.knowledge(self._ground.namespace).items(definition.name))
             change = self._ground.store.change()
             report = KnowledgeReport(
-                definition.name, unchanged=items, degraded=True, notices=(str(error),), change=change
+                definition.name,
+                unchanged=items,
+                is_replaced=False,
+                degraded=True,
+                notices=(str(error),),
+                change=change,
             )
         return Agent(definition, report, self)
 

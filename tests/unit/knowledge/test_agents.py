@@ -56,7 +56,7 @@ class TestCreating:
         service.create_agent(EXAMPLE)
         own.error = RuntimeError("out of order")
         agent = service.create_agent({"name": "TravelAgent", "knowledge": [{"cityName": "Busan"}]})
-        assert (agent.report.degraded, agent.report.items) == (True, 2)
+        assert (agent.report.degraded, agent.report.is_replaced, agent.report.items) == (True, False, 2)
         assert "could not be embedded: the embedder own failed" in agent.report.notices[0]
         assert len(agent.retrieve("Tokyo").hits) == 2
 

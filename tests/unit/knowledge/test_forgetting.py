@@ -39,7 +39,7 @@ def test_an_agents_knowledge_goes_whole(book: Engine, knowledge: KnowledgeServic
     receipt = book.forget(agent="a")
     assert holding(book) == []
     assert (receipt.verified, receipt.found) == (True, ())
-    assert (receipt.counts["owners"], receipt.counts["contexts"], receipt.counts["passages"]) == (3, 1, 3)
+    assert (receipt.counts["knowledge"], receipt.counts["contexts"], receipt.counts["passages"]) == (3, 1, 3)
     assert len(receipt.ids) == 3
     assert status(book) == [("b", 2, 0)]
     assert knowledge.get_context("a") is None
@@ -50,7 +50,7 @@ def test_an_agents_knowledge_goes_whole(book: Engine, knowledge: KnowledgeServic
 def test_a_dry_run_tells_what_would_go(book: Engine, knowledge: KnowledgeService) -> None:
     knowledge.index_knowledge("a", [PALACE, SEOUL])
     receipt = book.forget(agent="a", dry_run=True)
-    assert (receipt.counts["owners"], receipt.dry_run, status(book)) == (2, True, [("a", 2, 0)])
+    assert (receipt.counts["knowledge"], receipt.dry_run, status(book)) == (2, True, [("a", 2, 0)])
 
 
 def test_one_item_is_forgotten_by_its_id(book: Engine, knowledge: KnowledgeService) -> None:
@@ -102,7 +102,7 @@ def test_deleted_knowledge_goes_in_time(book: Engine, knowledge: KnowledgeServic
     knowledge.index_knowledge("a", [TOKYO])
     clock.move(days=11)
     receipt = book.gc()
-    assert (receipt.verified, receipt.counts["owners"], holding(book)) == (True, 1, [])
+    assert (receipt.verified, receipt.counts["knowledge"], holding(book)) == (True, 1, [])
     assert status(book) == [("a", 1, 1)]
 
 
@@ -113,7 +113,7 @@ def test_a_namespace_is_forgotten_with_its_knowledge(book: Engine, knowledge: Kn
         other.knowledge.set_context({"name": "a", "note": "Abernathy"})
     knowledge.index_knowledge("a", [SEOUL])
     receipt = book.forget_namespace("other", confirm="other")
-    assert (receipt.verified, receipt.counts["owners"], holding(book)) == (True, 2, [])
+    assert (receipt.verified, receipt.counts["knowledge"], holding(book)) == (True, 2, [])
     assert status(book) == [("a", 1, 0)]
 
 

@@ -1,0 +1,146 @@
+"""The command group `knowledge`: index what an agent knows, ask it, delete it, and say what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace.cli.failures import FAILURE, SUCCESS
+from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+
+if TYPE_CHECKING:
+    from commonplace.knowledge.service import KnowledgeService
+
+MAX_CONFIG_BYTES = 1024 * 1024
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _config_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = "A MemoryConfig as JSON, in place of the settings."
+    return click.option("--config", type=_FILE, help=text)(function)
+
+
+@click.group(cls=Group)
+def knowledge() -> None:
+    """Index and ask what an agent knows."""
+
+
+@knowledge.command(cls=Command)
+@click.argument("file", type=_FILE, metavar="AGENT.YAML")
+@_config_option
+@pass_invocation
+def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
+    """Make the knowledge in an agent's file what the agent knows.
+
+    The file names the agent and lists maps under `knowledge`. What is indexed already stays as it is, and what is not
+    in the file any more is deleted. The exit code is 1 where something could not be embedded, and nothing was changed.
+    """
+    from commonplace.cli.knowing_rendering import print_report
+    from commonplace.cli.screen import console, notify, print_json
+
+    with _service(invocation, config, create=True) as service:
+        report = service.create_agent(file).report
+    if invocation.as_json:
+        print_json(report.to_dict())
+    elif report.is_replaced:
+        print_report(report, console())
+    notify(report.notices, invocation)
+    return SUCCESS if report.is_replaced else FAILURE
+
+
+@knowledge.command(cls=Command)
+@click.argument("agent")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--limit", type=int, metavar="N", help="How many texts at most.")
+@click.option(
+    "--min-score", type=float, default=0.0, metavar="SCORE", help="Leave out what is found with less, 0 to 1."
+)
+@click.option("--no-rerank", is_flag=True, help="Ask no model, and leave the order in which it was found.")
+@click.option("--fenced", is_flag=True, help="Print the texts as labelled data, to be given to a model.")
+@_config_option
+@pass_invocation
+def query(
+    invocation: Invocation,
+    /,
+    agent: str,
+    text: tuple[str, ...],
+    config: Path | None,
+    limit: int | None,
+    min_score: float,
+    no_rerank: bool,
+    fenced: bool,
+) -> None:
+    """Find what AGENT knows about TEXT, best first.
+
+    Where there is more to choose from than is wanted, and a key for it, a language model puts it into a better order.
+    """
+    from commonplace.cli.knowing_rendering import print_retrieval
+    from commonplace.cli.screen import console, notify, print_json, say
+
+    with _service(invocation, config) as service:
+        found = service.retrieve(agent, " ".join(text), limit, min_score=min_score, rerank=not no_rerank)
+    notify(found.notices, invocation)
+    if invocation.as_json:
+        print_json(found.to_dict())
+    elif fenced:
+        say(found.to_text())
+    else:
+        print_retrieval(found, console())
+
+
+@knowledge.command(cls=Command)
+@click.argument("agent")
+@pass_invocation
+def delete(invocation: Invocation, /, agent: str) -> None:
+    """Delete what AGENT knows, so that it is not found.
+
+    It is kept aside until `commonplace gc`, or `commonplace forget --agent`, deletes it for good.
+    """
+    from commonplace.cli.knowing_rendering import items
+    from commonplace.cli.screen import console, print_json
+
+    with _service(invocation, None) as service:
+        gone = service.delete_agent_knowledge(agent)
+    if invocation.as_json:
+        print_json({"agent": agent, "deleted": gone})
+    else:
+        console().print(f"Deleted {items(gone)}", style="bold")
+
+
+@knowledge.command(cls=Command)
+@_config_option
+@pass_invocation
+def status(invocation: Invocation, /, config: Path | None) -> None:
+    """Say which agents know something, and what it is found by."""
+    from commonplace.cli.knowing_rendering import print_status
+    from commonplace.cli.screen import console, print_json
+
+    with _service(invocation, config) as service:
+        found = service.status()
+    if invocation.as_json:
+        print_json(found.to_dict())
+    else:
+        print_status(found, console())
+
+
+@contextmanager
+def _service(invocation: Invocation, config: Path | None, *, create: bool = False) -> Iterator[KnowledgeService]:
+    """Give the service of a store, with a configuration of its own where a file holds one."""
+    from commonplace.cli.screen import progress_bars
+
+    chosen = None
+    if config is not None:
+        from commonplace.formats.documents import parse_document
+        from commonplace.knowledge.configuring import MemoryConfig
+
+        with config.open("rb") as stream:
+            data = stream.read(MAX_CONFIG_BYTES + 1)
+        chosen = MemoryConfig.from_json(parse_document(data, str(config), MAX_CONFIG_BYTES, "a configuration"))
+    loaded = invocation.settings()
+    with progress_bars(invocation) as progress, invocation.open(loaded, create=create, progress=progress) as engine:
+        yield engine.knowledge if chosen is None else engine.knowledge_service(chosen)

@@ -1,0 +1,173 @@
+"""Agents' knowledge through the command line and the manual: offline, and with a model where there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.stubs.model_server import ModelServer, good, refusal
+from tests.unit.knowledge.travel import SEOUL_TEXT, TOKYO_TEXT
+
+import commonplace
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = "examples/travel_agent.yaml"
+QUERY = ("knowledge", "query", "TravelAgent")
+
+
+@pytest.fixture
+def travel(bare: Program) -> Program:
+    """A project with the examples, and no store yet."""
+    shutil.copytree(ROOT / "examples", bare.project / "examples")
+    return bare
+
+
+def test_the_travel_agent_works_offline(travel: Program) -> None:
+    indexed = travel.json("knowledge", "index", FILE)
+    assert (indexed["agent"], indexed["added"], indexed["items"], indexed["is_replaced"]) == ("TravelAgent", 2, 2, True)
+    assert travel.json("knowledge", "index", FILE)["unchanged"] == 2
+    found = travel.json(*QUERY, "what", "is", "the", "weather", "in", "Seoul")
+    assert found["knowledge"] == [SEOUL_TEXT, TOKYO_TEXT]
+    assert (found["degraded"], found["hits"][0]["metadata"]["cityName"]) == (False, "Seoul")
+    assert travel.json(*QUERY, "humid climate", "--min-score", "0.65", "--limit", "5")["knowledge"] == [TOKYO_TEXT]
+    (agent,) = travel.json("knowledge", "status")["agents"]
+    assert agent == {"agent": "TravelAgent", "items": 2, "deleted": 0, "stale": 0}
+    assert travel.json("knowledge", "delete", "TravelAgent") == {"agent": "TravelAgent", "deleted": 2}
+    assert travel.json(*QUERY, "Seoul")["knowledge"] == []
+    assert travel.json("forget", "--agent", "TravelAgent")["counts"]["knowledge"] == 2
+
+
+def test_python_and_the_command_line_give_the_same(travel: Program) -> None:
+    """Of the same store; but for the time that it took."""
+    travel.run("knowledge", "index", FILE)
+    told = travel.json(*QUERY, "capital of Japan")
+    with commonplace.open() as book:
+        found = book.knowledge.retrieve("TravelAgent", "capital of Japan").to_dict()
+        assert book.knowledge.status().to_dict() == travel.json("knowledge", "status")
+    assert {**found, "latency_ms": 0} == {**told, "latency_ms": 0}
+
+
+def test_people_read_what_was_done_and_found(travel: Program) -> None:
+    assert travel.run("knowledge", "index", FILE).stdout == (
+        "TravelAgent knows 2 items of knowledge\n   2 added\n   embedder static@1/256\n"
+    )
+    shown = travel.run(*QUERY, "capital of Japan").stdout
+    assert re.search(r"^TravelAgent knows:\n\n1\. [-0-9a-f]{36} · score 0\.\d\d\n   aliases: Tokyo", shown)
+    assert travel.run(*QUERY, "Japan", "--fenced", "--limit", "1", "--no-rerank").stdout.startswith("<recalled note=")
+    assert "TravelAgent · 2 items of knowledge\n" in travel.run("knowledge", "status").stdout
+    assert travel.run("knowledge", "delete", "TravelAgent").stdout == "Deleted 2 items of knowledge\n"
+    assert travel.run(*QUERY, "Japan").stdout == "TravelAgent knows nothing about this.\n"
+    assert "2 items of knowledge" in travel.run("forget", "--agent", "TravelAgent", "--dry-run").stdout
+
+
+def test_without_a_key_the_order_of_the_first_stage_is_told(travel: Program) -> None:
+    travel.run("knowledge", "index", FILE)
+    done = travel.run(*QUERY, "Seoul", "--limit", "1")
+    assert "note: in the order of the first stage, for gpt-4o-mini (batch) did not re-rank it: OPENAI" in done.stderr
+    assert travel.json(*QUERY, "Seoul", "--limit", "1", "--no-rerank")["degraded"] is False
+
+
+def test_the_same_commands_use_a_model_where_there_is_one(travel: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    travel.run("knowledge", "index", FILE)
+    with ModelServer(rule=lambda asked: good('{"scores": [{"index": 1, "score": 0.9}]}')) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        found = travel.json(*QUERY, "weather in Seoul", "--limit", "1")
+        assert (found["knowledge"], found["reranked_by"]) == ([TOKYO_TEXT], "gpt-4o-mini (batch)")
+        assert (found["degraded"], found["hits"][0]["score"]) == (False, 0.9)
+        assert "re-ranked by gpt-4o-mini (batch):" in travel.run(*QUERY, "weather in Seoul", "--limit", "1").stdout
+        assert travel.json("knowledge", "status")["reranker"] == "gpt-4o-mini (batch)"
+        asked = len(server.asked)
+        monkeypatch.setenv("COMMONPLACE_KNOWLEDGE_RERANK", "off")
+        assert travel.json(*QUERY, "weather in Seoul", "--limit", "1")["knowledge"] == [SEOUL_TEXT]
+        assert len(server.asked) == asked
+        server.rule = lambda asked: refusal(500)
+        monkeypatch.setenv("COMMONPLACE_KNOWLEDGE_RERANK", "on")
+        monkeypatch.setenv("COMMONPLACE_MODELS_RETRIES", "0")
+        assert travel.json(*QUERY, "weather in Seoul", "--limit", "1")["degraded"] is True
+
+
+def test_a_configuration_may_be_given(travel: Program) -> None:
+    travel.run("knowledge", "index", FILE)
+    Path("memory.json").write_text(json.dumps({"rerankEnabled": False, "rerankTopK": 1}))
+    assert travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"] == [SEOUL_TEXT]
+    Path("memory.json").write_text('{"rerankTopK": 0}')
+    error = travel.error(*QUERY, "Seoul", "--config", "memory.json", code=2)
+    assert error["message"].startswith("rerankTopK is 0")
+
+
+def test_what_cannot_be_embedded_ends_with_1_and_changes_nothing(
+    travel: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMMONPLACE_MODELS_RETRIES", "0")
+    with ModelServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("COMMONPLACE_EMBEDDER_NAME", "openai:stub")
+        travel.run("knowledge", "index", FILE)
+        server.rule = lambda asked: refusal(500)
+        Path("other.yaml").write_text("name: TravelAgent\nknowledge: [{cityName: Busan}]\n")
+        done = travel.json("knowledge", "index", "other.yaml", code=1)
+        assert (done["is_replaced"], done["items"]) == (False, 2)
+        assert "the knowledge was not replaced" in travel.run("knowledge", "index", "other.yaml", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("knowledge", "index", "missing.yaml"), 2),
+        (("knowledge", "index", "docs/storage.md"), 2),
+        (("knowledge", "query", "TravelAgent"), 2),
+        (("knowledge", "query", "", "x"), 2),
+        (("knowledge", "query", "TravelAgent", "x", "--limit", "1001"), 2),
+        (("forget", "--agent", "nobody"), 1),
+    ],
+)
+def test_what_is_wrong_has_its_exit_code(travel: Program, arguments: tuple[str, ...], code: int) -> None:
+    travel.run("init")
+    travel.run(*arguments, code=code)
+
+
+def test_a_question_to_no_store_is_an_error(travel: Program) -> None:
+    assert "there is no store" in travel.error(*QUERY, "x", code=1)["message"]
+
+
+def test_control_characters_in_knowledge_do_not_reach_a_terminal(travel: Program) -> None:
+    """A file of somebody else's may hold them."""
+    Path("agent.json").write_text(json.dumps({"name": "a", "knowledge": [{"text": "red \x1b[31m alert \u202e"}]}))
+    travel.run("knowledge", "index", "agent.json")
+    shown = travel.run("knowledge", "query", "a", "alert").stdout
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+
+
+def test_the_manuals_commands_run_in_their_order(travel: Program) -> None:
+    """They are typed as they stand."""
+    typed = re.findall(r"^commonplace (.*)$", "\n".join(blocks("docs/knowledge.md", "sh")), re.MULTILINE)
+    assert len(typed) >= 6
+    for line in typed:
+        travel.run(*shlex.split(line, comments=True))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_manuals_python_runs(travel: Program, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    code = blocks("docs/knowledge.md", "python")
+    assert len(code) == 3
+    names: dict[str, Any] = {}
+    exec(compile(code[number], "example", "exec"), names)
+    assert ("Seoul", "mood", "KnowledgeHit")[number] in capsys.readouterr().out
+
+
+def test_the_manuals_agent_is_the_example() -> None:
+    (yaml,) = blocks("docs/knowledge.md", "yaml")
+    assert yaml == (ROOT / FILE).read_text("utf-8")
