@@ -171,3 +171,19 @@ def test_the_manuals_python_runs(travel: Program, number: int, capsys: pytest.Ca
 def test_the_manuals_agent_is_the_example() -> None:
     (yaml,) = blocks("docs/knowledge.md", "yaml")
     assert yaml == (ROOT / FILE).read_text("utf-8")
+
+
+def test_the_benchmark_measures_every_step(bare: Program) -> None:
+    """A handful of maps shows that it works; how fast is for a person to look at."""
+    found = bare.json("benchmark", "knowledge", "--maps", "20", "--queries", "3")
+    assert {name: row["embedded"] for name, row in found["indexing"].items()} == {
+        "first": 20,
+        "unchanged": 0,
+        "one_changed": 1,
+        "another_embedder": 20,
+    }
+    assert found["retrieval"].keys() == {"store_vectors", "own_vectors"}
+    assert found["knowledge"]["maps"] == 20
+    shown = bare.run("benchmark", "knowledge", "--maps", "5", "--queries", "2").stdout
+    assert "Retrieving ten of 5 maps" in shown
+    bare.run("benchmark", "knowledge", "--maps", "0", code=2)

@@ -20,7 +20,7 @@ class Sheet:
 
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
     """Return the tables of what the `run` of one of the benchmarks returned, the main one first."""
-    alone = {"memories": _memories, "mcp": _mcp, "extraction": _extraction}
+    alone = {"memories": _memories, "mcp": _mcp, "extraction": _extraction, "knowledge": _knowledge}
     if result["benchmark"] in alone:
         return alone[result["benchmark"]](result)
     tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
@@ -52,6 +52,28 @@ def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
         _pairs("From the start of the process", result["start"]),
         _memory(result["memory"]),
         _pairs("What a model reads in every session", result["told"]),
+    ]
+
+
+def _knowledge(result: Mapping[str, Any]) -> list[Sheet]:
+    names = ("p50_ms", "p95_ms", "max_ms")
+    return [
+        Sheet(
+            f"Retrieving ten of {result['knowledge']['maps']:,} maps",
+            ("by", *map(_heading, names)),
+            tuple(
+                (_heading(way), *(_cell(name, row[name]) for name in names)) for way, row in result["retrieval"].items()
+            ),
+        ),
+        Sheet(
+            "Indexing them",
+            ("when", "seconds", "embedded"),
+            tuple(
+                (_heading(when), _cell("seconds", row["seconds"]), f"{row['embedded']:,}")
+                for when, row in result["indexing"].items()
+            ),
+        ),
+        _pairs("What they are", {**result["knowledge"], "peak_memory_bytes": result["peak_memory_bytes"]}),
     ]
 
 

@@ -143,6 +143,23 @@ def mcp(invocation: Invocation, /, **options: Any) -> None:
 
 
 @benchmark.command(cls=Command)
+@click.option("--maps", type=int, default=10_000, show_default=True, metavar="N", help="How many the agent has.")
+@click.option("--queries", type=int, default=300, show_default=True, metavar="N", help="How many questions are asked.")
+@_embedder_option
+@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@pass_invocation
+def knowledge(invocation: Invocation, /, **options: Any) -> None:
+    """Measure how fast what an agent knows is indexed and found.
+
+    Also what it costs to create the agent again, and to change one map. No model re-ranks.
+    """
+    from commonplace.benchmarks.knowledge import KnowledgeOptions, run
+
+    _measure(invocation, lambda progress: run(KnowledgeOptions(**options), progress), None)
+
+
+@benchmark.command(cls=Command)
 @click.argument("file", type=_FILE)
 @click.option("--format", type=click.Choice(("conll04",)), required=True, help="How FILE is laid out.")
 @pass_invocation

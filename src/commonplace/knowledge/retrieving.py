@@ -123,9 +123,9 @@ class Retriever:
         if means.no_vectors:
             found.degrade(f"searched by words alone: {means.no_vectors}")
         if means.vectors is not None and embedder_of(self._ground, means):
-            ranked = self._by_own_vectors(agent, query, found)
+            ranked = self._by_own_vectors(agent, query, count, found)
             if ranked is not None:
-                found.ranked = ranked[:count]
+                found.ranked = ranked
                 return found
         result = self._ground.search(self._request(agent, query, count))
         if result.degraded:
@@ -134,10 +134,12 @@ class Retriever:
         found.ranked = self._numbers(result)
         return found
 
-    def _by_own_vectors(self, agent: str, query: str, found: _Found) -> list[tuple[int, float]] | None:
-        """Return all items of an agent by cosine; None where that cannot be had, which is told."""
+    def _by_own_vectors(self, agent: str, query: str, count: int, found: _Found) -> list[tuple[int, float]] | None:
+        """Return the best items of an agent by cosine; None where that cannot be had, which is told."""
         vectors = self._means.vectors
         assert vectors is not None
+        import numpy as np
+
         from commonplace.knowledge.similarity import cosines
 
         try:
@@ -153,10 +155,10 @@ class Retriever:
                 f" {vectors.name}; index it again"
             )
             return None
-        if not rows.numbers:
-            return []
-        scores = cosines(asked, rows.vectors).clip(0.0).tolist()
-        return sorted(zip(rows.numbers, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        scores = cosines(asked, rows.vectors).clip(0.0)
+        # The rows are in the order of their numbers, which a stable sort keeps among equals.
+        best = np.argsort(-scores, kind="stable")[:count].tolist()
+        return [(rows.numbers[place], float(scores[place])) for place in best]
 
     def _rows_of(self, agent: str) -> _Row | None:
         """Return the vectors of an agent's items, None where some are of another embedder."""
