@@ -20,7 +20,14 @@ class Sheet:
 
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
     """Return the tables of what the `run` of one of the benchmarks returned, the main one first."""
-    alone = {"memories": _memories, "mcp": _mcp, "extraction": _extraction, "knowledge": _knowledge}
+    alone = {
+        "memories": _memories,
+        "mcp": _mcp,
+        "extraction": _extraction,
+        "graph": _graph,
+        "resolution": _resolution,
+        "knowledge": _knowledge,
+    }
     if result["benchmark"] in alone:
         return alone[result["benchmark"]](result)
     tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
@@ -75,6 +82,48 @@ def _knowledge(result: Mapping[str, Any]) -> list[Sheet]:
         ),
         _pairs("What they are", {**result["knowledge"], "peak_memory_bytes": result["peak_memory_bytes"]}),
     ]
+
+
+def _graph(result: Mapping[str, Any]) -> list[Sheet]:
+    rows = {
+        **result["neighbourhood"],
+        **{
+            f"{where}, by {means} alone": row
+            for means, figures in result["baselines"].items()
+            for where, row in figures.items()
+        },
+    }
+    names = ("entities", "p50_ms", "p95_ms", "max_ms")
+    return [
+        _pairs("The large graph", result["graph"]),
+        _times("Two facts far from", rows, names),
+        _pairs("The small graph", result["facts"]),
+        _times("Calls", result["calls"], names[1:]),
+        _memory(result["memory"]),
+    ]
+
+
+def _resolution(result: Mapping[str, Any]) -> list[Sheet]:
+    shares = {name: f"{result[name]:.3f}" for name in ("precision", "recall", "f1")}
+    counts = {name: result[name] for name in ("names", "things", "pairs", "same_pairs", "joined_pairs")}
+    return [
+        _pairs("Names taken for one thing", {**counts, **shares}),
+        *(
+            Sheet(title, ("set", "one", "other"), tuple((row["set"], row["one"], row["other"]) for row in result[what]))
+            for what, title in (("wrong", "Joined, and not one"), ("missed", "One, and not joined"))
+            if result[what]
+        ),
+    ]
+
+
+def _times(title: str, rows: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Sheet:
+    return Sheet(
+        title,
+        ("what", *map(_heading, names)),
+        tuple(
+            (where, *(_cell(name, row[name]) if name in row else "–" for name in names)) for where, row in rows.items()
+        ),
+    )
 
 
 def _extraction(result: Mapping[str, Any]) -> list[Sheet]:

@@ -160,6 +160,30 @@ def knowledge(invocation: Invocation, /, **options: Any) -> None:
 
 
 @benchmark.command(cls=Command)
+@click.option(
+    "--entities", type=int, default=100_000, show_default=True, metavar="N", help="Entities of the large graph."
+)
+@click.option(
+    "--relations", type=int, default=500_000, show_default=True, metavar="N", help="Facts of the large graph."
+)
+@click.option("--facts", type=int, default=10_000, show_default=True, metavar="N", help="Facts of the small graph.")
+@click.option("--calls", type=int, default=200, show_default=True, metavar="N", help="How often each call is made.")
+@_embedder_option
+@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@pass_invocation
+def graph(invocation: Invocation, /, **options: Any) -> None:
+    """Measure a graph: looking around, adding, searching.
+
+    Looks around entities and hubs of a large made graph, two facts far, and adds to and searches a small one; the same
+    neighbourhoods by SQL alone and from memory are measured beside.
+    """
+    from commonplace.benchmarks.graphs import GraphOptions, run
+
+    _measure(invocation, lambda progress: run(GraphOptions(**options), progress), None)
+
+
+@benchmark.command(cls=Command)
 @click.argument("file", type=_FILE)
 @click.option("--format", type=click.Choice(("conll04",)), required=True, help="How FILE is laid out.")
 @pass_invocation
@@ -172,6 +196,20 @@ def extraction(invocation: Invocation, /, **options: Any) -> None:
     from commonplace.benchmarks.extraction import ExtractionOptions, run
 
     _measure(invocation, lambda progress: run(ExtractionOptions(**options), progress), None)
+
+
+@benchmark.command(cls=Command)
+@click.argument("file", type=_FILE)
+@pass_invocation
+def resolution(invocation: Invocation, /, file: Path) -> None:
+    """Measure which names are taken for one thing.
+
+    FILE holds JSON lines {set, type, names}, one for each thing. Prints precision and recall of pairs of names, and
+    those that were joined wrongly, or not.
+    """
+    from commonplace.benchmarks.resolution import ResolutionOptions, run
+
+    _measure(invocation, lambda progress: run(ResolutionOptions(file), progress), None)
 
 
 def _measure(invocation: Invocation, run: Callable[[Progress | None], dict[str, Any]], plot: Path | None) -> None:

@@ -1,0 +1,218 @@
+"""Measure what it takes to look around in a large graph, and to add to and search one, beside simpler means."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from commonplace.benchmarks.asking import latency
+from commonplace.benchmarks.machine import describe, size_bytes
+from commonplace.benchmarks.made_graph import MadeGraph, made_sentences, write_graph
+from commonplace.benchmarks.measures import median
+from commonplace.benchmarks.memories import bare_commits
+from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.errors import CommonplaceError, UsageError
+from commonplace.store.rows import pack_id
+from commonplace.types import Progress
+
+DEPTH: Final = 2
+LIMIT, LARGE_LIMIT = 50, 500
+"""Entities that are asked for: as many as by default, and as many as one may ask for."""
+HUBS: Final = 20
+FACTS: Final = "facts"
+"""The namespace of the graph to which is added and that is searched."""
+_SENTENCES_OF_AN_EPISODE: Final = 100
+_TIMEOUT_S: Final = 1_800
+
+SQL: Final = """
+    WITH RECURSIVE near (id, distance) AS (
+        SELECT :start, 0
+        UNION
+        SELECT r.target, near.distance + 1
+        FROM near CROSS JOIN relations r INDEXED BY relations_by_source
+        WHERE r.namespace = 1 AND r.source = near.id AND r.is_past = 0 AND near.distance < :depth
+        UNION
+        SELECT r.source, near.distance + 1
+        FROM near CROSS JOIN relations r INDEXED BY relations_by_target
+        WHERE r.namespace = 1 AND r.target = near.id AND r.is_past = 0 AND near.distance < :depth
+    )
+    SELECT id, min(distance) FROM near GROUP BY id ORDER BY 2, 1 LIMIT :limit
+"""
+"""The neighbourhood of an entity, as short as SQL has it: ids alone, and every fact of every hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """What to measure.
+
+    Attributes:
+        entities, relations: size of the graph in which is looked around.
+        facts: size of the graph to which is added, and that is searched.
+        calls: how often each call is made.
+    """
+
+    entities: int = 100_000
+    relations: int = 500_000
+    facts: int = 10_000
+    calls: int = 200
+    embedder: str | None = None
+    keep: Path | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("entities", self.entities, 2),
+            ("relations", self.relations, 1),
+            ("facts", self.facts, 1),
+            ("calls", self.calls, 1),
+        ):
+            if value < least:
+                raise UsageError(f"{name} is {value}", remedy=f"give at least {least}")
+
+
+def run(options: GraphOptions, progress: Progress | None = None) -> dict[str, Any]:
+    """Make both graphs, ask each in a fresh process, repeat with simpler means, and return the JSON form of it.
+
+    Raises:
+        UsageError: a number or the directory to keep is wrong.
+        CommonplaceError: a measured process failed.
+    """
+    with workspace(options.keep) as directory:
+        directory.mkdir(parents=True, exist_ok=True)
+        begun = time.perf_counter()
+        made = write_graph(directory / "store.db", options.entities, options.relations, options.seed, progress)
+        large = {
+            "entities": options.entities,
+            "relations": options.relations,
+            "most_facts": made.most_facts(),
+            "made_s": round(time.perf_counter() - begun, 1),
+            "store_bytes": size_bytes(directory),
+        }
+        starts = _starts(made, options)
+        around = _measured(directory, "default", options.embedder, _look_around(starts))
+        baselines = _baselines(directory / "store.db", made, starts)
+        small = _fill(directory, options, progress)
+        asked = _measured(directory, FACTS, options.embedder, _add_and_search(options))
+        commits = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
+    return {
+        "benchmark": "graph",
+        "machine": describe(),
+        "embedder": small.pop("embedder"),
+        "graph": large,
+        "neighbourhood": {
+            where: {"entities": int(median(around["sizes"][where])), **latency(times)}
+            for where, times in around["times"].items()
+        },
+        "baselines": baselines,
+        "facts": small,
+        "calls": {
+            **{where: latency(times) for where, times in asked["times"].items()},
+            "bare_commit": latency(commits),
+        },
+        "memory": {**around["memory"], **asked["memory"]},
+    }
+
+
+def _starts(made: MadeGraph, options: GraphOptions) -> dict[str, list[str]]:
+    """Return where is looked around: at any entity, at the ends of facts, where hubs are often met, and at hubs."""
+    draw = random.Random(options.seed + 1)  # noqa: S311 - nothing secret is made
+    return {
+        "entity": [draw.choice(made.ids) for _ in range(options.calls)],
+        "end of a fact": [made.ids[draw.choice(draw.choice(made.edges))] for _ in range(options.calls)],
+        "hub": made.hubs(HUBS),
+    }
+
+
+def _look_around(starts: dict[str, list[str]]) -> Iterator[Sequence[Any]]:
+    yield "neighbourhood", "first", starts["entity"][0], DEPTH, LIMIT
+    yield "memory", "large graph, first answer"
+    for limit in (LIMIT, LARGE_LIMIT):
+        for where, ids in starts.items():
+            yield from (("neighbourhood", f"{where}, {limit}", id_, DEPTH, limit) for id_ in ids)
+        yield "memory", f"large graph, after those of {limit}"
+
+
+def _add_and_search(options: GraphOptions) -> Iterator[Sequence[Any]]:
+    fresh = made_sentences(options.seed + 2)
+    known = made_sentences(options.seed)
+    yield "search_edges", "first search", next(known)
+    yield "memory", "small graph, first search"
+    for sentence in islice(known, options.calls):
+        yield "search_edges", "search_edges", sentence
+        yield "search_entities", "search_entities", " ".join(sentence.split()[:2])
+    for _ in range(options.calls):
+        yield "add_episode", "add_episode", " ".join(islice(fresh, 2))
+    yield "memory", "small graph, after all"
+
+
+def _fill(directory: Path, options: GraphOptions, progress: Progress | None) -> dict[str, Any]:
+    """Add episodes of many sentences until there are enough facts, and return the JSON form of what there is."""
+    sentences = made_sentences(options.seed)
+    with open_engine(directory, namespace=FACTS, embedder=options.embedder) as engine:
+        begun = time.perf_counter()
+        while (counts := engine.graph.counts()).relations < options.facts:
+            left = options.facts - counts.relations
+            engine.graph.add_episode(" ".join(islice(sentences, min(_SENTENCES_OF_AN_EPISODE, left))))
+            if progress is not None:
+                progress("adding facts", counts.relations, options.facts)
+        return {
+            "facts": counts.relations,
+            "entities": counts.entities,
+            "fill_s": round(time.perf_counter() - begun, 1),
+            "embedder": engine.index_status().embedder,
+        }
+
+
+def _measured(
+    directory: Path, namespace: str, embedder: str | None, requests: Iterator[Sequence[Any]]
+) -> dict[str, Any]:
+    """Return what a fresh process says that was asked all this."""
+    command = [sys.executable, "-m", "commonplace.benchmarks.graph_probe", str(directory), namespace, embedder or ""]
+    task = "\n".join(map(json.dumps, requests))
+    done = subprocess.run(command, input=task, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last[0]}")
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
+
+
+def _baselines(path: Path, made: MadeGraph, starts: dict[str, list[str]]) -> dict[str, Any]:
+    """Return how long it takes to reach as many ids by one statement of SQL, and in dictionaries that hold all."""
+    beside = made.beside()
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+
+        def by_sql(start: str) -> object:
+            return db.execute(SQL, {"start": pack_id(start), "depth": DEPTH, "limit": LIMIT}).fetchall()
+
+        means: dict[str, Callable[[str], object]] = {"sql": by_sql, "dict": lambda start: nearest(beside, start, LIMIT)}
+        return {
+            name: {where: latency([_ms(reach, id_) for id_ in ids]) for where, ids in starts.items()}
+            for name, reach in means.items()
+        }
+
+
+def nearest(beside: Mapping[str, Sequence[str]], start: str, limit: int) -> list[str]:
+    """Return what lies about an entity, nearest first, from dictionaries that hold what lies beside each."""
+    reached = {start: 0}
+    rim = [start]
+    for distance in range(1, DEPTH + 1):
+        rim = [id_ for each in rim for id_ in beside.get(each, ()) if reached.setdefault(id_, distance) == distance]
+        rim = list(dict.fromkeys(rim))
+    return sorted(reached, key=lambda id_: (reached[id_], id_))[:limit]
+
+
+def _ms(reach: Callable[[str], object], start: str) -> float:
+    begun = time.perf_counter()
+    reach(start)
+    return (time.perf_counter() - begun) * 1000

@@ -1,0 +1,122 @@
+"""Make a graph with hubs, the same for everyone, and sentences that say such facts. It measures nothing."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+from commonplace.extract.words_people import FIRST_NAMES, SURNAMES
+from commonplace.extract.words_places import CITIES
+from commonplace.graph.naming import normal
+from commonplace.store.sqlite import SqliteStore
+from commonplace.types import Progress
+from commonplace.types.graph import RELATION_TYPES, Alias, Entity, Episode, Mention, Relation
+
+_BATCH: Final = 20_000
+_SKEW: Final = 0.9
+"""The source of a fact is drawn by Zipf's law with this exponent, its target evenly: so there are hubs."""
+_FACTS_OF_AN_EPISODE: Final = 5
+_BEGAN: Final = 1_700_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class MadeGraph:
+    """The facts of a made graph by their ends, places in `ids`."""
+
+    ids: tuple[str, ...]
+    edges: tuple[tuple[int, int], ...]
+
+    def beside(self) -> dict[str, list[str]]:
+        """Return the entities beside each, one for each fact."""
+        found: dict[str, list[str]] = {}
+        for source, target in self.edges:
+            found.setdefault(self.ids[source], []).append(self.ids[target])
+            found.setdefault(self.ids[target], []).append(self.ids[source])
+        return found
+
+    def hubs(self, count: int) -> list[str]:
+        """Return the entities with the most facts."""
+        degrees = Counter(end for edge in self.edges for end in edge)
+        return [self.ids[place] for place, _ in sorted(degrees.items(), key=lambda each: (-each[1], each[0]))[:count]]
+
+    def most_facts(self) -> int:
+        """Return how many facts the greatest hub has."""
+        return max(Counter(end for edge in self.edges for end in edge).values(), default=0)
+
+
+def write_graph(path: Path, entities: int, relations: int, seed: int, progress: Progress | None) -> MadeGraph:
+    """Write a made graph into a new store, in large transactions, without the texts by which a search would find it."""
+    draw = random.Random(seed)  # noqa: S311 - nothing secret is made
+    ids = tuple(_id(draw) for _ in range(entities))
+    weights = list(accumulate((rank + 10) ** -_SKEW for rank in range(entities)))
+    sources = draw.choices(range(entities), cum_weights=weights, k=relations)
+    # Never the source itself: some places further on, around the end.
+    edges = tuple((source, (source + draw.randrange(1, entities)) % entities) for source in sources)
+    store = SqliteStore.create(path)
+    try:
+        for begin in range(0, entities, _BATCH):
+            _write_entities(store, ids, range(begin, min(begin + _BATCH, entities)))
+            _tell(progress, "writing entities", begin, entities)
+        for begin in range(0, relations, _BATCH):
+            _write_relations(store, ids, edges, range(begin, min(begin + _BATCH, relations)), draw)
+            _tell(progress, "writing facts", begin, relations)
+    finally:
+        store.close()
+    return MadeGraph(ids, edges)
+
+
+def _write_entities(store: SqliteStore, ids: tuple[str, ...], places: range) -> None:
+    with store.change_memories("default") as change:
+        for place in places:
+            name, at = f"part {place}x", _BEGAN + place
+            change.graph.put_entity(Entity(ids[place], name, "concept", at, valid_from=at))
+            change.graph.put_alias(Alias(ids[place], name, normal(name), at))
+
+
+def _write_relations(
+    store: SqliteStore, ids: tuple[str, ...], edges: tuple[tuple[int, int], ...], places: range, draw: random.Random
+) -> None:
+    with store.change_memories("default") as change:
+        graph, episode, mentions = change.graph, "", []
+        for place in places:
+            source, target = edges[place]
+            fact, at = f"part {source}x goes with part {target}x", _BEGAN + place
+            if place % _FACTS_OF_AN_EPISODE == 0:
+                episode = _id(draw)
+                graph.put_episode(Episode(episode, fact, at, at))
+            type_ = RELATION_TYPES[place % len(RELATION_TYPES)]
+            relation = Relation(_id(draw), ids[source], ids[target], type_, fact, at, valid_from=at)
+            graph.put_relation(relation)
+            mentions.append(Mention(episode, "relation", relation.id, 0, len(fact)))
+        graph.put_mentions(mentions)
+
+
+def made_sentences(seed: int) -> Iterator[str]:
+    """Yield sentences that each say a fact: of people and firms, of people and cities, of files."""
+    draw = random.Random(seed)  # noqa: S311 - nothing secret is made
+    given, surnames, cities = (sorted(words) for words in (FIRST_NAMES, SURNAMES, CITIES))
+    while True:
+        person = f"{draw.choice(given)} {draw.choice(surnames)}".title()
+        kind = draw.random()
+        if kind < 0.3:
+            yield f"{person} works for {draw.choice(surnames).title()} Labs."
+        elif kind < 0.5:
+            yield f"{person} lives in {draw.choice(cities).title()}."
+        else:
+            one, other = draw.sample(range(2_000), 2)
+            yield f"module_{one}.py depends on module_{other}.py."
+
+
+def _id(draw: random.Random) -> str:
+    return str(uuid.UUID(int=draw.getrandbits(128), version=4))
+
+
+def _tell(progress: Progress | None, what: str, done: int, of: int) -> None:
+    if progress is not None:
+        progress(what, min(done + _BATCH, of), of)
