@@ -134,6 +134,22 @@ class TestWhatIsLeft:
         assert receipt.excluded_needles >= 1
         assert holding(book, b"Kettle 3 boils in 5 minutes") == ["store.db"]
 
+    def test_a_copy_in_another_namespace_stays_and_its_id_and_checksum_are_no_traces(
+        self, book: Engine, tmp_path: Path
+    ) -> None:
+        """An export that was taken in beside its original keeps the ids; the database packs them."""
+        memory = book.remember(SECRET)
+        said = book.graph.add_episode("Bob uses the kettle.", reference_time="2026-01-05")
+        book.export(tmp_path / "all.jsonl")
+        with commonplace.open(book.directory, namespace="copy") as copy:
+            copy.import_(tmp_path / "all.jsonl")
+
+            receipts = [book.forget(each) for each in (memory.id, said.episode.uuid)]
+
+            assert [(receipt.verified, receipt.found) for receipt in receipts] == [(True, ())] * 2
+            assert copy.get(memory.id).content == SECRET
+            assert copy.graph.episode(said.episode.uuid).content == "Bob uses the kettle."
+
     def test_a_file_that_somebody_put_there_is_told_of(self, book: Engine) -> None:
         """It is not ours to delete, and the receipt must not claim that nothing is left."""
         memory = book.remember(SECRET)

@@ -53,6 +53,11 @@ def parts(text: str) -> list[str]:
     return [part for part in found if len(part.encode("utf-8", "surrogatepass")) >= SHORTEST_PART]
 
 
+def packed(id_: str) -> bytes | None:
+    """Return an id as the database packs it; none where it stores it as text."""
+    return bytes.fromhex(id_.replace("-", "")) if _UUID.fullmatch(id_) else None
+
+
 class Collector:
     """Collects needles of several kinds; of two kinds of the same bytes the first counts."""
 
@@ -87,8 +92,9 @@ class Collector:
         """Take an id as text, and as the database packs it."""
         for form in forms(id_):
             self._add(form, ID)
-        if _UUID.fullmatch(id_):
-            self._add(bytes.fromhex(id_.replace("-", "")), PACKED_ID)
+        short = packed(id_)
+        if short is not None:
+            self._add(short, PACKED_ID)
 
     def needles(self) -> Needles:
         """Return what was collected."""

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from commonplace.forgetting.agents import held_arrays, held_texts, strings
 from commonplace.forgetting.graph import held_texts as texts_of_graph
-from commonplace.forgetting.needles import LABEL, Needles, forms
+from commonplace.forgetting.needles import LABEL, Needles, forms, packed
 from commonplace.forgetting.own_words import own_words
 from commonplace.forgetting.pending import FORGETTING
 from commonplace.forgetting.receipt import BACKUP, RECEIPT
 from commonplace.graph.graphiti.outbox import GROUPS, WAITING
+from commonplace.text.alike import digest
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _memory(store: Store, namespace: str, latest: StoredMemory) -> Iterator[byte
     for memory in store.versions(namespace, latest.owner.id) if one_is_past else [latest]:
         record = memory.record
         yield from _forms((memory.owner.id, record.content, record.metadata, record.vault_path, *record.derived_from))
-        yield from _forms((record.tier, record.status, record.origin))
+        yield from _forms((digest(record.content), record.tier, record.status, record.origin))
         yield from _forms(texts_of(memory))
         if memory.expired_at is not None:
             numbers = store.passages_of(namespace, [memory.number])
@@ -100,6 +101,9 @@ def _forms(texts: Iterable[str]) -> Iterator[bytes]:
     for text in texts:
         if text:
             yield from forms(text)
+            short = packed(text)
+            if short is not None:
+                yield short
 
 
 def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:
