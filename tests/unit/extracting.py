@@ -15,7 +15,7 @@ def extracted(text: str, *, speaker: str = "", types: dict[str, tuple[str, ...]]
 
 
 def claims(text: str, *, speaker: str = "") -> list[str]:
-    """Return `source RELATION target`, with `since …`, `until …` and `ended` where it is so."""
+    """Return `source RELATION target`, with `since …`, `until …`, and `ended` or `once` where it is so."""
     found = extracted(text, speaker=speaker)
     return [_line(found, claim) for claim in found.claims]
 
@@ -25,7 +25,7 @@ def _line(found: Extraction, claim: Claim) -> str:
     for word, moment in (("since", claim.valid_from), ("until", claim.valid_to)):
         if moment is not None:
             line += f" {word} {datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"
-    return f"{line} ended" if claim.is_end else line
+    return line + " ended" * claim.is_end + " once" * claim.is_former
 
 
 def names(text: str) -> list[str]:

@@ -86,6 +86,23 @@ STANDING = [
     Pair("Mira lived in Berlin from 2010 to 2015.", "Mira lives in Munich."),
     Pair("Mira lives in Munich.", "Mira lived in Berlin from 2010 to 2015."),
     Pair("Acme is based in Berlin.", "Acme opened an office in Munich."),
+    # What was so once does not end what is so now, nor does where somebody is from.
+    Pair("Mira works for Acme.", "Mira worked for Globex."),
+    Pair("Mira works for Acme.", "Mira previously worked for Globex."),
+    Pair("Mira works for Acme.", "When Mira was young, she worked for Globex."),
+    Pair("Mira works for Acme.", "Mira was the head of design at Globex."),
+    Pair("Mira works for Acme.", "Mira is a former employee of Globex."),
+    Pair("Mira works for Acme.", "Mira worked for Globex in 2019."),
+    Pair("Mira works for Acme.", "Mira worked for Acme in March."),
+    Pair("Mira lives in Berlin.", "Mira lived in Munich as a child."),
+    Pair("Mira lives in Berlin.", "Before she worked for Acme, Mira had lived in Munich."),
+    Pair("Mira lives in Berlin.", "Mira lived in Berlin."),
+    Pair("Mira lives in Berlin.", "Mira was born in Munich in 1980."),
+    Pair("Mira lives in Berlin.", "Mira grew up in Munich."),
+    Pair("Mira lives in Berlin.", "Mira is from Munich."),
+    Pair("Mira lives in Berlin.", "Mira nearly moved to Munich."),
+    Pair("Acme is based in Berlin.", "Acme was based in Munich."),
+    Pair("We chose Postgres for billing.", "We almost chose MySQL for billing."),
 ]
 
 DISPUTED = [

@@ -31,6 +31,10 @@ _FURTHEST: Final = 24
 _ADJECTIVES: Final = frozenset({"call", "require", "base"})
 _REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split())
 """What a participle without helper may state; `preferences based on` is no dependency."""
+_STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
+"""What was so once and is no more; `the outage was caused by a full disk` stays true."""
+_THINGS: Final = frozenset({"thing"})
+_FORMER: Final = frozenset("former ex".split())
 _LONGEST_TITLE: Final = 8
 _MOST_VERBS: Final = 64
 """What has more verbs is no sentence."""
@@ -87,7 +91,7 @@ class Clauses:
         if group.voice == "be":
             yield from self._held_role(group, subject, behind)
             yield from favourite(self.line, group)
-        for rules, place, is_passive in self._rules(group, behind):
+        for rules, place, is_passive, voice in self._rules(group, behind):
             objects, stop = read_behind(self.line, place)
             if not rules or (rules[0].relation == "DECIDED" and group.is_progressive):
                 continue
@@ -100,7 +104,7 @@ class Clauses:
                 objects, stop = self._purpose(place)
                 fitting = [rule._replace(before=frozenset()) for rule in rules]
             for source, target in product(subject, objects):
-                statement = self._by_rule(fitting, group, source, target, is_passive=is_passive)
+                statement = self._by_rule(fitting, replace(group, voice=voice), source, target, is_passive=is_passive)
                 if statement is not None:
                     yield replace(statement, end=stop)
             if objects:
@@ -149,13 +153,15 @@ class Clauses:
                 is_end=rule.is_end or group.is_end,
                 is_past=group.is_past,
                 is_future=is_future,
+                is_former=rule.is_once or _is_over(rule, group),
             )
         return None
 
-    def _rules(self, group: VerbGroup, behind: int) -> Iterator[tuple[list[Rule], int, bool]]:
+    def _rules(self, group: VerbGroup, behind: int) -> Iterator[tuple[list[Rule], int, bool, str]]:
         """Yield the lines of the table that fit a verb and the words behind it, the longest first.
 
-        With each come the place of the object and whether subject and object have changed places.
+        With each come the place of the object whether subject and object have changed places, and
+        the voice in which the verb is read.
         """
         lemma = group.form.lemma
         voices = ("passive", "active") if group.voice == "passive" or group.is_reduced else (group.voice,)
@@ -165,13 +171,13 @@ class Clauses:
             if rules is None or end > self.tokens.count:
                 continue
             if group.voice == voice and (voice != "active" or _may_be_active(group)):
-                yield rules, end, False
+                yield rules, end, False, voice
             elif self.tokens.at(end) == "by":
-                yield rules, end + 1, True
+                yield rules, end + 1, True, voice
             elif voice == "passive" and group.is_reduced:
-                yield [rule for rule in rules if rule.relation in _REDUCED], end, False
+                yield [rule for rule in rules if rule.relation in _REDUCED], end, False, voice
             elif lemma in _AGENTLESS and not length and group.voice == "passive":
-                yield rules, start, True
+                yield rules, start, True, voice
 
     def _starts(self, group: VerbGroup, behind: int) -> list[int]:
         """Return where the words that belong to a verb may begin: at once, or behind adverbs and `no longer`."""
@@ -201,7 +207,7 @@ class Clauses:
     def _held_role(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
         """Read `Mira is the new head of design at Acme`."""
         tokens = self.tokens
-        has_role = False
+        has_role = is_former = False
         for place in range(behind, min(behind + 8, tokens.count)):
             lower = tokens.lower[place]
             if lower in (",", ";", "who", "which", "that", "and", "or", "not"):
@@ -219,11 +225,13 @@ class Clauses:
                                 stop,
                                 frozenset({"person"}),
                                 frozenset({"organization"}),
-                                is_end=group.is_end,
+                                is_end=group.is_end or is_former,
                                 is_past=group.is_past,
+                                is_former=group.is_past and not (group.is_end or is_former or group.is_perfect),
                             )
                 if any(target.type == "organization" for target in objects):
                     return
+            is_former = is_former or lower in _FORMER
             has_role = has_role or lower in ROLES
 
     def _subjects(self, group: VerbGroup) -> list[Phrase]:
@@ -308,6 +316,15 @@ class Clauses:
             if lower == "anymore" or (lower == "any" and tokens.at(place + 1) in ("more", "longer")):
                 return replace(group, is_end=True, is_negative=False)
         return None
+
+
+def _is_over(rule: Rule, group: VerbGroup) -> bool:
+    """Tell whether a verb says how somebody or something was, not how that began or ended, nor that it goes on."""
+    if rule.relation not in _STATES or rule.is_event or rule.is_end or group.is_start or group.is_end:
+        return False
+    is_participle = group.is_reduced and group.voice == "passive"
+    is_occasion = rule.before == _THINGS and group.form.lemma in ("hold", "take")
+    return group.is_past and not (group.is_perfect or is_participle or is_occasion)
 
 
 def _may_be_active(group: VerbGroup) -> bool:

@@ -28,6 +28,19 @@ def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Ment
     return next((date for date in reversed(dates) if date.end <= subject), None)
 
 
+def says_end(date: Mention | None) -> bool:
+    """Tell whether a date may say until when something was: `until May`, `from 2015 to 2019`."""
+    return date is not None and _first_word(date) in _UNTIL | _BETWEEN
+
+
+def once(date: Mention | None, *, at: float) -> Validity:
+    """Return when something was so by a verb that tells neither how it began nor how it ended: `lived`."""
+    valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
+    if date is None or valid.since is None or _first_word(date) in _SINCE or not isfinite(date.until):
+        return valid
+    return Validity(valid.since, min(date.until, at)) if valid.since < at else Validity()
+
+
 def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, is_past: bool) -> Validity:
     """Return when a fact holds.
 
@@ -41,7 +54,7 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
         return Validity()
     since = date.since if isfinite(date.since) else None
     until = date.until if isfinite(date.until) else None
-    said = date.text.split(maxsplit=1)[0].lower()
+    said = _first_word(date)
     if since is not None and until is not None and said in _BETWEEN and not is_event and until > since:
         return Validity(since, until)
     if since is None:
@@ -52,3 +65,7 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
     if said in _SINCE or is_event or (is_past and not is_now):
         return Validity(since, None)
     return Validity(since, None) if since > at else Validity()
+
+
+def _first_word(date: Mention) -> str:
+    return date.text.split(maxsplit=1)[0].lower()

@@ -3,7 +3,7 @@
 `X` is what the relation comes from and `Y` what it goes to, on whichever side of the verb they stand; all tenses, the
 passive (`Y is used by X`), lists and adverbs are understood by `clauses`. In brackets stands what X and Y must be: a
 type, or several with `/`; `_` is anything, `thing` anything but a person. `!` marks an event, which begins the fact
-when it happens; `!end` one that ends it.
+when it happens; `!end` one that ends it. `!once` marks what tells where somebody is from, not where they are.
 """
 
 from __future__ import annotations
@@ -146,12 +146,12 @@ LIVES_IN
     X resides in Y                  [person place]
     X settles in Y                  [person place] !
     X is based in Y                 [person place]
-    X is born in Y                  [person place] !
-    X grows up in Y                 [person place]
-    X comes from Y                  [person place]
-    X hails from Y                  [person place]
-    X is from Y                     [person place]
-    X is native of Y                [person place]
+    X is born in Y                  [person place] !once
+    X grows up in Y                 [person place] !once
+    X comes from Y                  [person place] !once
+    X hails from Y                  [person place] !once
+    X is from Y                     [person place] !once
+    X is native of Y                [person place] !once
     X is resident of Y              [person place]
     X relocates to Y                [person place] !
     X leaves Y                      [person place] !end
@@ -253,6 +253,7 @@ class Rule(NamedTuple):
     behind: frozenset[str] = frozenset()
     is_event: bool = False
     is_end: bool = False
+    is_once: bool = False
 
 
 Key = tuple[str, str, tuple[str, ...]]
@@ -273,7 +274,7 @@ def _rules() -> dict[Key, list[Rule]]:
         first, last = words[0], words[-1]
         is_event = "!" in flags
         before, behind = (frozenset(part.replace("_", "").split("/")) - {""} for part in (types or "_ _").split())
-        rule = Rule(relation, first == "Y", before, behind, is_event, "end" in marks)
+        rule = Rule(relation, first == "Y", before, behind, is_event, "end" in marks, "once" in marks)
         assert last in "XY"
         rules.setdefault(_key(words[1:-1]), []).append(rule)
     return rules

@@ -9,6 +9,7 @@ from commonplace.extract.words_plain import NEGATIONS
 
 DOUBTS: Final = frozenset(
     """
+assumed ensure ensures ensuring wrong mistaken
 if unless whether suppose supposing assume assumes assuming imagine hypothetically provided lest wish wishes wished hope
 hopes hoped hoping maybe perhaps possibly probably presumably allegedly reportedly apparently supposedly rumor rumors
 rumour rumours rumoured rumored hear heard hearsay claim claims claimed alleges alleged think thinks thought believe
@@ -57,6 +58,8 @@ def _casts_doubt(tokens: Tokens, place: int) -> bool:
         return not _is_past_clause(tokens, place)
     if lower == "as":
         return tokens.at(place + 1) in ("if", "though")
+    if lower == "sure" and tokens.at(place - 1) in ("make", "making"):
+        return True
     if lower in _ASSURANCES:
         return tokens.any_of(NEGATIONS, place - 3, place)
     return lower in DOUBTS and not _is_name(tokens, place)

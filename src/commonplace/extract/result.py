@@ -67,6 +67,7 @@ class Claim:
         valid_from, valid_to: seconds since the epoch, in the world, half-open; None is unknown or open.
         is_end: the text says that the fact ends, at `valid_to` or by the time of the text.
         confidence: from 0 to 1.
+        is_former: the text says that it was so once, from `valid_from` to `valid_to` where they are known; not what is.
     """
 
     source: int
@@ -78,6 +79,7 @@ class Claim:
     valid_to: float | None = None
     is_end: bool = False
     confidence: float = 1.0
+    is_former: bool = False
 
 
 @dataclass(frozen=True, slots=True)

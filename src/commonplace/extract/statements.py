@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from commonplace.extract.dating import nearest, validity
+from commonplace.extract.dating import nearest, once, says_end, validity
 from commonplace.extract.entities import TEAM, THE_USER, Entities
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
 from commonplace.extract.result import Claim
@@ -27,6 +27,7 @@ class Statement:
     Attributes:
         verb: the place of the word that says it; the date is looked for around it.
         end: the word behind all that belongs to it.
+        is_former: it was so once, which does not tell whether it is.
         source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
     """
 
@@ -41,6 +42,7 @@ class Statement:
     is_end: bool = False
     is_past: bool = False
     is_future: bool = False
+    is_former: bool = False
     confidence: float = 1.0
     new_type: str = ""
 
@@ -91,8 +93,13 @@ class Settler:
             return None
         self._retype(source, source_type, statement.source)
         self._retype(target, target_type, statement.target)
-        valid = validity(
-            date, at=self._at, is_event=statement.is_event, is_end=statement.is_end, is_past=statement.is_past
+        is_former = statement.is_former and not says_end(date)
+        valid = (
+            once(date, at=self._at)
+            if is_former and not statement.is_event
+            else validity(
+                date, at=self._at, is_event=statement.is_event, is_end=statement.is_end, is_past=statement.is_past
+            )
         )
         sure = min(
             statement.confidence,
@@ -109,6 +116,7 @@ class Settler:
             valid.until,
             statement.is_end,
             round(sure * (_REPORTED if is_reported else 1.0), 2),
+            is_former,
         )
 
     def _retype(self, place: int, type_: str, phrase: Phrase) -> None:

@@ -30,6 +30,7 @@ class VerbGroup:
         is_bare: without any helper, in its plain form, as an order is given.
         is_reduced: a participle without helper: `the service used by billing`.
         is_progressive: `is using`.
+        is_perfect: `has used`, which may go on.
     """
 
     first: int
@@ -46,6 +47,7 @@ class VerbGroup:
     is_bare: bool = False
     is_reduced: bool = False
     is_progressive: bool = False
+    is_perfect: bool = False
 
 
 def read_group(tokens: Tokens, verb: int) -> VerbGroup | None:
@@ -116,7 +118,8 @@ def _with_helper(group: VerbGroup, lower: str, *, is_small: bool) -> VerbGroup |
 
 
 _EFFECTS: Final[dict[str, Callable[[VerbGroup], VerbGroup]]] = {
-    **dict.fromkeys(HAVE | {"did"}, lambda group: replace(group, is_past=True)),
+    **dict.fromkeys(HAVE, lambda group: replace(group, is_past=True, is_perfect=True)),
+    **dict.fromkeys(("had", "did"), lambda group: replace(group, is_past=True)),
     **dict.fromkeys(DO - {"did"}, lambda group: group),
     **dict.fromkeys(MODALS, lambda group: replace(group, is_modal=True)),
     **dict.fromkeys(FUTURE, lambda group: replace(group, is_future=True)),

@@ -30,7 +30,9 @@ MODALS: Final = frozenset("would could might may should can shall must ought 'd 
 FUTURE: Final = frozenset("will 'll wo".split())
 AUXILIARIES: Final = BE | HAVE | DO | MODALS | FUTURE
 
-NEGATIONS: Final = frozenset("not n't never hardly barely rarely seldom scarcely neither nor cannot".split())
+NEGATIONS: Final = frozenset(
+    "not n't never hardly barely rarely seldom scarcely neither nor cannot almost nearly".split()
+)
 ADVERBS: Final = frozenset(
     """
 also now still already just always often usually only mainly then later once even really both all today soon ever

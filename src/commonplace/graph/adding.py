@@ -113,7 +113,7 @@ class _Adding:
             home=self._ground.new_id(),
             source=source.id,
             target=target.id,
-            saying="denied" if claim.is_end else "said",
+            saying="denied" if claim.is_end else "once" if claim.is_former else "said",
             text=claim.fact,
             at=self._episode.created_at,
             told=self._episode.reference_time,

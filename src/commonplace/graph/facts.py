@@ -27,7 +27,7 @@ class Fact:
         still, told: see `contradicting.Standing`.
         rivals: ids of facts that cannot be true beside it, where nobody knows which is.
         is_doubted: somebody said that it has ended, who is not believed.
-        is_denied: nothing is known of it but that it has ended.
+        is_denied: nothing is known of it but that it has ended, or was so once.
         is_added: it is said to hold beside others.
         topic: what it is about where that counts, in normal form.
         sentence: what the first source says it in.
@@ -90,7 +90,7 @@ def first_said(evidence: Evidence, id_: str, type_: str, meant: tuple[str, str])
     begins, ends = evidence.begins, evidence.valid_to
     if ends is not None and begins is not None and ends <= begins:
         ends = None
-    is_denied = evidence.saying == "denied"
+    is_denied = evidence.saying in ("denied", "once")
     if is_denied:
         begins, ends = evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to
         begins = None if begins is not None and begins >= ends else begins

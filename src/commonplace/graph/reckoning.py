@@ -103,6 +103,9 @@ class _Run:
         if evidence.saying == "denied":
             self._deny(evidence, same)
             return
+        if evidence.saying == "once":
+            self._recall(evidence, same)
+            return
         fact = next((each for each in same if self._is_said(each, evidence)), None)
         if fact is None:
             fact = self._begin(evidence, "created")
@@ -204,6 +207,16 @@ class _Run:
         fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
         fact.order = max(fact.order, evidence.order)
         self._end(fact, at, evidence, is_own=True)
+
+    def _recall(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+        """Take in that a fact held once, which says nothing of what holds now."""
+        said = Span(evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to)
+        fact = next((each for each in same if overlap(said, Span(each.valid_from, each.valid_to)) is not None), None)
+        if fact is None:
+            self._begin(evidence, "created")
+            return
+        fact.order = max(fact.order, evidence.order)
+        self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
 
     def _end(self, fact: Fact, at: float, evidence: Evidence, *, is_own: bool = False) -> None:
         """End a fact because a source says so, or doubt both where it is not believed."""
