@@ -78,7 +78,7 @@ class GraphKeeper:
         with self._change() as change:
             known = change.graph.episodes([id_]).get(id_)
             if known is None:
-                raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `episodes()`")
+                raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
             gone = take_out(change.graph, self._ground, Texts(self._ground.destination), [id_])
             if self._follower is not None:
                 self._follower.deleted(change, id_, known.group)
@@ -105,7 +105,9 @@ class GraphKeeper:
         with self._changing() as graph:
             fact = find_relation(graph, relation)
             if not fact.dispute:
-                raise UsageError(f"the fact {relation!r:.80} is not disputed", remedy="see `disputes()`")
+                raise UsageError(
+                    f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
+                )
             now = max(self._ground.now(), fact.created_at)
             settled = Evidence(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
             Slots(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
@@ -189,7 +191,7 @@ def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
         near = known_by(graph, ground, name, type_)
         if near is not None:
             return near
-    raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `search_entities`")
+    raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities`")
 
 
 def find_relation(graph: GraphReading, id_: str) -> Relation:
@@ -200,5 +202,5 @@ def find_relation(graph: GraphReading, id_: str) -> Relation:
     """
     found = graph.relations([id_]).get(id_)
     if found is None:
-        raise NotFoundError(f"there is no fact {id_!r:.80}", remedy="see `search_edges`")
+        raise NotFoundError(f"there is no fact {id_!r:.80}", remedy="see `commonplace graph facts`")
     return found

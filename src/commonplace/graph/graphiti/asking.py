@@ -135,7 +135,7 @@ class GraphitiReader(GraphReader):
             labels = self._backend.labels(())
             centre = self._node(tools, name, list(labels))
             if centre is None:
-                raise NotFoundError(f"Graphiti has no entity {name!r:.80}", remedy="see `search_entities`")
+                raise NotFoundError(f"Graphiti has no entity {name!r:.80}", remedy="see `commonplace graph entities`")
             known = {centre.entity.id: _entity(centre, labels)}
             distances, calls = {centre.entity.id: 0}, 0
             facts: dict[str, Relation] = {}
