@@ -40,7 +40,7 @@ def test_example_runs(program: Program, code: str) -> None:
 def commands(page: str) -> list[str]:
     """Return what a page has people type to Commonplace, in order."""
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
-    return re.findall(r"^commonplace (.*)$", "\n".join(blocks), re.MULTILINE)
+    return re.findall(r"^commonplace (.*)$", re.sub(r"\\\n\s*", "", "\n".join(blocks)), re.MULTILINE)
 
 
 PAGES = [
