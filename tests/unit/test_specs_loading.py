@@ -106,7 +106,7 @@ def test_a_circle_and_a_dependency_that_is_no_task_are_faults_of_a_document(tmp_
         (f"{BODY}tasks: {{a: {{description: x, timeout: .inf}}}}\n", "tasks.a.timeout: inf is no number of JSON"),
         (f"{BODY}tasks: !!python/object/apply:os.system [id]\n", "could not determine a constructor"),
         ("- a\n- b\n", "must be a mapping, not list"),
-        ("", "must be a mapping, not NoneType"),
+        ("", "is empty; it must be a mapping"),
         ("a: [", "is not a YAML that can be read"),
         ("\t\x00", "is not a YAML that can be read"),
     ],

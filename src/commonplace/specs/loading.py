@@ -53,6 +53,8 @@ def plain(document: object, name: str) -> Mapping[str, Any]:
     Raises:
         SpecError: SPEC_LOAD_ERROR; the message names the path of the fault.
     """
+    if document is None:
+        raise refused(f"{name} is empty; it must be a mapping")
     if not isinstance(document, Mapping):
         raise refused(f"{name} must be a mapping, not {type(document).__name__}")
     for path, problem in _strange(document, "", 0):
