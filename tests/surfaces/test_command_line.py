@@ -185,6 +185,14 @@ def test_group_without_a_command_prints_its_help(bare: Program, group: tuple[str
     assert told.stderr.splitlines() == bare.run(*group, "--help").stdout.splitlines()
 
 
+@pytest.mark.parametrize("group", [(), ("index",), ("benchmark",), ("graph",), ("spec",)])
+def test_no_line_of_a_list_of_commands_is_cut_short_in_80_columns(group: tuple[str, ...]) -> None:
+    """Of 80 columns click leaves two free."""
+    told = CliRunner().invoke(cli, [*group, "--help"], terminal_width=78).stdout.partition("Commands:")[2]
+    assert told
+    assert "..." not in told
+
+
 @pytest.mark.parametrize("option", ["--watch", "--agent"])
 def test_options_of_later_features_are_absent(program: Program, option: str) -> None:
     """What is not there is not accepted."""

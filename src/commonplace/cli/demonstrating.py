@@ -30,7 +30,7 @@ HITS = 3
 )
 @pass_invocation
 def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:
-    """Index something real and answer a few questions about it.
+    """Index something real and answer questions about it.
 
     Each PATH is indexed; without one, Commonplace's own sources are. The store lies in the user's cache directory
     unless --store names one; a second run indexes only what changed.

@@ -16,7 +16,7 @@ from commonplace.cli.values import filled, time
 
 @click.group(cls=Group)
 def graph() -> None:
-    """Keep and ask what was true when, and what hangs together."""
+    """Keep facts with their times, and ask what was true when."""
 
 
 for _command in (add, fact, delete_episode, merge, split, settle, show, export, import_, sync):
