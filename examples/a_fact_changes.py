@@ -52,7 +52,8 @@ with (
     say(question, answer(graph, question))
     say("… and in February?", answer(graph, question, valid_at=FEBRUARY))
     [ended] = changed.ended
-    say("What the third episode ended, and why:", *(each.reason for each in graph.history(ended.uuid).entries[1:]))
+    why = (each.reason for each in graph.history(ended.uuid).entries[1:])
+    say("What the third episode ended, and why:", ended.fact, *why)
     say(
         "Nothing is lost:",
         *(f"{each.at:%d %b}  {each.what}  {each.relation.fact}" for each in graph.timeline("billing").entries),

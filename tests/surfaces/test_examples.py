@@ -25,6 +25,9 @@ def test_a_fact_changes_and_the_answer_with_it(tmp_path: Path) -> None:
     answers = [told[place + 1] for place in questions]
     assert [answer.startswith(fact) for answer, fact in zip(answers, (SQLITE, POSTGRES), strict=True)] == [True, True]
     assert told[told.index("… and in February?") + 1].startswith(SQLITE)
+    ended = told.index("What the third episode ended, and why:")
+    assert told[ended + 1].startswith(SQLITE)
+    assert told[ended + 2] == "a newer fact began then, and only one of them can hold"
     assert sum(line.startswith("12 Mar  ended  We chose SQLite") for line in told) == 1
     assert told[-1] == "graph.svg (open it in a browser)"
     assert [path.name for path in tmp_path.iterdir()] == ["graph.svg"]

@@ -71,7 +71,7 @@ def judge(first: Standing, second: Standing) -> Verdict:
     doubt = _doubt(older, newer, newer.valid_from)
     if doubt:
         return Verdict("disputed", reason=doubt)
-    return Verdict("closes", is_first_older, newer.valid_from, "a newer one of which only one can hold began then")
+    return Verdict("closes", is_first_older, newer.valid_from, "a newer fact began then, and only one of them can hold")
 
 
 def _doubt(older: Standing, newer: Standing, began: float) -> str:
