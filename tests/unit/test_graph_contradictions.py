@@ -86,6 +86,8 @@ STANDING = [
     Pair("Mira lived in Berlin from 2010 to 2015.", "Mira lives in Munich."),
     Pair("Mira lives in Munich.", "Mira lived in Berlin from 2010 to 2015."),
     Pair("Acme is based in Berlin.", "Acme opened an office in Munich."),
+    # Whoever has a brother has one of their own.
+    Pair("The brother lives in Berlin.", "Carol's brother lives in Munich."),
     # What was so once does not end what is so now, nor does where somebody is from.
     Pair("Mira works for Acme.", "Mira worked for Globex."),
     Pair("Mira works for Acme.", "Mira previously worked for Globex."),

@@ -20,6 +20,11 @@ _COERCED_SURE: Final = 0.6
 _COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
 
 
+_ANYBODY: Final = frozenset("a an some one such his her its their your 's ’s".split())
+"""Before `company` or `brother` these tell that it is another one in the next sentence."""
+_RELATIVE: Final = frozenset("my our".split())
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A relation between two phrases of a sentence.
@@ -81,6 +86,8 @@ class Settler:
         target_type = fitting_type(self.entities, statement.target, statement.target_types)
         if source_type is None or target_type is None:
             return None
+        if self._is_anybody(statement.source) or self._is_anybody(statement.target):
+            return None
         tokens = self.line.tokens
         stop = tokens.end[min(statement.end, tokens.count) - 1]
         subject = min(statement.source.start, statement.target.start)
@@ -118,6 +125,13 @@ class Settler:
             round(sure * (_REPORTED if is_reported else 1.0), 2),
             is_former,
         )
+
+    def _is_anybody(self, phrase: Phrase) -> bool:
+        """Tell whether a phrase means somebody or some organization that its words do not tell from others."""
+        if phrase.mention is not None or phrase.anaphor or phrase.type not in ("person", "organization"):
+            return False
+        before = self.line.tokens.at(phrase.first - 1)
+        return before in _ANYBODY or (phrase.type == "person" and before in _RELATIVE)
 
     def _retype(self, place: int, type_: str, phrase: Phrase) -> None:
         if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:
