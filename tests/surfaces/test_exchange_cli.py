@@ -239,6 +239,12 @@ def test_what_cannot_be_imported_leaves_the_store_as_it_was(
     assert exported(kept) == before
 
 
+def test_who_imports_a_graph_of_graphitis_is_told_of_the_command_for_it(kept: Program) -> None:
+    (kept.project / "graph.json").write_text('{"entity_nodes": []}', encoding="utf-8")
+    error = kept.error("import", "graph.json", code=2)
+    assert error["remedy"].endswith("; Graphiti's graph is for `commonplace graph import`")
+
+
 def test_a_cut_or_changed_export_is_refused_whole(kept: Program, tmp_path: Path) -> None:
     whole = exported(kept)
     before = kept.json("list", "--store", kept.json("init", "--store", str(tmp_path / "new"))["store"])

@@ -45,7 +45,8 @@ def detect(path: Path) -> str:
     name = _of_folder(path) if path.is_dir() else _of_file(path)
     if not name:
         message = f"{path} is in no known format; looked for {LOOKED_FOR}"
-        raise UsageError(message, remedy=f"name the format: {', '.join(READERS)}")
+        remedy = f"name the format: {', '.join(READERS)}; Graphiti's graph is for `commonplace graph import`"
+        raise UsageError(message, remedy=remedy)
     return name
 
 
