@@ -34,7 +34,7 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@$(BIN)/commonplace mcp --print-config auto
 
 test: $(READY) ## run the tests, but for the long ones
-	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not soak and not minilm" -n auto --dist worksteal
 
 soak: $(READY) ## run the long form of the fault tests
 	$(BIN)/python -m pytest -m soak
@@ -64,6 +64,7 @@ minilm: $(READY) ## build the distribution that carries the transformer of the e
 	PYTHONPATH=scripts $(BIN)/python -m minilm.build --work build/model --out $(MINILM)/src/commonplace_minilm
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist $(MINILM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/commonplace_minilm-*.whl
+	$(BIN)/python -m pytest -m minilm
 
 smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
 	$(BIN)/python scripts/smoke.py

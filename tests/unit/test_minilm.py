@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +23,6 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.types import Embedding
 
 SENTENCES = ["Where are sessions refreshed?", "rice", "We chose Postgres, because the ledger needs transactions."]
-
-needs_the_real_one = pytest.mark.skipif(
-    find_spec("commonplace_minilm") is None, reason="commonplace-minilm is not installed; `make minilm` builds it"
-)
-
 
 def tokenized(texts: list[str]) -> list[TokenizedText]:
     tokenizer = StaticEmbedder.load()
@@ -156,7 +150,7 @@ def test_onnxruntime_is_loaded_with_the_first_text(directory: Path) -> None:
     assert done.stdout.strip() == "False"
 
 
-@needs_the_real_one
+@pytest.mark.minilm
 def test_the_installed_model_is_the_one_that_the_weights_give() -> None:
     """Paraphrases lie near each other, and what is not related does not."""
     model = MinilmEmbedder.load()
@@ -202,7 +196,7 @@ def as_floats(path: Path) -> dict[str, np.ndarray]:
     return {name: values.astype(np.float32) for name, values in found.items()}
 
 
-@needs_the_real_one
+@pytest.mark.minilm
 def test_the_installed_model_computes_what_numpy_does_with_its_weights() -> None:
     """What is left between them is the rounding of what goes into each product."""
     bert = tiny_minilm.script("bert")
