@@ -86,6 +86,14 @@ STANDING = [
     Pair("Mira lived in Berlin from 2010 to 2015.", "Mira lives in Munich."),
     Pair("Mira lives in Munich.", "Mira lived in Berlin from 2010 to 2015."),
     Pair("Acme is based in Berlin.", "Acme opened an office in Munich."),
+    Pair("We chose Postgres for billing.", "We had chosen MySQL for billing."),
+    Pair("We chose Postgres for billing.", "Originally we chose MySQL for billing."),
+    Pair("We chose Postgres for billing.", "We first chose MySQL for billing."),
+    Pair("Mira lives in Berlin.", "Years ago, Mira moved to Munich."),
+    Pair("Mira lives in Berlin.", "Mira moved to Munich temporarily."),
+    Pair("Mira lives in Berlin.", "Mira relocated to Munich for two weeks."),
+    Pair("Mira lives in Berlin.", "Mira left Berlin for a holiday."),
+    Pair("Mira works for Acme.", "Mira left Acme's office at five."),
     # Whoever has a brother has one of their own.
     Pair("The brother lives in Berlin.", "Carol's brother lives in Munich."),
     # What was so once does not end what is so now, nor does where somebody is from.

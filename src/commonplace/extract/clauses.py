@@ -10,7 +10,7 @@ from typing import Final
 from commonplace.extract.deciding import chosen, decided, favourite, preferred
 from commonplace.extract.entities import Entities
 from commonplace.extract.grammar import LIKING, LONGEST, MOVING, RULES, VERBS_OF_RULES, Rule
-from commonplace.extract.moods import doubtful_places, has_condition_behind
+from commonplace.extract.moods import BOUNDARIES, doubtful_places, has_condition_behind
 from commonplace.extract.moving import moved, replaced
 from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
 from commonplace.extract.statements import Statement, fitting_type
@@ -34,6 +34,9 @@ _REDUCED: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN USES CAUSED_BY".split
 _STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 """What was so once and is no more; `the outage was caused by a full disk` stays true."""
 _THINGS: Final = frozenset({"thing"})
+_SINCE_CHANGED: Final = frozenset("originally initially formerly previously".split())
+_EARLIER: Final = frozenset("had first once".split())
+_WHILES: Final = frozenset("day days week weeks weekend while holiday holidays vacation visit trip".split())
 _FORMER: Final = frozenset("former ex".split())
 _LONGEST_TITLE: Final = 8
 _MOST_VERBS: Final = 64
@@ -79,9 +82,40 @@ class Clauses:
         fact = self._as_fact(self._denied(group), end)
         if fact is None or has_condition_behind(self.tokens, behind, min(end + _FURTHEST, self.tokens.count)):
             return
+        is_passing = not group.is_perfect and self._is_for_a_while(behind)
+        is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
+            if is_passing and statement.relation in _STATES:
+                continue
             last = max(end, statement.end) if statement.end else end
-            yield replace(statement, end=last)
+            is_former = is_bygone and not statement.is_end and statement.relation in _STATES | {"DECIDED"}
+            yield replace(statement, end=last, is_former=statement.is_former or is_former)
+
+    def _is_for_a_while(self, behind: int) -> bool:
+        """Tell whether what a verb says is said to pass: `temporarily`, `for two weeks`."""
+        last = min(behind + _FURTHEST, self.tokens.count)
+        for place in range(behind, last):
+            lower = self.tokens.lower[place]
+            if lower in BOUNDARIES or lower in (",", "and"):
+                return False
+            if lower == "temporarily":
+                return True
+            if (
+                lower == "for"
+                and place + 1 not in self._inside
+                and self.tokens.any_of(_WHILES, place + 1, min(place + 4, last))
+            ):
+                return True
+        return False
+
+    def _is_bygone(self, group: VerbGroup) -> bool:
+        """Tell whether something is said to have happened before something else has, or nobody knows when."""
+        tokens = self.tokens
+        if tokens.any_of(_SINCE_CHANGED, max(group.first - _LONGEST_TITLE, 0), group.verb):
+            return True
+        if tokens.any_of(_EARLIER, group.first, group.verb):
+            return True
+        return any(lower == "ago" and place not in self.line.dated for place, lower in enumerate(tokens.lower))
 
     def _stated(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
         special = self._special(group, subject)

@@ -34,6 +34,7 @@ _FRESH: Final = frozenset(
 _NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
+_POSSESSIVE: Final = frozenset(["'s", "’s"])
 _ACRONYM: Final = 0.6
 _LONGEST: Final = 5
 _MOST_ITEMS: Final = 12
@@ -103,9 +104,11 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
         phrase, behind = read
         if found and (_is_finite(line, phrase.first) or (_is_verb(line, behind) and not is_subject)):
             break
+        joint = line.tokens.at(behind)
+        if joint in _POSSESSIVE:
+            break
         found.append(phrase)
         end = place = behind
-        joint = line.tokens.at(place)
         if joint == "or" or (joint == "," and line.tokens.at(place + 1) == "or"):
             return [], end
         if joint == "," and line.tokens.at(place + 1) in ("and", "&"):
