@@ -122,8 +122,7 @@ class Slots:
         gone = [id_ for id_ in known if id_ not in new]
         self._graph.erase_relations(gone)
         changed.erased.update(dict.fromkeys(gone))
-        found = self._graph.mentions("relation", list(new))
-        self._graph.drop_mentions([mention for each in found.values() for mention in each])
+        self._drop_mentions(new)
         for relation in new.values():
             old = known.get(relation.id)
             has_text = old is not None and old.fact == relation.fact
