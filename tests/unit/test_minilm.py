@@ -24,6 +24,7 @@ from commonplace.types import Embedding
 
 SENTENCES = ["Where are sessions refreshed?", "rice", "We chose Postgres, because the ledger needs transactions."]
 
+
 def tokenized(texts: list[str]) -> list[TokenizedText]:
     tokenizer = StaticEmbedder.load()
     return [TokenizedText(text, tokenizer.tokenize(text)) for text in texts]
