@@ -184,3 +184,10 @@ def test_what_is_not_clear_is_disputed_and_nothing_ends(book: Engine, pair: Pair
 
 def test_the_table_is_large_enough() -> None:
     assert len(CLOSING) + len(STANDING) + len(DISPUTED) >= 40
+
+
+def test_where_a_place_lies_counts_from_the_sentence_on_that_says_it(book: Engine) -> None:
+    """What was read of a place when it was first compared would make two facts that both hold a dispute."""
+    book.graph.add_episode("Mira lives in Rome.", reference_time=JANUARY)
+    text = "Mira lives in Kreuzberg. Kreuzberg is part of Berlin. Mira lives in Berlin."
+    assert book.graph.add_episode(text, reference_time=JUNE).disputed == ()

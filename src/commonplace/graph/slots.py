@@ -25,6 +25,8 @@ FEW: Final = 64
 """An entity with fewer facts of a type is asked for all of them before one with more is."""
 _DECIDERS: Final = frozenset({"person", "organization"})
 """Who decides this and that; of anything else, its decisions are about it."""
+_LYING_IN: Final = ("LOCATED_IN", "PART_OF")
+"""What tells where a place lies; whoever says more of it changes what has been read."""
 _STEPS: Final = 4
 """So many times a place is followed to the one that it lies in."""
 
@@ -66,6 +68,15 @@ class Changed:
                 noted[effect.relation] = None
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A target that may be a place, its names, and what it lies in."""
+
+    is_place: bool = False
+    names: set[str] = field(default_factory=set)
+    around: set[str] = field(default_factory=set)
+
+
 class Slots:
     """The facts of a graph under change, slot by slot."""
 
@@ -74,6 +85,7 @@ class Slots:
         self._ground = ground
         self._texts = texts
         self._places: dict[tuple[str, str], str] = {}
+        self._ends: dict[str, _End] = {}
 
     def slot_of(self, source: str, type_: str, target: str) -> Slot:
         """Return the slot of a fact."""
@@ -85,6 +97,9 @@ class Slots:
 
     def say(self, evidence: Evidence, type_: str, changed: Changed) -> None:
         """Take in one thing that is said of a fact."""
+        if type_ in _LYING_IN:
+            self._ends.clear()
+            self._places.clear()
         slot = self.slot_of(evidence.source, type_, evidence.target)
         known = facts_of(self._graph, slot)
         order = 1 + max((fact_of(each).order for each in known), default=0)
@@ -179,20 +194,27 @@ class Slots:
         return self._places[pair]
 
     def _compared(self, one: str, other: str) -> str:
-        ends = self._graph.entities([one, other])
-        if len(ends) == 2 and all(each.type in ("place", "concept") for each in ends.values()):
-            if other in self._around(one) or one in self._around(other):
+        ends = [self._end(id_) for id_ in (one, other)]
+        if all(each.is_place for each in ends):
+            if other in ends[0].around or one in ends[1].around:
                 return "within"
-            names = [
-                {each.name, *(alias.name for alias in self._graph.aliases([id_]).get(id_, ()))}
-                for id_, each in ends.items()
-            ]
-            return compare(names[0], names[1])
+            return compare(ends[0].names, ends[1].names)
         return "apart"
+
+    def _end(self, id_: str) -> _End:
+        """Return what counts of a target, read once: it is compared with all others of its slot."""
+        if id_ not in self._ends:
+            found = self._graph.entities([id_]).get(id_)
+            if found is None or found.type not in ("place", "concept"):
+                self._ends[id_] = _End()
+            else:
+                names = {found.name, *(alias.name for alias in self._graph.aliases([id_]).get(id_, ()))}
+                self._ends[id_] = _End(True, names, self._around(id_))
+        return self._ends[id_]
 
     def _around(self, place: str) -> set[str]:
         """Return what a place lies in, directly or by what it lies in."""
-        wanted = GraphFilter(types=("LOCATED_IN", "PART_OF"))
+        wanted = GraphFilter(types=_LYING_IN)
         found, rim = set[str](), [place]
         for _ in range(_STEPS):
             of = self._graph.relations_of(rim, wanted, limit=FEW)
