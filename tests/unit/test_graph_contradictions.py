@@ -62,6 +62,7 @@ CLOSING = [
 """The first fact ends (of the last pair the second one does, which is the older in the world)."""
 
 STANDING = [
+    Pair("Mira lives in Berlin.", "Mira has lived in Lagos, Rome and Oslo."),
     Pair("Mira lives in Berlin.", "Mira lives in Berlin."),
     Pair("Mira lives in Berlin.", "Mira Okafor lives in Berlin."),
     Pair("Mira lives in Berlin.", "Mira lives in Germany."),

@@ -37,6 +37,7 @@ _THINGS: Final = frozenset({"thing"})
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously".split())
 _EARLIER: Final = frozenset("had first once".split())
 _WHILES: Final = frozenset("day days week weeks weekend while holiday holidays vacation visit trip".split())
+_SPANS: Final = _WHILES | frozenset("month months year years decade decades".split())
 _FORMER: Final = frozenset("former ex".split())
 _LONGEST_TITLE: Final = 8
 _MOST_VERBS: Final = 64
@@ -82,17 +83,18 @@ class Clauses:
         fact = self._as_fact(self._denied(group), end)
         if fact is None or has_condition_behind(self.tokens, behind, min(end + _FURTHEST, self.tokens.count)):
             return
-        is_passing = not group.is_perfect and self._is_for_a_while(behind)
+        is_for_a_while = self._is_for_a_while(behind, _SPANS if group.is_perfect else _WHILES)
         is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
-            if is_passing and statement.relation in _STATES:
+            if is_for_a_while and not group.is_perfect and statement.relation in _STATES:
                 continue
             last = max(end, statement.end) if statement.end else end
             is_former = is_bygone and not statement.is_end and statement.relation in _STATES | {"DECIDED"}
-            yield replace(statement, end=last, is_former=statement.is_former or is_former)
+            is_ever = statement.is_ever and not is_for_a_while
+            yield replace(statement, end=last, is_former=statement.is_former or is_former, is_ever=is_ever)
 
-    def _is_for_a_while(self, behind: int) -> bool:
-        """Tell whether what a verb says is said to pass: `temporarily`, `for two weeks`."""
+    def _is_for_a_while(self, behind: int, spans: frozenset[str]) -> bool:
+        """Tell whether a verb says how long: `temporarily`, `for two weeks`."""
         last = min(behind + _FURTHEST, self.tokens.count)
         for place in range(behind, last):
             lower = self.tokens.lower[place]
@@ -103,7 +105,7 @@ class Clauses:
             if (
                 lower == "for"
                 and place + 1 not in self._inside
-                and self.tokens.any_of(_WHILES, place + 1, min(place + 4, last))
+                and self.tokens.any_of(spans, place + 1, min(place + 4, last))
             ):
                 return True
         return False
@@ -188,6 +190,7 @@ class Clauses:
                 is_past=group.is_past,
                 is_future=is_future,
                 is_former=rule.is_once or _is_over(rule, group),
+                is_ever=_is_state(rule, group) and group.is_perfect and group.form.shape != "ing",
             )
         return None
 
@@ -352,13 +355,16 @@ class Clauses:
         return None
 
 
+def _is_state(rule: Rule, group: VerbGroup) -> bool:
+    """Tell whether a verb says how somebody or something is or was, not how that began or ended."""
+    return rule.relation in _STATES and not (rule.is_event or rule.is_end or group.is_start or group.is_end)
+
+
 def _is_over(rule: Rule, group: VerbGroup) -> bool:
-    """Tell whether a verb says how somebody or something was, not how that began or ended, nor that it goes on."""
-    if rule.relation not in _STATES or rule.is_event or rule.is_end or group.is_start or group.is_end:
-        return False
+    """Tell whether a verb says how somebody or something was, not that it goes on."""
     is_participle = group.is_reduced and group.voice == "passive"
     is_occasion = rule.before == _THINGS and group.form.lemma in ("hold", "take")
-    return group.is_past and not (group.is_perfect or is_participle or is_occasion)
+    return _is_state(rule, group) and group.is_past and not (group.is_perfect or is_participle or is_occasion)
 
 
 def _may_be_active(group: VerbGroup) -> bool:

@@ -33,6 +33,7 @@ class Statement:
         verb: the place of the word that says it; the date is looked for around it.
         end: the word behind all that belongs to it.
         is_former: it was so once, which does not tell whether it is.
+        is_ever: it has been so at some time, and only a date with it tells that it still is.
         source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
     """
 
@@ -48,6 +49,7 @@ class Statement:
     is_past: bool = False
     is_future: bool = False
     is_former: bool = False
+    is_ever: bool = False
     confidence: float = 1.0
     new_type: str = ""
 
@@ -100,7 +102,7 @@ class Settler:
             return None
         self._retype(source, source_type, statement.source)
         self._retype(target, target_type, statement.target)
-        is_former = statement.is_former and not says_end(date)
+        is_former = (statement.is_former or (statement.is_ever and date is None)) and not says_end(date)
         valid = (
             once(date, at=self._at)
             if is_former and not statement.is_event
