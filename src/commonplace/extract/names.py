@@ -66,7 +66,7 @@ def find_names(tokens: Tokens, own: Mapping[str, str], *, is_prose: bool = True)
     place = 0
     while place < tokens.count:
         word = tokens.word[place]
-        if word[0].islower() and word.isalpha() and word not in TOOLS and not own:
+        if word[0] == "[" or (word[0].islower() and word.isalpha() and word not in TOOLS and not own):
             place += 1
             continue
         named = (_own(tokens, place, own) if own else None) or _written_as_code(tokens, place, is_prose=is_prose)
