@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -15,16 +16,18 @@ if TYPE_CHECKING:
     from commonplace.types import Embedding, IndexEntry
 
 
-class ReferenceReembedding:
+class ReferenceReembedding(ABC):
     """A change of embedder in dictionaries."""
 
     _state: State
 
+    @abstractmethod
     def _open(self) -> AbstractContextManager[None]:
-        raise NotImplementedError
+        """Let the block read the state."""
 
+    @abstractmethod
     def _writing(self) -> AbstractContextManager[None]:
-        raise NotImplementedError
+        """Let the block write the state."""
 
     def reembedding(self) -> Reembedding | None:
         """Return the change of embedder under way, None where there is none."""

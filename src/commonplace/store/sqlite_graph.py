@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,12 +50,12 @@ At = tuple[sqlite3.Connection, int]
 """A connection inside a transaction, and the number of the namespace there."""
 
 
-class SqliteGraphReading:
+class SqliteGraphReading(ABC):
     """What can be read of the graph of one namespace, through whatever connection `reading` gives."""
 
+    @abstractmethod
     def reading(self) -> AbstractContextManager[At]:
         """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
-        raise NotImplementedError
 
     def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Return episodes by id."""

@@ -6,6 +6,7 @@ It knows tables, no rule about knowledge.
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,12 @@ At = tuple[sqlite3.Connection, int]
 """A connection inside a transaction, and the number of the namespace there."""
 
 
-class SqliteKnowledgeReading:
+class SqliteKnowledgeReading(ABC):
     """What can be read of the knowledge of one namespace, through whatever connection `reading` gives."""
 
+    @abstractmethod
     def reading(self) -> AbstractContextManager[At]:
         """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
-        raise NotImplementedError
 
     def items(self, agent: str | None = None, *, deleted: bool = False) -> list[StoredKnowledge]:
         """Return the items of an agent, or of all, by number."""
