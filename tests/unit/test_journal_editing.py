@@ -62,6 +62,13 @@ def test_words_below_a_removed_entry_stay_as_a_note_of_their_own() -> None:
     assert with_changes(text, {"a": None}, title="") == "# T\n\nmine\n\n## two, and more\n\ntwo, and more. Three.\n"
 
 
+def test_an_entry_removed_before_another_section_leaves_no_heading() -> None:
+    """What stands below a heading of its own needs none of ours."""
+    entry = "### 2026-11-21 t\n\none\n\n<!-- memory: new -->\n\n"
+    text = f"## Lessons\n\n{entry}## note\n<!-- memory: m -->\n"
+    assert with_changes(text, {"new": None}, title="T", kind="long") == text.replace(entry, "")
+
+
 def test_an_entry_is_added_before_the_first_later_one() -> None:
     """A note without a time stays with what it was written below."""
     new = "## 10:15 t\n\nNew.\n\n<!-- memory: c -->\n\n"

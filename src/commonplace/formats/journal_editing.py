@@ -68,8 +68,9 @@ def with_changes(
         added += _change(block, wanted.pop(block.entry.id), kind, edits)
         end, new = edits.replaced.get(block.start_line - 1, (0, [""]))
         stays = following is not None and wanted.get(following.entry.id, following) is not None
-        if following and stays and following.is_bare and not new:
-            # Else it would become a part of what stands before the block that goes.
+        is_next = following is not None and following.start_line == block.end_line + 1
+        if following and is_next and stays and following.is_bare and not new:
+            # Else it would become a part of what stands before the block that goes; a section's heading parts them too.
             heading = write_topic(topic_of(following.entry.text))
             edits.replaced[block.start_line - 1] = (end, edits.lines_of(f"{'#' * LEVELS[kind]} {heading}\n\n"))
     added += [entry for entry in wanted.values() if entry is not None]
