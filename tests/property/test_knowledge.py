@@ -7,7 +7,7 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commonplace.knowledge.configuring import MemoryConfig
@@ -45,6 +45,7 @@ def texts_in(value: Any) -> list[str]:
     return [text for each in inner for text in texts_in(each)]
 
 
+@example({"content": [], "description": ["aa"], "": {"description": "a"}})
 @given(maps)
 def test_the_text_of_a_map_does_not_depend_on_how_it_is_written_down(given_map: dict[str, Any]) -> None:
     again = dict(reversed(given_map.items()))

@@ -27,8 +27,9 @@ def _pairs(value: Any, key: str) -> Iterator[tuple[str, str]]:
         if value.strip():
             yield key, value
     elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _pairs(inner, f"{key}.{name}" if key else name)
+        # In order, so that dotted keys that are alike do not come as the map was written down.
+        for name in sorted(value):
+            yield from _pairs(value[name], f"{key}.{name}" if key else name)
     elif isinstance(value, Sequence):
         for inner in value:
             yield from _pairs(inner, key)
