@@ -34,7 +34,7 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@$(BIN)/commonplace mcp --print-config auto
 
 test: $(READY) ## run the tests, but for the long ones
-	$(BIN)/python -m pytest -m "not soak and not minilm" -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not soak and not minilm" -n auto --dist worksteal --hypothesis-profile=ci
 
 soak: $(READY) ## run the long form of the fault tests
 	$(BIN)/python -m pytest -m soak
