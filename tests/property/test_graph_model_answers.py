@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ProviderError
-from commonplace.extract import ENTITY_TYPES, RELATION_TYPES
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_answers import Text, borne_out
+from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 WORDS = ("Mira", "Okafor", "Oslo", "auth.ts", "Zürich", "東京", "I", "the user", "(x)", "May 2025", "", "\n", ".", "?")
 texts = st.lists(st.sampled_from((*WORDS, "uses", "moved to", "İ", "ß")), max_size=30).map(" ".join)

@@ -9,8 +9,9 @@ import pytest
 from tests.unit.extracting import WRITTEN, extracted, names
 
 from commonplace.errors import UsageError
-from commonplace.extract import ENTITY_TYPES, RELATION_TYPES, extract
+from commonplace.extract import extract
 from commonplace.extract.grammar import MOVES, RULES
+from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 NAMED = [
     (

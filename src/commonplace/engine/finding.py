@@ -80,10 +80,7 @@ class Finding(Workings):
         Raises:
             UsageError: a value is out of its range.
         """
-        settings = self.settings.search
-        floor = settings.min_score if min_score is None else min_score
         now = self._now()
-        known = None if as_of is None else moment_in_words("as_of", as_of, now)
         # Request checks that kinds and method are what their types say.
         wanted = Filter(
             kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
@@ -95,12 +92,30 @@ class Finding(Workings):
             sessions=chosen("sessions", sessions),
             sources=chosen("sources", sources),
             min_trust=share("min_trust", min_trust),
-            as_of=known,
+            as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
         )
         mode: RerankMode = one_of(  # type: ignore[assignment] # one of the modes
             "rerank", self.settings.models.reranker if rerank is None else rerank, RERANK_MODES
         )
-        request = Request(
+        request = self._request(query, wanted, limit, method, min_score, stage1_limit, per_owner, now)
+        self._before()
+        return self._answer(request) if mode == "none" else self._reranked(request, mode)
+
+    def _request(
+        self,
+        query: str,
+        wanted: Filter,
+        limit: int | None,
+        method: Method | None,
+        min_score: float | None,
+        stage1_limit: int | None,
+        per_owner: int,
+        now: float,
+    ) -> Request:
+        """Return a request, with the settings for what is None."""
+        settings = self.settings.search
+        floor = settings.min_score if min_score is None else min_score
+        return Request(
             query=query,
             namespace=self.namespace,
             limit=settings.limit if limit is None else limit,
@@ -114,8 +129,6 @@ class Finding(Workings):
             retention_weight=settings.retention_weight,
             fading=FadingRule(self._fading.curve, tuple(sorted(self._fading.half_lives.items()))),
         )
-        self._before()
-        return self._answer(request) if mode == "none" else self._reranked(request, mode)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,

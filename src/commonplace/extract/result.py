@@ -6,35 +6,6 @@ from dataclasses import dataclass
 
 from commonplace.timeline import Mention
 
-ENTITY_TYPES = (
-    "file",
-    "concept",
-    "person",
-    "project",
-    "decision",
-    "organization",
-    "place",
-    "event",
-    "preference",
-    "tool",
-)
-RELATION_TYPES = (
-    "DEPENDS_ON",
-    "PART_OF",
-    "CAUSED_BY",
-    "SIMILAR_TO",
-    "USES",
-    "IMPLEMENTS",
-    "WORKS_FOR",
-    "LOCATED_IN",
-    "LIVES_IN",
-    "PREFERS",
-    "DECIDED",
-    "RELATED_TO",
-    "CONTRADICTS",
-    "OCCURRED_AFTER",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

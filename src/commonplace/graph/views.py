@@ -160,7 +160,7 @@ class Deletion(View):
 
 @dataclass(frozen=True, slots=True)
 class FoundEntities(View, Sequence[EntityView]):
-    """The entities that answer a question, best first, ties by id; it is read like a list.
+    """The entities that answer a question, best first, ties as the search brings them; it is read like a list.
 
     Where it is `degraded`, a part of the search could not be used; `notices` says which.
     """
@@ -182,7 +182,7 @@ class FoundEntities(View, Sequence[EntityView]):
 
 @dataclass(frozen=True, slots=True)
 class FoundRelations(View, Sequence[RelationView]):
-    """The facts that answer a question, best first, ties by id; it is read like a list."""
+    """The facts that answer a question, best first, ties as the search brings them; it is read like a list."""
 
     query: str
     relations: tuple[RelationView, ...]
