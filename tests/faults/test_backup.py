@@ -181,7 +181,7 @@ def test_an_archive_that_was_cut_off_is_refused(archive: Path, tmp_path: Path) -
     data = archive.read_bytes()
     for length in (0, 1, 3, 100, len(data) // 3, len(data) // 2, len(data) - 500, len(data) - 22, len(data) - 1):
         archive.write_bytes(data[:length])
-        refused(archive, tmp_path / "place")
+        assert refused(archive, tmp_path / "place").remedy
 
 
 def test_a_flipped_bit_is_noticed_or_means_nothing(archive: Path, store: Path, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def bomb(manifest: dict[str, Any], members: dict[str, bytes]) -> None:
     ],
 )
 def test_a_manifest_that_does_not_fit_is_refused(archive: Path, tmp_path: Path, change: Change) -> None:
-    refused(rewritten(archive, change), tmp_path / "place")
+    assert refused(rewritten(archive, change), tmp_path / "place").remedy
 
 
 def test_a_database_of_something_else_is_refused(archive: Path, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_database_of_something_else_is_refused(archive: Path, tmp_path: Path) 
         members["store.db"] = b"something else" * 1000
         manifest["members"][0] = entry("store.db", members["store.db"])
 
-    refused(rewritten(archive, change), tmp_path / "place")
+    assert refused(rewritten(archive, change), tmp_path / "place").remedy
 
 
 def _link(info: zipfile.ZipInfo) -> None:
@@ -333,7 +333,7 @@ def _otherwise_packed(info: zipfile.ZipInfo) -> None:
 def test_members_that_are_no_plain_files_are_refused(
     archive: Path, tmp_path: Path, info: Callable[[zipfile.ZipInfo], None]
 ) -> None:
-    refused(rewritten(archive, lambda *_: None, info=info), tmp_path / "place")
+    assert refused(rewritten(archive, lambda *_: None, info=info), tmp_path / "place").remedy
 
 
 def test_a_backup_of_a_newer_version_is_refused(archive: Path, tmp_path: Path) -> None:

@@ -225,16 +225,24 @@ def test_many_forgettings_that_wait_for_one_reader_keep_nobody_once_for_each(
 @pytest.mark.parametrize("what", ["tag:deal", "namespace:deal"])
 def test_killed_at_any_moment_it_did_nothing_or_the_doctor_finishes_it(tmp_path: Path, what: str) -> None:
     """Either the memory is whole, or nothing of it is left in any file."""
-    kill_at_moments(tmp_path, what, 8)
+    outcomes = kill_at_moments(tmp_path, what, 8)
+    assert outcomes == sorted(outcomes, key=LATER.index)
+    assert set(outcomes) == set(LATER)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("what", ["tag:deal", "namespace:deal"])
 def test_the_same_holds_at_every_seventh_moment(tmp_path: Path, what: str) -> None:
-    kill_at_moments(tmp_path, what, None)
+    outcomes = kill_at_moments(tmp_path, what, None)
+    assert outcomes == sorted(outcomes, key=LATER.index)
+    assert set(outcomes) == set(LATER)
 
 
-def kill_at_moments(directory: Path, what: str, kills: int | None) -> None:
+LATER = ["whole", "unfinished", "finished"]
+
+
+def kill_at_moments(directory: Path, what: str, kills: int | None) -> list[str]:
+    """Return what became of each store, the earliest kill first."""
     namespace = what.partition(":")[2] if what.startswith("namespace") else "default"
     filled = fill(directory / "filled", namespace)
     shutil.copytree(filled.store, directory / "counted")
@@ -244,9 +252,8 @@ def kill_at_moments(directory: Path, what: str, kills: int | None) -> None:
     middle = range(8, moments, 7) if kills is None else random.Random(5).sample(range(2, moments), kills)
     ended = [kill(filled, namespace, what, point) for point in sorted({1, *middle, moments})]
     outcomes = [outcome for outcome, _ in ended]
-    assert outcomes == sorted(outcomes, key=["whole", "unfinished", "finished"].index)
-    assert set(outcomes) == {"whole", "unfinished", "finished"}
     assert any(left for outcome, left in ended if outcome == "unfinished"), "the doctor never had anything to do"
+    return outcomes
 
 
 def kill(filled: Filled, namespace: str, what: str, point: int) -> tuple[str, list[str]]:

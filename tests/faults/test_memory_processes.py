@@ -64,8 +64,8 @@ def remembered(book: Engine) -> int:
     return book.index_status().counts["memories"]
 
 
-def fill_at_once(store: Path, count: int) -> None:
-    """Let eight processes remember, and look for every single memory afterwards."""
+def fill_at_once(store: Path, count: int) -> int:
+    """Let eight processes remember, look for every single memory afterwards, and return how many there are."""
     names = "abcdefgh"
     found = at_once(store, *(("fill", {"name": name, "count": count}) for name in names))
     expected = {
@@ -75,23 +75,23 @@ def fill_at_once(store: Path, count: int) -> None:
     }
     assert len(expected) == MANY * count
     with commonplace.open(store) as book:
-        assert remembered(book) == MANY * count
         listed = {memory.id: memory.content for memory in book.list(limit=10_000)}
         assert listed == {id_: text for id_, (text, _) in expected.items()}
         for id_, (text, word) in expected.items():
             assert (book.get(id_).content, book.get(id_).version) == (text, 1)
             assert [hit.owner_id for hit in book.search(word, method="bm25", min_score=0.0).hits] == [id_]
+        return remembered(book)
 
 
 def test_eight_processes_remember_and_search_at_once(store: Path) -> None:
     """A server for each client, hooks and a command line share one store."""
-    fill_at_once(store, 40)
+    assert fill_at_once(store, 40) == MANY * 40
 
 
 @pytest.mark.soak
 def test_eight_processes_remember_four_thousand_memories(store: Path) -> None:
     """So many that the index is made anew while they write."""
-    fill_at_once(store, 500)
+    assert fill_at_once(store, 500) == MANY * 500
 
 
 def test_what_many_remember_at_once_is_one_memory_that_counts_them(store: Path) -> None:

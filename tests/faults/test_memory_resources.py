@@ -431,4 +431,5 @@ def test_whatever_can_be_made_anew_may_be_deleted(store: Path, gone: str) -> Non
     check_whole(store, SENTENCES)
     with commonplace.open(store) as book:
         book.remember("An egret came", id="new")
+        assert book.get("new").content == "An egret came"
     check_whole(store, {**SENTENCES, "new": "An egret came"})

@@ -52,6 +52,7 @@ def test_a_process_that_remembers_and_recalls_has_not_loaded(loaded: set[str], w
 
 def test_the_list_names_modules_that_there_are() -> None:
     """A misspelt name would never be found loaded."""
-    code = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
+    code = "import importlib, sys\nfor name in sys.argv[1:]: print(importlib.import_module(name).__name__)"
     names = " ".join(NEEDLESS.values()).split()
-    subprocess.run([sys.executable, "-I", "-c", code, *names], check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-I", "-c", code, *names], check=True, capture_output=True, text=True)
+    assert len(done.stdout.splitlines()) == len(names)

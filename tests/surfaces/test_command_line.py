@@ -174,7 +174,9 @@ def test_missing_store_is_an_error_with_a_remedy(bare: Program) -> None:
 )
 def test_wrong_use_exits_with_2(program: Program, arguments: tuple[str, ...]) -> None:
     """A script tells a wrong call from a failed one."""
-    program.run(*arguments, code=2)
+    told = program.run(*arguments, code=2)
+    assert told.stdout == ""
+    assert "error: " in told.stderr
 
 
 @pytest.mark.parametrize("group", [(), ("index",), ("benchmark",), ("settings",)])
@@ -196,8 +198,8 @@ def test_no_line_of_a_list_of_commands_is_cut_short_in_80_columns(group: tuple[s
 @pytest.mark.parametrize("option", ["--watch", "--agent"])
 def test_options_of_later_features_are_absent(program: Program, option: str) -> None:
     """What is not there is not accepted."""
-    program.run("index", "build", option, code=2)
-    program.run("search", "x", option, code=2)
+    assert f"No such option '{option}'" in program.run("index", "build", option, code=2).stderr
+    assert f"No such option '{option}'" in program.run("search", "x", option, code=2).stderr
 
 
 def test_unexpected_error_is_one_sentence_with_the_traceback_in_the_log(

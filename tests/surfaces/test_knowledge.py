@@ -131,7 +131,9 @@ def test_what_cannot_be_embedded_ends_with_1_and_changes_nothing(
 )
 def test_what_is_wrong_has_its_exit_code(travel: Program, arguments: tuple[str, ...], code: int) -> None:
     travel.run("init")
-    travel.run(*arguments, code=code)
+    told = travel.run(*arguments, code=code)
+    assert told.stdout == ""
+    assert "error: " in told.stderr
 
 
 def test_a_question_to_no_store_is_an_error(travel: Program) -> None:

@@ -232,7 +232,8 @@ def test_ping_is_answered_in_a_session(tmp_path: Path) -> None:
     async def ping() -> None:
         async with toys("legacy", tmp_path / "log") as client:
             with pytest.warns(MCPDeprecationWarning, match="only works under mode='legacy'"):
-                await client.send_ping()
+                answered = await client.send_ping()
+            assert answered == mcp_types.EmptyResult()
 
     asyncio.run(ping())
 

@@ -27,7 +27,9 @@ def test_schema_is_itself_valid() -> None:
     """A schema with a slip in it would accept anything."""
     from jsonschema import Draft202012Validator
 
-    Draft202012Validator.check_schema(load_schema())
+    schema = load_schema()
+    Draft202012Validator.check_schema(schema)
+    assert not Draft202012Validator(schema).is_valid([])
 
 
 def test_smallest_document_changes_no_setting() -> None:

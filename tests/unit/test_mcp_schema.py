@@ -106,6 +106,8 @@ def test_keyword_that_is_not_checked_is_refused_when_declared(schema: dict[str, 
 
 def test_schema_of_a_whole_tool_is_known() -> None:
     check_schema(SEARCH)
+    with pytest.raises(ConfigError):
+        check_schema({**SEARCH, "multipleOf": 2})
 
 
 def test_long_values_are_shown_shortened() -> None:

@@ -94,7 +94,7 @@ def test_a_directory_below_is_inside_and_has_its_own_below(project: Path) -> Non
 )
 def test_a_reference_that_leads_nowhere_is_refused(project: Path, reference: str) -> None:
     (project / "circle").symlink_to("circle")
-    refusal(project, reference, settings(project))
+    assert refusal(project, reference, settings(project))
 
 
 def test_a_document_without_a_file_has_no_paths_to_follow() -> None:

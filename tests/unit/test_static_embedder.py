@@ -101,9 +101,16 @@ def test_releasing_the_table_changes_no_vector(tiny: Path) -> None:
     np.testing.assert_array_equal(embedded(embedder, *texts), before)
 
 
-def test_the_shipped_files_are_the_ones_of_the_manifest() -> None:
-    """A damaged wheel must be noticed; doctor asks the same question."""
+def test_the_shipped_files_are_the_ones_of_the_manifest_and_a_damaged_one_is_noticed(tmp_path: Path) -> None:
+    """Doctor asks the same question of the installed wheel."""
     verify_data()
+    copy = Path(shutil.copytree(modeldata.SHIPPED, tmp_path / "data"))
+    damaged = max((path for path in copy.iterdir() if path.suffix != ".json"), key=lambda path: path.stat().st_size)
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    with pytest.raises(ModelError, match=damaged.name):
+        verify_data(copy)
 
 
 def test_the_shipped_table_has_the_stated_shape(shipped: StaticEmbedder) -> None:

@@ -32,6 +32,7 @@ def test_what_is_no_path_is_refused(book: Engine) -> None:
     for call in (book.backup, book.index, book.import_):
         refuse(call, *UNFIT, "", " ", "\0", "a\0b", "\ud800", Path("a\0b"))
     refuse(book.export, *UNFIT, "", "\0", "\ud800")
+    assert book.index_status().counts["owners"] == 0
 
 
 def test_a_path_that_is_too_long_is_an_error_of_ours(book: Engine) -> None:
@@ -51,6 +52,7 @@ def test_what_is_no_id_is_refused(book: Engine) -> None:
     refuse(lambda value: book.unlink(value, "b"), *UNFIT)
     refuse(lambda value: book.unlink("a", value), *UNFIT)
     refuse(lambda value: book.unlink("a", "b", value), *UNFIT[1:])
+    assert book.receipts() == []
 
 
 def test_what_is_no_list_of_texts_is_refused(book: Engine) -> None:
@@ -69,9 +71,11 @@ def test_to_force_is_true_or_false(book: Engine) -> None:
 def test_what_is_no_series_is_refused(book: Engine) -> None:
     refuse(book.remember_many, None, True, 1.5, object(), "text")
     refuse(book.index_documents, None, True, 1.5, object(), "text", [None], [{"id": "a", "text": "b"}])
+    assert book.index_status().counts["owners"] == 0
 
 
 def test_what_is_no_answer_is_refused(book: Engine) -> None:
     refuse(book.count_use, *UNFIT, "text")
     refuse(lambda value: book.why(value, "a"), *UNFIT)
     refuse(book.count_tokens, *UNFIT)
+    assert book.count_tokens("text") == 1
