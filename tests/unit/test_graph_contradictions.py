@@ -80,6 +80,9 @@ STANDING = [
     Pair("Mira lives in Berlin.", "Does Mira live in Munich?"),
     Pair("Mira lives in Berlin.", "If Mira lives in Munich, she needs a visa."),
     Pair("Mira lives in Berlin.", "Mira might move to Munich."),
+    Pair("Mira lives in Berlin.", "Tom claims that Mira lives in Munich."),
+    Pair("Mira lives in Berlin.", "Tom said that Mira lives in Berlin until December 2026."),
+    Pair("Mira lives in Berlin.", "> I moved to Munich."),
     Pair("Mira lives in Berlin.", "Mira wants to live in Munich."),
     Pair("Mira lives in Berlin.", "Mira does not live in Munich."),
     Pair("Mira lives in Berlin.", "Mira visited Munich in May."),
@@ -127,6 +130,17 @@ DISPUTED = [
     Pair("Mira lives in Berlin.", "Mira moved to Munich in March.", before="Mira lives in Berlin."),
     Pair("Mira lives in Germany.", "Mira lives in Smallville."),
     Pair("We chose Postgres for billing.", "We chose MySQL for billing.", said=(MARCH, MARCH)),
+    # What others have said ends nothing.
+    Pair("Mira lives in Berlin.", "> Mira lives in Munich."),
+    Pair("Mira lives in Berlin.", "On Monday, Tom wrote:\n> Mira moved to Munich in May."),
+    Pair("Mira lives in Berlin.", "The novel says Mira lives in Munich."),
+    Pair("Mira lives in Berlin.", "According to Tom, Mira lives in Munich."),
+    Pair("Mira lives in Berlin.", "Mira lives in Munich, according to Tom."),
+    Pair("Mira lives in Berlin.", "Tom told me that Mira moved to Munich."),
+    Pair("Mira lives in Berlin.", '"Mira lives in Munich," said Tom.'),
+    Pair("Mira works for Acme.", "Tom says that Mira left Acme."),
+    Pair("Mira works for Acme.", "Tom said Mira no longer works for Acme."),
+    Pair("Mira works for Acme.", "According to Tom, Mira joined Globex in May."),
 ]
 
 

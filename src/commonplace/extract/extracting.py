@@ -12,9 +12,10 @@ from commonplace.extract.appositions import beside
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.deciding import written_down
 from commonplace.extract.entities import Entities
-from commonplace.extract.moods import is_question, is_reported
+from commonplace.extract.hearsay import is_inside, is_reported, quotations
+from commonplace.extract.moods import is_question
 from commonplace.extract.names import find_names
-from commonplace.extract.phrases import ANAPHORS, Line, read_behind
+from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, read_behind
 from commonplace.extract.result import Claim, Extraction
 from commonplace.extract.sentences import Stretch, stretches
 from commonplace.extract.statements import Settler, Statement
@@ -77,6 +78,7 @@ class _Reader:
         self._entities = entities
         self._claims: list[Claim] = []
         self._dates: list[Date] = []
+        self._quotations = quotations(text)
 
     def read(self, stretch: Stretch) -> None:
         """Take in one sentence."""
@@ -118,7 +120,10 @@ class _Reader:
             return
         settler = Settler(self._entities, line, dates, self._at)
         for statement in self._statements(line, may_state=may_state):
-            claim = settler.settle(statement, is_reported=is_reported(tokens, statement.verb))
+            is_quoted = is_inside(self._quotations, tokens.start[statement.verb])
+            if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
+                continue  # who `I` is in a quotation, nobody knows
+            claim = settler.settle(statement, is_reported=is_quoted or is_reported(tokens, statement.verb))
             if claim is not None:
                 self._claims.append(claim)
 

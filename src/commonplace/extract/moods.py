@@ -25,7 +25,6 @@ BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """Behind one of these the sentence speaks anew."""
 
 _TRAILING: Final = frozenset("if unless whether provided assuming".split())
-_REPORTS: Final = frozenset("said says say told tells reported reports according announced wrote".split())
 _TIMES: Final = frozenset("when whenever once until".split())
 _ASSURANCES: Final = frozenset("true correct sure certain clear given".split())
 _INVERTED: Final = frozenset("should would could were had".split())
@@ -87,8 +86,3 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
         if lower in _TRAILING:
             return True
     return False
-
-
-def is_reported(tokens: Tokens, place: int) -> bool:
-    """Tell whether somebody is said to have said so, before a word of the sentence."""
-    return tokens.any_of(_REPORTS, 0, place)

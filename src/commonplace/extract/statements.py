@@ -8,12 +8,12 @@ from typing import Final
 
 from commonplace.extract.dating import nearest, once, says_end, validity
 from commonplace.extract.entities import TEAM, THE_USER, Entities
+from commonplace.extract.hearsay import HEARSAY
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
 from commonplace.extract.result import Claim
 from commonplace.timeline import Mention as Date
 
 _LONGEST_FACT: Final = 320
-_REPORTED: Final = 0.8
 _WEAK: Final = 0.7
 """A name under this confidence may turn out to be what a fact needs."""
 _COERCED_SURE: Final = 0.6
@@ -124,7 +124,7 @@ class Settler:
             valid.since,
             valid.until,
             statement.is_end,
-            round(sure * (_REPORTED if is_reported else 1.0), 2),
+            round(min(sure, HEARSAY) if is_reported else sure, 2),
             is_former,
         )
 

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from commonplace.errors import ProviderError
+from commonplace.extract.hearsay import HEARSAY, is_passed_on
 from commonplace.extract.result import Claim, Extraction, Found
 from commonplace.extract.sentences import Stretch, stretches
 from commonplace.graph.kinds import Kinds
@@ -198,7 +199,18 @@ class _Reading:
             since = until = None
         fact = self._sentence(_string(given, "fact"), span, source, target, has_both=all(ends))
         kind = relation_type(type_, self._text.kinds)
-        return Claim(source, target, kind, fact, span, since, until, is_end, _SURE if all(ends) else _LESS_SURE)
+        sure = _SURE if all(ends) else _LESS_SURE
+        if is_passed_on(self._content, span, self._place_in(span, source, target)):
+            sure = min(sure, HEARSAY)
+        return Claim(source, target, kind, fact, span, since, until, is_end, sure)
+
+    def _place_in(self, span: tuple[int, int], source: int, target: int) -> int:
+        """Return where the last of two entities stands first in a sentence."""
+        first = [
+            next((start for start, end in self._entities[place].spans if span[0] <= start and end <= span[1]), span[0])
+            for place in (source, target)
+        ]
+        return max(first)
 
     def _said(self, quote: str, source: int, target: int) -> tuple[int, int] | None:
         """Return where a fact is said: where the quote stands, else the first sentence that names both ends."""

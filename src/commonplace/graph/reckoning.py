@@ -168,6 +168,11 @@ class _Run:
         return fact
 
     def _confirm(self, fact: Fact, evidence: Evidence) -> None:
+        if evidence.confidence < LEAST_SURE <= fact.confidence:
+            # What is hardly said adds a source to what is surely said, and moves neither its beginning nor its end.
+            fact.order = max(fact.order, evidence.order)
+            self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
+            return
         begins = evidence.begins
         if fact.valid_from is None or (begins is not None and begins < fact.valid_from):
             if begins is not None and (fact.valid_to is None or begins < fact.valid_to):

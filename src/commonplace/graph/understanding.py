@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.extract import extract
+from commonplace.extract.hearsay import HEARSAY
 from commonplace.extract.result import Claim, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.naming import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
@@ -77,16 +78,22 @@ def understand(content: str, source: EpisodeSource, at: float, kinds: Kinds, *, 
 def _messages(content: str, at: float, speaker: str) -> Extraction:
     """Read lines of `speaker: text`, each as said by its speaker; what comes before the first is `speaker`'s."""
     parts = []
-    begin, by = 0, speaker
+    begin, by, is_quoted = 0, speaker, False
     for match in _SPEAKER.finditer(content):
-        parts.append((by, begin, match.start()))
-        begin, by = match.end(), cleaned(match["speaker"])
-    parts.append((by, begin, len(content)))
+        parts.append((by, begin, match.start(), is_quoted))
+        begin, by, is_quoted = match.end(), cleaned(match["speaker"]), ">" in content[match.start() : match.end()]
+    parts.append((by, begin, len(content), is_quoted))
     together = Together()
-    for by, begin, end in parts:
+    for by, begin, end, is_quoted in parts:
         if content[begin:end].strip():
-            together.add(extract(content[begin:end], at=at, speaker=by), begin)
+            said = extract(content[begin:end], at=at, speaker=by)
+            together.add(as_hearsay(said) if is_quoted else said, begin)
     return together.extraction()
+
+
+def as_hearsay(said: Extraction) -> Extraction:
+    """Return what is said as said by others, whom nobody has to believe."""
+    return replace(said, claims=tuple(replace(each, confidence=min(each.confidence, HEARSAY)) for each in said.claims))
 
 
 @dataclass
