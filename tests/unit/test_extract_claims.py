@@ -78,7 +78,11 @@ CHANGES = [
         "The team stopped using Jira and started using Linear in June.",
         ["team USES Jira ended", "team USES Linear since 2025-06-01"],
     ),
-    ("Until 2023 we used Jenkins.", ["we USES Jenkins until 2024-01-01"]),
+    ("Until 2023 we used Jenkins.", ["we USES Jenkins until 2023-01-01"]),
+    ("Mira lived in Oslo until 2018.", ["Mira LIVES_IN Oslo until 2018-01-01"]),
+    ("Mira has lived in Oslo since 2018.", ["Mira LIVES_IN Oslo since 2018-01-01"]),
+    ("Mira lived in Oslo till May 2018.", ["Mira LIVES_IN Oslo until 2018-05-01"]),
+    ("Mira lived in Oslo before 2018.", ["Mira LIVES_IN Oslo until 2018-01-01"]),
     ("We will move to Postgres in June.", ["we USES Postgres since 2026-06-01"]),
 ]
 

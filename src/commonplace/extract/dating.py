@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 from commonplace.timeline import Mention
 
 _SINCE: Final = frozenset({"since", "from", "starting", "after"})
-_UNTIL: Final = frozenset({"until", "till", "before", "by"})
+UP_TO: Final = frozenset({"until", "till"})
+_UNTIL: Final = UP_TO | {"before", "by"}
 _BETWEEN: Final = frozenset({"from", "between", "during"})
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from math import isfinite
 from typing import Final
 
 from commonplace.errors import UsageError
 from commonplace.extract.appositions import beside
 from commonplace.extract.clauses import TRIGGERS, Clauses
+from commonplace.extract.dating import UP_TO
 from commonplace.extract.deciding import written_down
 from commonplace.extract.entities import Entities
 from commonplace.extract.hearsay import is_inside, is_reported, quotations
@@ -152,7 +154,15 @@ class _Reader:
         found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
         dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
         self._dates.extend(dates)
-        return dates
+        return [self._up_to(date, prefer) for date in dates]
+
+    def _up_to(self, date: Date, prefer: Prefer) -> Date:
+        """Return `until 2018` as what ends where `since 2018` begins: who says both means no year in both places."""
+        first, _, rest = date.text.partition(" ")
+        if first.lower() not in UP_TO or isfinite(date.since):
+            return date
+        since = next(iter(find_dates(f"since {rest}", now=self._now, prefer=prefer)), None)
+        return replace(date, until=since.since) if since is not None and since.since < date.until else date
 
 
 def _is_english(tokens: Tokens) -> bool:
