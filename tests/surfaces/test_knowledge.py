@@ -103,6 +103,20 @@ def test_a_configuration_may_be_given(travel: Program) -> None:
     assert error["message"].startswith("rerankTopK is 0")
 
 
+def test_a_question_makes_no_store_where_a_configuration_names_none(travel: Program) -> None:
+    """A misspelt path would be one more store, in which nobody knows anything."""
+    Path("memory.json").write_text(json.dumps({"sqlitePath": "elsewhere", "rerankEnabled": False}))
+    travel.run("init")
+    for command in (*QUERY, "Seoul"), ("knowledge", "status"):
+        error = travel.error(*command, "--config", "memory.json", code=1)
+        assert "there is no store at elsewhere" in error["message"]
+    assert not Path("elsewhere").exists()
+    travel.run("knowledge", "index", FILE, "--config", "memory.json")
+    assert travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"][0] == SEOUL_TEXT
+    Path("memory.json").write_text(json.dumps({"sqlitePath": "elsewhere/store.db", "rerankEnabled": False}))
+    assert len(travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"]) == 2
+
+
 def test_what_cannot_be_embedded_ends_with_1_and_changes_nothing(
     travel: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:

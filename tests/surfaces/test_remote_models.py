@@ -82,6 +82,8 @@ def test_a_store_can_be_read_forgotten_and_exported_without_the_key(
         with pytest.raises(ProviderError, match="OPENAI_API_KEY is not set"):
             book.remember("This cannot be embedded and is not half remembered")
         assert not any("half remembered" in hit.text for hit in book.search("half remembered", min_score=0).hits)
+        (finding,) = book.doctor().findings
+        assert (finding.part, finding.problem) == ("embedder", "OPENAI_API_KEY is not set")
         book.forget(result.hits[0].owner_id)
         assert not any(hit.text == BILLING for hit in book.search("Postgres for billing", min_score=0).hits)
 

@@ -13,6 +13,7 @@ from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
 
 if TYPE_CHECKING:
+    from commonplace.knowledge.configuring import MemoryConfig
     from commonplace.knowledge.service import KnowledgeService
 
 MAX_CONFIG_BYTES = 1024 * 1024
@@ -128,6 +129,22 @@ def status(invocation: Invocation, /, config: Path | None) -> None:
         print_status(found, console())
 
 
+def _refuse_absent(config: MemoryConfig) -> None:
+    """Refuse the store of a configuration where there is none: a question makes none.
+
+    Raises:
+        StoreError: there is none.
+    """
+    from commonplace.engine.layout import DATABASE
+    from commonplace.errors import StoreError
+
+    given = Path(config.sqlite_path).expanduser()
+    if config.sqlite_enabled and config.sqlite_path and not given.is_file() and not (given / DATABASE).is_file():
+        raise StoreError(
+            f"there is no store at {given}", remedy="correct sqlitePath, or make it with `commonplace knowledge index`"
+        )
+
+
 @contextmanager
 def _service(invocation: Invocation, config: Path | None, *, create: bool = False) -> Iterator[KnowledgeService]:
     """Give the service of a store, with a configuration of its own where a file holds one."""
@@ -141,6 +158,8 @@ def _service(invocation: Invocation, config: Path | None, *, create: bool = Fals
         with config.open("rb") as stream:
             data = stream.read(MAX_CONFIG_BYTES + 1)
         chosen = MemoryConfig.from_json(parse_document(data, str(config), MAX_CONFIG_BYTES, "a configuration"))
+        if not create:
+            _refuse_absent(chosen)
     loaded = invocation.settings()
     with progress_bars(invocation) as progress, invocation.open(loaded, create=create, progress=progress) as engine:
         yield engine.knowledge if chosen is None else engine.knowledge_service(chosen)

@@ -134,14 +134,18 @@ class Knowing(Finding, Forgetting):
 
         from commonplace.store.memory import MemoryStore
 
-        store = MemoryStore()
-        store.set_embedding(self._embedder.stamp)
+        store, embedder = MemoryStore(), self._embedder
+        store.set_embedding(embedder.stamp)
         searcher = self._searcher_over(store)
+        # It lives as long as this service, and keeps its embedder whatever becomes of that of the engine's store.
         return replace(
             self._knowledge_ground,
             store=store,
             place="",
-            destination=lambda: replace(self._destination(), store=store, after_batch=lambda: None),
+            embedder=lambda: str(embedder.stamp),
+            destination=lambda: replace(
+                self._destination(), store=store, embedder=embedder, after_batch=lambda: None, renew=None
+            ),
             search=searcher.search,
             after=lambda _: None,
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.engine.layout import UPGRADE_LOCK
 from commonplace.engine.upkeep import Finding
 from commonplace.engine.workings import Workings
-from commonplace.errors import MissingExtraError, ModelError, StoreBusyError, StoreError, UsageError
+from commonplace.errors import CommonplaceError, MissingExtraError, ModelError, StoreBusyError, StoreError, UsageError
 from commonplace.locks import FileLock
 from commonplace.store.batches import upgrade_command
 
@@ -74,9 +74,11 @@ class Upgrading(Workings):
         return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun)
 
     def _examine_embedder(self) -> list[Finding]:
-        """Return what is wrong with the store's embedder: it is missing or damaged, or a change of it was ended."""
+        """Return what is wrong with the store's embedder: it is missing or damaged, lacks its key, or is half changed."""
         from commonplace.models import minilm
         from commonplace.models.absent import AbsentEmbedder
+        from commonplace.models.opening import is_remote
+        from commonplace.models.providers import Place, access, named
 
         findings = []
         embedder = self._embedder
@@ -86,6 +88,11 @@ class Upgrading(Workings):
             try:
                 minilm.verify(minilm.installed())
             except (MissingExtraError, ModelError) as error:
+                findings.append(Finding("embedder", error.args[0], error.remedy))
+        elif is_remote(embedder.stamp.name):
+            try:
+                access(named(embedder.stamp.name).provider, Place(settings=self.settings.models))
+            except CommonplaceError as error:
                 findings.append(Finding("embedder", error.args[0], error.remedy))
         return findings + self._unfinished_upgrade()
 

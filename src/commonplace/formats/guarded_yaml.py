@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+MOST_BITS: Final = 14_000
+"""Of a whole number, some 4,200 digits: Python writes none of more than 4,300, so nobody could be told of it. A number
+in hexadecimal digits is read all the same."""
+LONG_NUMBER: Final = "a number has more than 4,200 digits"
 DEEPEST: Final = 64
 """Levels of lists and mappings; more is refused, since readers of nested values call themselves once a level."""
 
@@ -28,9 +32,24 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
                 return None, f"nested too deeply, more than {DEEPEST} levels"
-        return yaml.load(text, Loader=loader), ""  # noqa: S506 -- a safe loader, in C where there is one
+        value = yaml.load(text, Loader=loader)  # noqa: S506 -- a safe loader, in C where there is one
+        return (None, LONG_NUMBER) if _holds_long_number(value) else (value, "")
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + first_line}" if error.problem_mark else ""
         return None, f"{error.problem or error.context or 'not YAML'}{line}"
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        return None, " ".join(str(error).split()) or "nested too deeply"
+        told = " ".join(str(error).split())
+        return None, LONG_NUMBER if "integer string conversion" in told else told or "nested too deeply"
+
+
+def is_long_number(value: object) -> bool:
+    """Tell whether a value is a whole number of too many digits."""
+    return isinstance(value, int) and value.bit_length() > MOST_BITS
+
+
+def _holds_long_number(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_long_number, value.keys())) or any(map(_holds_long_number, value.values()))
+    if isinstance(value, list | tuple | set):
+        return any(map(_holds_long_number, value))
+    return is_long_number(value)

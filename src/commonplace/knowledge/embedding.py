@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
+from commonplace.redaction import redact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +74,8 @@ class Vectors:
         except CommonplaceError:
             raise
         except Exception as error:  # it is somebody else's, and may raise anything
-            raise ProviderError(f"the embedder {self.name} failed: {type(error).__name__}: {error}") from error
+            told = redact(f"{type(error).__name__}: {error}").text
+            raise ProviderError(f"the embedder {self.name} failed: {told}") from error
         if len(sizes) != len(texts):
             raise ProviderError(f"the embedder {self.name} returned {len(sizes)} vectors for {len(texts)} texts")
         return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from commonplace.errors import ProviderError
+from commonplace.errors import EmbedderMismatchError, ProviderError
 from commonplace.ingest.passages import PassageMaker, passage_id
 from commonplace.ingest.reading import normalise
 from commonplace.knowledge.embedding import NoVectors
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from commonplace.ingest.passages import Destination
     from commonplace.knowledge.embedding import Vectors
     from commonplace.knowledge.ground import Ground, Means
-    from commonplace.knowledge.maps import KnowledgeMap
+    from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap
     from commonplace.store.knowledge_contract import KnowledgeChange
     from commonplace.types import NewPassage
 
@@ -53,6 +53,15 @@ def replace_knowledge(ground: Ground, means: Means, agent: str, given: object) -
     """
     begun = time.perf_counter()
     checked = checked_maps(agent, given)
+    try:
+        report = _replace(ground, means, agent, checked)
+    except EmbedderMismatchError:
+        # Somebody changed the store's embedder after these vectors were made.
+        report = _replace(ground, means, agent, checked)
+    return replace(report, seconds=time.perf_counter() - begun)
+
+
+def _replace(ground: Ground, means: Means, agent: str, checked: CheckedMaps) -> KnowledgeReport:
     wanted = [each for each in checked.maps if each.content]
     maker = _Maker(ground, means)
     known = ground.store.knowledge(ground.namespace).items(agent)
@@ -79,7 +88,6 @@ def replace_knowledge(ground: Ground, means: Means, agent: str, given: object) -
         embedder=maker.embedder,
         degraded=bool(means.no_vectors),
         notices=tuple(_notices(means, len(checked.maps) - len(wanted), checked.secrets)),
-        seconds=time.perf_counter() - begun,
         change=ground.store.change(),
     )
 
@@ -126,24 +134,24 @@ class _Made:
 
 @dataclass(slots=True)
 class _Maker:
-    """Cuts and embeds texts before anything is written. `made`: what is ready, by map."""
+    """Cuts and embeds texts before anything is written.
+
+    Attributes:
+        destination: where passages go; without vectors it embeds nothing.
+        made: what is ready, by map.
+    """
 
     ground: Ground
     means: Means
-    embedder: str = ""
+    destination: Destination = field(init=False)
+    embedder: str = field(init=False)
     made: dict[KnowledgeMap, _Made] = field(default_factory=dict)
-    _destination: Destination | None = None
 
     def __post_init__(self) -> None:
+        # First the destination, which takes up the store's embedder of now: its name is told only then.
+        found = self.ground.destination()
         self.embedder = embedder_of(self.ground, self.means)
-
-    @property
-    def destination(self) -> Destination:
-        """Where passages go; without vectors it embeds nothing."""
-        if self._destination is None:
-            found = self.ground.destination()
-            self._destination = found if self.embedder else replace(found, embedder=NoVectors(found.embedder.stamp))
-        return self._destination
+        self.destination = found if self.embedder else replace(found, embedder=NoVectors(found.embedder.stamp))
 
     def make(self, compared: Sequence[_Compared]) -> None:
         """Make what is needed for these maps.

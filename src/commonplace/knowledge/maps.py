@@ -10,7 +10,7 @@ from datetime import date, datetime, time
 from typing import Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.guarded_yaml import DEEPEST
+from commonplace.formats.guarded_yaml import DEEPEST, LONG_NUMBER, is_long_number
 from commonplace.knowledge.texts import text_of
 from commonplace.redaction import find_secrets, redact
 from commonplace.redaction.structures import cleaned_json
@@ -155,6 +155,8 @@ def _made(agent: str, values: dict[str, Any], kinds: list[str]) -> KnowledgeMap:
 def _plain(value: object, path: str, depth: int) -> Any:
     if depth > DEEPEST:
         raise UsageError(f"{path} is nested too deeply, more than {DEEPEST} levels")
+    if is_long_number(value):
+        raise UsageError(f"{path}: {LONG_NUMBER}", remedy="put it in quotes")
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):

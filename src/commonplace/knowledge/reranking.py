@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
+from commonplace.redaction import redact
 
 
 class Reranker(Protocol):
@@ -33,9 +34,10 @@ def checked_reranker(given: object) -> Reranker:
 
 
 def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: int) -> list[tuple[int, float]]:
-    """Return at most `top_k` places of candidates with scores, 0–1, best first, ties in the order given.
+    """Return at most `top_k` places of candidates with scores, best first, ties in the order given.
 
-    A result that is no candidate is passed over; candidates that have none follow with score 0.
+    A result that is no candidate is passed over; candidates that have none follow with score 0. A score beyond 0–1, as
+    some models give them, counts for the order, and is told as the nearer end.
 
     Raises:
         ProviderError: the re-ranker failed, or returned no results.
@@ -45,12 +47,12 @@ def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: i
     except CommonplaceError:
         raise
     except Exception as error:  # it may be somebody else's, and raise anything
-        raise ProviderError(f"the re-ranker failed: {type(error).__name__}: {error}") from error
+        raise ProviderError(redact(f"the re-ranker failed: {type(error).__name__}: {error}").text) from error
     scores = _scores(results, candidates)
     if not scores:
         raise ProviderError("the re-ranker returned none of the candidates")
     order = sorted(range(len(candidates)), key=lambda place: (place not in scores, -scores.get(place, 0.0), place))
-    return [(place, scores.get(place, 0.0)) for place in order[:top_k]]
+    return [(place, min(1.0, max(0.0, scores.get(place, 0.0)))) for place in order[:top_k]]
 
 
 def _scores(results: Sequence[object], candidates: Sequence[str]) -> dict[int, float]:
@@ -73,7 +75,9 @@ def _value(result: object, name: str) -> Any:
 
 
 def _score(given: object) -> float:
-    """Return a score from 0 to 1; what is no number is 0."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+    """Return a score; what is no finite number, NumPy's and decimal ones among them, is 0."""
+    try:
+        score = 0.0 if isinstance(given, bool) else float(given)  # type: ignore[arg-type] # that is what is tried
+    except (TypeError, ValueError, OverflowError):
         return 0.0
-    return min(1.0, max(0.0, float(given)))
+    return score if math.isfinite(score) else 0.0

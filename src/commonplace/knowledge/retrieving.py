@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import CommonplaceError, ProviderError, UsageError
+from commonplace.errors import CommonplaceError
 from commonplace.knowledge.indexing import embedder_of, is_stale
 from commonplace.knowledge.reranking import reranked
 from commonplace.knowledge.results import KnowledgeHit, Retrieval
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 VECTORS_CACHE: Final = Bounds(most=16, most_bytes=64 << 20, ttl_s=5 * 60)
+_AGENTS_NAMED: Final = 10
 _FEWEST_CANDIDATES: Final = 100
 """What each of the lexical and the dense recall of a search brings at least."""
 
@@ -101,6 +102,8 @@ class Retriever:
             for number, score in found.ranked
             if score >= asked.min_score and number in items and items[number].deleted_at is None
         ]
+        if not candidates:
+            found.notices += self._of_nobody(asked.agent)
         hits, reranked_by = self._second_stage(asked, candidates, found)
         return Retrieval(
             agent=asked.agent,
@@ -112,6 +115,15 @@ class Retriever:
             notices=tuple(found.notices),
             latency_ms=round((time.perf_counter() - begun) * 1000),
         )
+
+    def _of_nobody(self, agent: str) -> list[str]:
+        """Say so where an agent has no knowledge at all: its name may be misspelt."""
+        known = [each.agent for each in self._ground.store.knowledge(self._ground.namespace).agents() if each.items]
+        if agent in known:
+            return []
+        more = ", …" if len(known) > _AGENTS_NAMED else ""
+        others = f"; those that have: {', '.join(map(repr, known[:_AGENTS_NAMED]))}{more}" if known else ""
+        return [f"no agent {agent!r} has knowledge here{others}"]
 
     def forget_caches(self) -> None:
         """Drop what is kept of vectors."""
@@ -188,6 +200,7 @@ class Retriever:
             min_score=0.0,
             abstain_below=0.0,
             stage1_limit=max(_FEWEST_CANDIDATES, count),
+            by_words=bool(is_lexical),
         )
 
     def _numbers(self, result: SearchResult) -> list[tuple[int, float]]:
@@ -209,7 +222,7 @@ class Retriever:
             return list(candidates), ""
         try:
             order = reranked(means.reranker(), asked.query, [hit.content for hit in candidates], asked.limit)
-        except (ProviderError, UsageError) as error:
+        except CommonplaceError as error:
             _log.info("what was retrieved was not re-ranked: %s", error)
             found.degrade(f"in the order of the first stage, for {means.reranker_name} did not re-rank it: {error}")
             return list(candidates), ""

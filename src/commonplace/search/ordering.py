@@ -140,6 +140,6 @@ def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
 def _odds(query: PreparedQuery, candidates: Candidates) -> tuple[NDArray[np.float32], Calibration]:
     """Return the log-odds of relevance, float32, shape (n,), and the scale that they are on."""
     # Where the query has no vector, how well its words are covered stands for how alike they are: the scale wants both.
-    dense = candidates.late if query.fault else candidates.dense
+    dense = candidates.dense if query.embedder else candidates.late
     calibration = calibration_of(query.embedder)
     return log_odds(calibration, candidates.late, candidates.literal, dense), calibration

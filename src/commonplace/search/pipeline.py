@@ -139,7 +139,7 @@ class Searcher:
 
     def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):
-            query = self._prepared(request.query)
+            query = self._prepared(request)
             if query.fault and request.method == "semantic":
                 request = replace(request, method="bm25")
             scope = self._scope(request, tail)
@@ -198,12 +198,13 @@ class Searcher:
                 count.append(len(dense.numbers))
         return lexical, dense
 
-    def _prepared(self, query: str) -> PreparedQuery:
-        prepared = self._queries.get(query)
+    def _prepared(self, request: Request) -> PreparedQuery:
+        query, key = request.query, (request.query, request.by_words)
+        prepared = self._queries.get(key)
         if prepared is None:
-            prepared = prepare(query, self._tokens.tokenize, self._embedder)
+            prepared = prepare(query, self._tokens.tokenize, self._embedder, by_words=request.by_words)
             if not prepared.fault:
-                self._queries.put(query, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
+                self._queries.put(key, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
         return prepared
 
     def _scope(self, request: Request, tail: Tail) -> Scope:

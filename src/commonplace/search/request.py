@@ -51,6 +51,7 @@ class Request:
         per_owner: how many passages of one owner may be hits.
         now: when it is asked, seconds since the epoch; what dates in the query are resolved against, unless the
             filter's `as_of` is. None leaves dates unread.
+        by_words: the embedder is not asked for a vector of the query, which then leaves this machine by no means.
         retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
     """
 
@@ -66,6 +67,7 @@ class Request:
     now: float | None = None
     retention_weight: float = 0.0
     fading: FadingRule = FadingRule()
+    by_words: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, str) or not self.query.strip():
@@ -119,8 +121,14 @@ class PreparedQuery:
         return self.vector.nbytes + self.token_ids.nbytes + sum(map(getsizeof, self.terms))
 
 
-def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder) -> PreparedQuery:
-    """Analyse, tokenize and embed a query. Where the embedder is missing or silent, the query is without a vector."""
+def prepare(
+    query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder, *, by_words: bool = False
+) -> PreparedQuery:
+    """Analyse, tokenize and embed a query. Where the embedder is missing or silent, the query is without a vector.
+
+    Args:
+        by_words: leave the embedder alone.
+    """
     import numpy as np
 
     from commonplace.models.contract import TokenizedText
@@ -128,8 +136,9 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
     from commonplace.text.analysis import analyse, without_unspaced
 
     fault = ""
+    texts = [] if by_words else [TokenizedText(query, tokenize(query))]
     try:
-        vector = embedder.embed([TokenizedText(query, tokenize(query))])[0]
+        (vector,) = embedder.embed(texts) if texts else [np.zeros(embedder.stamp.dimensions, np.float32)]
     except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
         vector, fault = np.zeros(embedder.stamp.dimensions, np.float32), str(error)
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
@@ -140,7 +149,7 @@ def prepare(query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder:
         vector=vector,
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
-        embedder="" if fault else embedder.stamp.name,
+        embedder="" if fault or by_words else embedder.stamp.name,
     )
 
 

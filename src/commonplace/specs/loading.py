@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.formats.documents import parse_document, read_document
-from commonplace.formats.guarded_yaml import DEEPEST
+from commonplace.formats.guarded_yaml import DEEPEST, LONG_NUMBER, is_long_number
 from commonplace.specs.faults import SpecError
 
 MAX_BYTES: Final = 1024 * 1024
@@ -71,10 +71,13 @@ def _strange(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
     """Yield the path of what JSON could not hold, with the reason."""
     if depth > DEEPEST:
         yield path, f"nested too deeply, more than {DEEPEST} levels"
+    elif is_long_number(value):
+        yield path, LONG_NUMBER
     elif isinstance(value, Mapping):
         for key, item in value.items():
             if not isinstance(key, str):
-                yield path, f"the key {key!r} is no text; put it in quotes"
+                shown = LONG_NUMBER if is_long_number(key) else f"the key {key!r} is no text; put it in quotes"
+                yield path, shown
                 continue
             yield from _strange(item, f"{path}.{key}" if path else key, depth + 1)
     elif isinstance(value, list | tuple):
