@@ -20,6 +20,9 @@ CommonplaceError
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 
 class CommonplaceError(Exception):
     """Catch this to catch everything that Commonplace raises on purpose.
@@ -38,7 +41,26 @@ class CommonplaceError(Exception):
 
 
 class UsageError(CommonplaceError):
-    """Change the request: a value is out of its range or of the wrong kind."""
+    """Change the request: a value is out of its range or of the wrong kind.
+
+    Attributes:
+        parameters: those that the message names, as the library calls them; a surface calls them by its own names.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", parameters: tuple[str, ...] = ()) -> None:
+        super().__init__(message, remedy=remedy)
+        self.parameters = parameters
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Call parameters in the message as a surface does; those that `names` does not hold keep theirs."""
+        message = str(self.args[0])
+        for name in self.parameters:
+            # Only the first: the value that was given stands behind it, and may hold the same word.
+            found = re.search(rf"\b{re.escape(name)}\b", message)
+            if found and name in names:
+                message = f"{message[: found.start()]}{names[name]}{message[found.end() :]}"
+        self.args = (message,)
+        self.parameters = ()
 
 
 class AdmissionError(UsageError):
@@ -59,6 +81,10 @@ class ConfigError(UsageError):
 
 class NotFoundError(CommonplaceError):
     """Check the id, path or name: nothing in this namespace has it."""
+
+
+class NoRelation(CommonplaceError):  # noqa: N818 - the name is the contract's
+    """Leave the two memories apart: they hang together too little to be linked."""
 
 
 class StoreError(CommonplaceError):

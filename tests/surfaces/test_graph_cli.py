@@ -180,7 +180,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
     assert "lives in, since 2026-03-14" in now
     assert "Lisbon" not in now
     before = moved.run("graph", "show", "Ada Marsh", "--valid-at", "2026-02-01T00:00Z").stdout
-    assert "Ada Marsh: as of 2026-02" in before
+    assert "Ada Marsh: as of 2026-02-01" in before
     assert "Lisbon" in before
     assert "Porto" not in before
     past = moved.json("graph", "show", "Ada Marsh", "--past", "--depth", "1", "--format", "svg")
@@ -202,22 +202,30 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
         (("show", "Ada Marsh", "--out", "graph.pdf"), 2, "'graph.pdf' does not say what to draw"),
         (("show", "Ada Marsh", "--format", "png"), 2, "a PNG picture is not text"),
         (("show", "Nobody"), 1, "there is no entity 'Nobody'; see `commonplace graph entities`"),
-        (("show", "Ada Marsh", "--depth", "9"), 2, "depth is 9"),
+        (("show", "Ada Marsh", "--depth", "9"), 2, "--depth is 9"),
         (("show", "Ada Marsh", "--out", "src/login.py/graph.svg"), 2, "name another --out"),
         (("add", "   "), 2, "empty"),
         (("add", "{", "--source", "json"), 2, "the content is no JSON"),
-        (("add", "Ada.", "--trust", "7"), 2, "trust is 7"),
-        (("add", "Ada.", "--at", "blue"), 2, "reference_time is 'blue'"),
-        (("fact", "a", "KNOWS", "b"), 2, "relation_type is 'KNOWS'; give one of DEPENDS_ON"),
-        (("fact", "a", "USES", "a"), 2, "source and target both mean 'a'"),
-        (("fact", "a", "USES", "b", "--valid-from", "2026-02-01", "--valid-to", "2026-01-01"), 2, "is not after"),
-        (("facts", "x", "--limit", "0"), 2, "num_results is 0"),
+        (("add", "Ada.", "--trust", "7"), 2, "--trust is 7"),
+        (
+            ("add", "Ada.", "--at", "blue"),
+            2,
+            "--at is 'blue'; give an ISO 8601 time like 2026-03-01T09:30:00Z, or words",
+        ),
+        (("fact", "a", "KNOWS", "b"), 2, "TYPE is 'KNOWS'; give one of DEPENDS_ON"),
+        (("fact", "a", "USES", "a"), 2, "SOURCE and TARGET both mean 'a'"),
+        (
+            ("fact", "a", "USES", "b", "--valid-from", "2026-02-01", "--valid-to", "2026-01"),
+            2,
+            "--valid-to '2026-01' is not after --valid-from",
+        ),
+        (("facts", "x", "--limit", "0"), 2, "--limit is 0; give a whole number from 1 to 200"),
         (("facts", "x", "--centre", "Nobody"), 1, "there is no entity 'Nobody'"),
-        (("entities", "x", "--type", "colour"), 2, "entity_types is 'colour'"),
+        (("entities", "x", "--type", "colour"), 2, "--type is 'colour'"),
         (("context",), 2, "nothing is asked for"),
         (("entity", "Nobody"), 1, "there is no entity 'Nobody'"),
         (("path", "auth.ts", "Nobody"), 1, "there is no entity 'Nobody'"),
-        (("path", "auth.ts", "token.ts", "--max-depth", "99"), 2, "max_depth is 99"),
+        (("path", "auth.ts", "token.ts", "--max-depth", "99"), 2, "--max-depth is 99"),
         (("history", "nothing"), 1, "there is no entity 'nothing'"),
         (("settle", "nothing", "--reason", "x"), 1, "there is no fact 'nothing'; see `commonplace graph facts`"),
         (("delete-episode", "nothing"), 1, "there is no episode 'nothing'; see `commonplace graph episodes`"),

@@ -159,4 +159,7 @@ def test_a_memory_leads_to_what_the_graph_knows_of_it(surfaces: Surfaces) -> Non
     assert surfaces.mcp("memory_graph", id=memory.id, limit=1)["facts"] == around["facts"][:1]
     result = surfaces.talk.ask("tools/call", {"name": "memory_graph", "arguments": {"id": "Nobody"}})["result"]
     assert result["isError"]
-    assert "there is no memory and no entity 'Nobody'" in result["content"][0]["text"]
+    assert (
+        "there is no memory 'Nobody', and there is no entity 'Nobody'; name one by its id"
+        in result["content"][0]["text"]
+    )

@@ -26,12 +26,12 @@ def fact(start: float | None = None, end: float | None = None, *, is_disputed: b
     ("edge", "words"),
     [
         (fact(), ""),
-        (fact(at(2026, 3)), "since 2026-03"),
-        (fact(at(2024), at(2026)), "2024–2026"),
-        (fact(None, at(2025)), "until 2025"),
-        (fact(at(2026, 3, 14), at(2026, 4)), "2026-03-14–2026-04"),
+        (fact(at(2026, 3)), "since 2026-03-01"),
+        (fact(at(2024), at(2026)), "2024-01-01 – 2026-01-01"),
+        (fact(None, at(2025)), "until 2025-01-01"),
+        (fact(at(2026, 3, 14), at(2026, 4)), "2026-03-14 – 2026-04-01"),
         (fact(is_disputed=True), "disputed"),
-        (fact(at(2026, 3), is_disputed=True), "since 2026-03, disputed"),
+        (fact(at(2026, 3), is_disputed=True), "since 2026-03-01, disputed"),
     ],
 )
 def test_a_fact_says_when_it_holds(edge: Edge, words: str) -> None:
@@ -41,13 +41,13 @@ def test_a_fact_says_when_it_holds(edge: Edge, words: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (at(2026), "2026"),
-        (at(2026, 3), "2026-03"),
+        (at(2026), "2026-01-01"),
+        (at(2026, 3), "2026-03-01"),
         (at(2026, 3, 14), "2026-03-14"),
         (at(2026, 1, 1, 9), "2026-01-01"),
-        (0.0, "1970"),
+        (0.0, "1970-01-01"),
         (at(476, 9, 4), "0476-09-04"),
-        (-1e300, "0001"),
+        (-1e300, "0001-01-01"),
         (1e300, "9999-12-31"),
         (inf, ""),
         (-inf, ""),
@@ -55,7 +55,7 @@ def test_a_fact_says_when_it_holds(edge: Edge, words: str) -> None:
         (None, ""),
     ],
 )
-def test_a_moment_is_said_as_exactly_as_it_is_known(seconds: float | None, words: str) -> None:
+def test_a_moment_is_said_as_its_day(seconds: float | None, words: str) -> None:
     assert moment(seconds) == words
 
 
@@ -136,7 +136,7 @@ def test_two_nodes_with_one_id_are_refused() -> None:
     [
         (Drawing(()), "0 entities, 0 facts"),
         (Drawing(NODES[:1], (Edge("far", "far", "A"),)), "1 entity, 1 fact"),
-        (Drawing(NODES, as_of=at(2026, 6)), "as of 2026-06 · 3 entities, 0 facts"),
+        (Drawing(NODES, as_of=at(2026, 6)), "as of 2026-06-01 · 3 entities, 0 facts"),
         (Drawing(NODES, more_nodes=37), "3 entities, 0 facts · and 37 more entities, not drawn"),
         (
             Drawing(NODES, more_nodes=1, more_edges=1200),

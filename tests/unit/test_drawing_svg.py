@@ -56,9 +56,9 @@ def groups(root: ET.Element, name: str) -> list[ET.Element]:
 
 def test_names_relations_and_times_are_written() -> None:
     written = texts(drawn(MIRA))
-    assert {"Mira Okafor", "Lagos", "Berlin", "lives in", "2019–2024-05", "since 2024-05"} <= set(written)
+    assert {"Mira Okafor", "Lagos", "Berlin", "lives in", "2019-01-01 – 2024-05-01", "since 2024-05-01"} <= set(written)
     assert {"related to", "disputed"} <= set(written)
-    assert "as of 2026-06 · 4 entities, 3 facts" in written
+    assert "as of 2026-06-01 · 4 entities, 3 facts" in written
 
 
 def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
@@ -66,9 +66,9 @@ def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
     assert "…/postgres_writer.py" in texts(root)
     assert texts(root, "title") == [
         "Mira Okafor",
-        "Mira moved to Berlin · since 2024-05",
+        "Mira moved to Berlin · since 2024-05-01",
         "src/billing/adapters/postgres_writer.py related to Mira Okafor · disputed",
-        "Mira lived in Lagos · 2019–2024-05",
+        "Mira lived in Lagos · 2019-01-01 – 2024-05-01",
         "Mira Okafor (person): Leads billing.",
         "Lagos (place)",
         "Berlin (place)",
@@ -165,7 +165,7 @@ def test_a_page_has_the_picture_and_every_fact_in_a_table() -> None:
     assert page.texts["th"] == ["Fact", "From", "Relation", "To", "Since", "Until", "State"]
     rows = [page.texts["td"][at : at + 7] for at in range(0, 21, 7)]
     assert rows == [
-        ["Mira moved to Berlin", "Mira Okafor", "lives in", "Berlin", "2024-05", "", ""],
+        ["Mira moved to Berlin", "Mira Okafor", "lives in", "Berlin", "2024-05-01", "", ""],
         [
             "src/billing/adapters/postgres_writer.py related to Mira Okafor",
             "src/billing/adapters/postgres_writer.py",
@@ -175,7 +175,7 @@ def test_a_page_has_the_picture_and_every_fact_in_a_table() -> None:
             "",
             "disputed",
         ],
-        ["Mira lived in Lagos", "Mira Okafor", "lives in", "Lagos", "2019", "2024-05", "holds no longer"],
+        ["Mira lived in Lagos", "Mira Okafor", "lives in", "Lagos", "2019-01-01", "2024-05-01", "holds no longer"],
     ]
 
 

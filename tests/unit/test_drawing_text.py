@@ -40,10 +40,10 @@ def test_a_drawing_for_graphviz() -> None:
         '  n0 [label="auth.ts", tooltip="auth.ts · file", fillcolor="#e3eefa", color="#2f6fb3", penwidth=2.5]\n'
         '  n1 [label="token.ts", tooltip="token.ts · file", fillcolor="#e3eefa", color="#2f6fb3"]\n'
         '  n2 [label="Ada", tooltip="Ada · person", fillcolor="#fbe9de", color="#b3541e"]\n'
-        '  n0 -> n1 [label="depends on\\nsince 2026-03", tooltip="auth.ts depends on token.ts"]\n'
+        '  n0 -> n1 [label="depends on\\nsince 2026-03-01", tooltip="auth.ts depends on token.ts"]\n'
         '  n1 -> n1 [label="similar to\\ndisputed", tooltip="token.ts similar to token.ts", style=dashed,'
         ' color="#c02626", fontcolor="#c02626"]\n'
-        '  n2 -> n0 [label="decided\\n2024–2026", tooltip="Ada decided auth.ts", color="#8a8a94",'
+        '  n2 -> n0 [label="decided\\n2024-01-01 – 2026-01-01", tooltip="Ada decided auth.ts", color="#8a8a94",'
         ' fontcolor="#8a8a94"]\n'
         "}\n"
     )
@@ -58,9 +58,9 @@ def test_a_drawing_for_mermaid() -> None:
         '  n0(["auth.ts"]):::t0\n'
         '  n1["token.ts"]:::t0\n'
         '  n2["Ada"]:::t2\n'
-        '  n0 -->|"depends on, since 2026-03"| n1\n'
+        '  n0 -->|"depends on, since 2026-03-01"| n1\n'
         '  n1 -.->|"similar to, disputed"| n1\n'
-        '  n2 -->|"decided, 2024#8211;2026"| n0\n'
+        '  n2 -->|"decided, 2024-01-01 #8211; 2026-01-01"| n0\n'
         "  linkStyle 1 stroke:#c02626\n"
         "  linkStyle 2 stroke:#8a8a94\n"
         "  classDef t0 fill:#e3eefa,stroke:#2f6fb3,color:#1b1b1f\n"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from commonplace.engine.graphing import Graph
-    from commonplace.graph.views import Addition
 
 _SOURCES = ("text", "message", "json")
 _reason = click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the change.")
@@ -42,6 +41,7 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **o
     A dash, or no text, takes what comes in a pipe. Entities and facts are found without a model; a newer fact ends an
     older one where that is clear, else both are disputed.
     """
+    from commonplace.cli.graph_rendering import print_addition, tell
     from commonplace.memories.intake import refuse_unfit
 
     content = said(text, file)
@@ -52,12 +52,12 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **o
     given = {name: value for name, value in options.items() if value is not None}
     with _changed(invocation, create=True) as graph:
         added = graph.add_episode(content, **given)
-    _tell(added, invocation)
+    tell(added, print_addition, invocation)
 
 
 @click.command(cls=Command)
 @click.argument("source")
-@click.argument("type", metavar="TYPE")
+@click.argument("relation_type", metavar="TYPE")
 @click.argument("target")
 @click.option("--fact", metavar="SENTENCE", help="The fact in words; made of the names, unless given.")
 @click.option("--source-type", metavar="TYPE", help="Of SOURCE, where it is new.")
@@ -67,14 +67,16 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **o
 @click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
 @_reason
 @pass_invocation
-def fact(invocation: Invocation, /, source: str, type: str, target: str, **options: Any) -> None:  # noqa: A002
+def fact(invocation: Invocation, /, source: str, relation_type: str, target: str, **options: Any) -> None:
     """Keep a fact: SOURCE is related to TARGET by TYPE.
 
     SOURCE and TARGET are names or ids; a name that is not known makes an entity. TYPE is DEPENDS_ON, PART_OF, …
     """
+    from commonplace.cli.graph_rendering import print_addition, tell
+
     with _changed(invocation, create=True) as graph:
-        added = graph.add_triplet(source, type, target, **options)
-    _tell(added, invocation)
+        added = graph.add_triplet(source, relation_type, target, **options)
+    tell(added, print_addition, invocation)
 
 
 @click.command("delete-episode", cls=Command)
@@ -85,16 +87,11 @@ def delete_episode(invocation: Invocation, /, uuid: str) -> None:
 
     What other episodes say stays; facts that had ended only because of it hold again.
     """
-    from commonplace.cli.graph_rendering import print_deletion
-    from commonplace.cli.screen import console, notify, print_json
+    from commonplace.cli.graph_rendering import print_deletion, tell
 
     with _changed(invocation) as graph:
         gone = graph.delete_episode(uuid)
-    notify(gone.notices, invocation)
-    if invocation.as_json:
-        print_json(gone.to_dict())
-    else:
-        print_deletion(gone, console())
+    tell(gone, print_deletion, invocation)
 
 
 @click.command(cls=Command)
@@ -104,15 +101,11 @@ def delete_episode(invocation: Invocation, /, uuid: str) -> None:
 @pass_invocation
 def merge(invocation: Invocation, /, keep: str, other: str, reason: str) -> None:
     """Make entity OTHER one with KEEP; `graph split` undoes it."""
-    from commonplace.cli.graph_rendering import print_merging
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_merging, tell
 
     with _changed(invocation) as graph:
         merged = graph.merge(keep, other, reason=reason)
-    if invocation.as_json:
-        print_json(merged.to_dict())
-    else:
-        print_merging(merged, console())
+    tell(merged, print_merging, invocation)
 
 
 @click.command(cls=Command)
@@ -127,15 +120,11 @@ def split(invocation: Invocation, /, entity: str, names: tuple[str, ...], reason
 
     Names that were never another's make a new entity.
     """
-    from commonplace.cli.graph_rendering import print_splitting
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_splitting, tell
 
     with _changed(invocation) as graph:
         parted = graph.split(entity, names=names, reason=reason)
-    if invocation.as_json:
-        print_json(parted.to_dict())
-    else:
-        print_splitting(parted, console())
+    tell(parted, print_splitting, invocation)
 
 
 @click.command(cls=Command)
@@ -147,15 +136,11 @@ def settle(invocation: Invocation, /, uuid: str, reason: str) -> None:
 
     Of the others those end that began before it, and the rest is retracted.
     """
-    from commonplace.cli.graph_rendering import print_settlement
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_settlement, tell
 
     with _changed(invocation) as graph:
         settled = graph.settle(uuid, reason=reason)
-    if invocation.as_json:
-        print_json(settled.to_dict())
-    else:
-        print_settlement(settled, console())
+    tell(settled, print_settlement, invocation)
 
 
 @contextmanager
@@ -169,14 +154,3 @@ def _changed(invocation: Invocation, *, create: bool = False) -> Iterator[Graph]
         yield engine.graph
     if is_new:
         notify((f"there was no store here; one was made in {loaded.store.path}",), invocation)
-
-
-def _tell(added: Addition, invocation: Invocation) -> None:
-    from commonplace.cli.graph_rendering import print_addition
-    from commonplace.cli.screen import console, notify, print_json
-
-    notify(added.notices, invocation)
-    if invocation.as_json:
-        print_json(added.to_dict())
-    else:
-        print_addition(added, console())

@@ -25,19 +25,16 @@ def export(invocation: Invocation, /, file: Path, format: str) -> None:  # noqa:
 
     A FILE of - is standard output. `commonplace export` writes all that a namespace holds, the graph too.
     """
-    from commonplace.cli.graph_rendering import print_migration
-    from commonplace.cli.screen import console, notify, print_json
+    from commonplace.cli.graph_rendering import print_migration, tell
+    from commonplace.cli.screen import notify
 
     is_stream = str(file) == "-"
     with invocation.open(invocation.settings()) as engine:
         done = engine.graph.export_graphiti(sys.stdout if is_stream else file)
-    notify(done.notices, invocation)
     if is_stream:
-        return
-    if invocation.as_json:
-        print_json(done.to_dict())
+        notify(done.notices, invocation)
     else:
-        print_migration(done, "Wrote", console())
+        tell(done, lambda migration, target: print_migration(migration, "Wrote", target), invocation)
 
 
 @click.command("import", cls=Command)
@@ -50,16 +47,12 @@ def import_(invocation: Invocation, /, file: Path, format: str, dry_run: bool) -
 
     What is here already stays as it is; nothing is written if anything is wrong.
     """
-    from commonplace.cli.graph_rendering import print_migration
-    from commonplace.cli.screen import console, notify, print_json
+    from commonplace.cli.graph_rendering import print_migration, tell
 
     with invocation.open(invocation.settings(), create=not dry_run and file.is_file()) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
-    notify(done.notices, invocation)
-    if invocation.as_json:
-        print_json(done.to_dict())
-    else:
-        print_migration(done, "Would take in" if dry_run else "Took in", console())
+    verb = "Would take in" if dry_run else "Took in"
+    tell(done, lambda migration, target: print_migration(migration, verb, target), invocation)
 
 
 @click.command(cls=Command)
@@ -69,13 +62,8 @@ def sync(invocation: Invocation, /) -> None:
 
     Where the graph is local, which is the default, nothing does.
     """
-    from commonplace.cli.graph_rendering import print_delivery
-    from commonplace.cli.screen import console, notify, print_json
+    from commonplace.cli.graph_rendering import print_delivery, tell
 
     with invocation.open(invocation.settings()) as engine:
         told = engine.graph.sync()
-    notify(told.notices, invocation)
-    if invocation.as_json:
-        print_json(told.to_dict())
-    else:
-        print_delivery(told, console())
+    tell(told, print_delivery, invocation)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from commonplace.cli.escaping import harmless_line
 from commonplace.cli.memory_rendering import told
 from commonplace.cli.rendering import INDENT
-from commonplace.cli.screen import counted
+from commonplace.cli.screen import console, counted, notify, print_json
 from commonplace.cli.sentences import (
     LISTED,
     broken,
@@ -20,6 +20,7 @@ from commonplace.cli.sentences import (
     tally,
 )
 from commonplace.graph.describing import when
+from commonplace.graph.views import EntityView
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from commonplace.cli.invocation import Invocation
     from commonplace.formats.drawing import Drawing
     from commonplace.graph.graphiti.delivering import Delivery
     from commonplace.graph.migrating import Migration
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
         Community,
         Deletion,
         Dispute,
-        EntityView,
         EpisodeView,
         FoundEntities,
         FoundRelations,
@@ -53,6 +54,26 @@ _WARNING = "yellow"
 _DATE = 10
 _BETWEEN = " · "
 _FACT_FOUND = "--past also looks at what has ended."
+
+
+class Answer(Protocol):
+    """What a call of the graph returns."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+T = TypeVar("T", bound=Answer | Sequence[Answer])
+
+
+def tell(found: T, show: Callable[[T, Console], None], invocation: Invocation) -> None:
+    """Print what a call returned, for a person or a program, with what is to be said of it."""
+    notify(getattr(found, "notices", ()), invocation)
+    if not invocation.as_json:
+        show(found, console())
+    elif isinstance(found, list):
+        print_json([each.to_dict() for each in found])
+    else:
+        print_json(cast("Answer", found).to_dict())
 
 
 def print_addition(added: Addition, target: Console) -> None:
@@ -147,14 +168,18 @@ def print_timeline(found: Timeline, target: Console) -> None:
         print_under("Nothing is known of it.", target)
 
 
-def print_history(found: History, target: Console) -> None:
-    """Print what happened in our knowledge, oldest first."""
+def print_history(found: History, about: EntityView | RelationView, target: Console) -> None:
+    """Print what happened in our knowledge of a fact or an entity, oldest first, below what it says."""
+    if isinstance(about, EntityView):
+        print_head(harmless_line(about.name), (about.entity_type, about.uuid), target)
+    else:
+        _print_fact(about, target, before="")
     for entry in found.entries:
         source = f" · episode {entry.episode}" if entry.episode else ""
         reason = f": {entry.reason}" if entry.reason else ""
         print_under(f"{told(entry.at)}  {entry.what}{reason}{source}", target)
     if not found.entries:
-        target.print("Nothing is recorded.")
+        print_under("Nothing is recorded.", target)
 
 
 def print_episodes(found: Sequence[EpisodeView], target: Console) -> None:

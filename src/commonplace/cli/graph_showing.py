@@ -24,13 +24,11 @@ _READABLE = 60
 @click.option("--limit", type=int, default=_READABLE, show_default=True, metavar="N", help="How many entities at most.")
 @click.option("--as-of", metavar="TIME", callback=time, help="What was known then.")
 @click.option("--valid-at", metavar="TIME", callback=time, help="What was true in the world then.")
-@click.option("--past", is_flag=True, help="Also what has ended, in grey.")
+@click.option("--past", "include_past", is_flag=True, help="Also what has ended, in grey.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file: .svg, .html, .dot, .mmd, .png.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="In place of what the file's name says.")
 @pass_invocation
-def show(
-    invocation: Invocation, /, entity: str, past: bool, out: Path | None, form: str | None, **options: Any
-) -> None:
+def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | None, **options: Any) -> None:
     """Draw what lies about ENTITY, with the time on each fact.
 
     Without --out, the drawing is printed in the language of Mermaid, which most viewers of Markdown show.
@@ -41,7 +39,7 @@ def show(
     if chosen == "png" and out is None:
         raise click.UsageError("a PNG picture is not text; name a file with --out")
     with invocation.open(invocation.settings()) as engine:
-        drawing = engine.graph.show(entity, include_past=past, **options)
+        drawing = engine.graph.show(entity, **options)
     drawn = _drawn(drawing, chosen)
     if out is not None:
         from commonplace.cli.writing import write_whole

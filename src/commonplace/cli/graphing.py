@@ -23,89 +23,65 @@ for _command in (add, fact, delete_episode, merge, split, settle, show, export, 
     graph.add_command(_command)
 
 
-def _limit(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option("--limit", type=int, default=default, show_default=True, metavar="N", help="How many at most.")
+def _limit(name: str, default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--limit", name, type=int, default=default, show_default=True, metavar="N", help="How many at most."
+    )
 
 
+def _types(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--type", name, multiple=True, metavar="TYPE", callback=filled, help="Only of this type.")
+
+
+# Options are passed on under the names that the library has for them.
 _as_of = click.option("--as-of", metavar="TIME", callback=time, help="What was known then: a date, or 'last Tuesday'.")
 _valid_at = click.option("--valid-at", metavar="TIME", callback=time, help="What was true in the world then.")
-_group = click.option("--group", "groups", multiple=True, metavar="NAME", callback=filled, help="Only of this group.")
-_centre = click.option("--centre", metavar="ENTITY", callback=filled, help="What is near to it comes first.")
+_group = click.option(
+    "--group", "group_ids", multiple=True, metavar="NAME", callback=filled, help="Only of this group."
+)
+_centre = click.option(
+    "--centre", "center_node_uuid", metavar="ENTITY", callback=filled, help="What is near to it comes first."
+)
 
 
 @graph.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
-@_limit(10)
-@click.option("--type", "types", multiple=True, metavar="TYPE", callback=filled, help="Only of this type.")
-@_group
-@_as_of
-@_centre
-@pass_invocation
-def entities(
-    invocation: Invocation,
-    /,
-    query: tuple[str, ...],
-    limit: int,
-    types: tuple[str, ...],
-    groups: tuple[str, ...],
-    as_of: str | None,
-    centre: str | None,
-) -> None:
-    """Find entities by their names and facts, best first."""
-    from commonplace.cli.graph_rendering import print_entities
-    from commonplace.cli.screen import console, notify, print_json
-
-    with invocation.open(invocation.settings()) as engine:
-        found = engine.graph.search_entities(
-            " ".join(query), limit, group_ids=groups, entity_types=types, as_of=as_of, center_node_uuid=centre
-        )
-    notify(found.notices, invocation)
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_entities(found, console())
-
-
-@graph.command(cls=Command)
-@click.argument("query", nargs=-1, required=True)
-@_limit(10)
-@click.option("--type", "types", multiple=True, metavar="TYPE", callback=filled, help="Only of this type.")
+@_limit("num_results", 10)
+@_types("entity_types")
 @_group
 @_as_of
 @_valid_at
-@click.option("--past", is_flag=True, help="Also what has ended or was retracted.")
 @_centre
 @pass_invocation
-def facts(
-    invocation: Invocation,
-    /,
-    query: tuple[str, ...],
-    limit: int,
-    types: tuple[str, ...],
-    groups: tuple[str, ...],
-    past: bool,
-    centre: str | None,
-    **times: str | None,
-) -> None:
-    """Find facts, best first: those that hold now, or then."""
-    from commonplace.cli.graph_rendering import print_found_facts
-    from commonplace.cli.screen import console, notify, print_json
+def entities(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
+    """Find entities by their names and facts, best first.
+
+    With --valid-at, by the facts that held then.
+    """
+    from commonplace.cli.graph_rendering import print_entities, tell
 
     with invocation.open(invocation.settings()) as engine:
-        found = engine.graph.search_edges(
-            " ".join(query),
-            limit,
-            group_ids=groups,
-            relation_types=types,
-            include_past=past,
-            center_node_uuid=centre,
-            **times,
-        )
-    notify(found.notices, invocation)
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_found_facts(found, console())
+        found = engine.graph.search_entities(" ".join(query), **options)
+    tell(found, print_entities, invocation)
+
+
+@graph.command(cls=Command)
+@click.argument("query", nargs=-1, required=True)
+@_limit("num_results", 10)
+@_types("relation_types")
+@_group
+@_as_of
+@_valid_at
+@click.option("--past", "include_past", is_flag=True, help="Also what has ended or was retracted.")
+@_centre
+@pass_invocation
+def facts(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
+    """Find facts, best first: those that hold now, or then."""
+    from commonplace.cli.graph_rendering import print_found_facts, tell
+
+    with invocation.open(invocation.settings()) as engine:
+        found = engine.graph.search_edges(" ".join(query), **options)
+    tell(found, print_found_facts, invocation)
 
 
 @graph.command(cls=Command)
@@ -117,9 +93,7 @@ def facts(
 @_valid_at
 @_centre
 @pass_invocation
-def context(
-    invocation: Invocation, /, names: tuple[str, ...], centre: str | None, max_facts: int, **options: Any
-) -> None:
+def context(invocation: Invocation, /, names: tuple[str, ...], **options: Any) -> None:
     """Print what is known of each NAME, for a model.
 
     It is fenced and labelled as data, within a budget of tokens.
@@ -127,7 +101,7 @@ def context(
     from commonplace.cli.screen import notify, print_json, say
 
     with invocation.open(invocation.settings()) as engine:
-        made = engine.graph.build_context(names, max_facts, centre, **options)
+        made = engine.graph.build_context(names, **options)
     notify((*made.notices, *(f"there is no entity {name!r:.80}" for name in made.missing)), invocation)
     if invocation.as_json:
         print_json(made.to_dict())
@@ -146,18 +120,15 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
 
     NAME is one of its names, or its id.
     """
-    from commonplace.cli.graph_rendering import print_entity
-    from commonplace.cli.screen import console, notify, print_json
+    from commonplace.cli.graph_rendering import print_entity, tell
+    from commonplace.cli.screen import notify
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.graph.entity(name, as_of=as_of)
-        about = None if invocation.as_json else engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
-    if about is None:
-        print_json(found.to_dict())
-    else:
-        notify(about.notices, invocation)
-        own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
-        print_entity(found, own, console())
+        about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
+    notify(about.notices, invocation)
+    own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
+    tell(found, lambda entity, target: print_entity(entity, own, target), invocation)
 
 
 @graph.command(cls=Command)
@@ -169,33 +140,25 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
 @pass_invocation
 def path(invocation: Invocation, /, source: str, target: str, **options: Any) -> None:
     """Show the shortest way of facts from SOURCE to TARGET."""
-    from commonplace.cli.graph_rendering import print_path
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_path, tell
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.graph.path(source, target, **options)
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_path(found, console())
+    tell(found, print_path, invocation)
 
 
 @graph.command(cls=Command)
 @click.argument("name")
-@_limit(1000)
+@_limit("limit", 1000)
 @_as_of
 @pass_invocation
-def timeline(invocation: Invocation, /, name: str, limit: int, as_of: str | None) -> None:
+def timeline(invocation: Invocation, /, name: str, **options: Any) -> None:
     """Show what began and ended for NAME, oldest first."""
-    from commonplace.cli.graph_rendering import print_timeline
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_timeline, tell
 
     with invocation.open(invocation.settings()) as engine:
-        found = engine.graph.timeline(name, limit=limit, as_of=as_of)
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_timeline(found, console())
+        found = engine.graph.timeline(name, **options)
+    tell(found, print_timeline, invocation)
 
 
 @graph.command(cls=Command)
@@ -203,77 +166,58 @@ def timeline(invocation: Invocation, /, name: str, limit: int, as_of: str | None
 @pass_invocation
 def history(invocation: Invocation, /, uuid: str) -> None:
     """Show what happened to a fact or an entity, and why."""
-    from commonplace.cli.graph_rendering import print_history
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_history, tell
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.graph.history(uuid)
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_history(found, console())
+        about = (engine.graph.relation if found.kind == "relation" else engine.graph.entity)(found.uuid)
+    tell(found, lambda history, target: print_history(history, about, target), invocation)
 
 
 @graph.command(cls=Command)
-@_limit(20)
+@_limit("limit", 20)
 @_group
 @_as_of
 @pass_invocation
-def episodes(invocation: Invocation, /, limit: int, groups: tuple[str, ...], as_of: str | None) -> None:
+def episodes(invocation: Invocation, /, **options: Any) -> None:
     """List episodes, the newest first."""
-    from commonplace.cli.graph_rendering import print_episodes
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_episodes, tell
 
     with invocation.open(invocation.settings()) as engine:
-        found = engine.graph.episodes(limit, groups, as_of=as_of)
-    if invocation.as_json:
-        print_json([each.to_dict() for each in found])
-    else:
-        print_episodes(found, console())
+        found = engine.graph.episodes(**options)
+    tell(found, print_episodes, invocation)
 
 
 @graph.command(cls=Command)
-@_limit(20)
+@_limit("limit", 20)
 @_as_of
 @pass_invocation
-def communities(invocation: Invocation, /, limit: int, as_of: str | None) -> None:
+def communities(invocation: Invocation, /, **options: Any) -> None:
     """Show which entities hang together most closely."""
-    from commonplace.cli.graph_rendering import print_communities
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_communities, tell
 
     with invocation.open(invocation.settings()) as engine:
-        found = engine.graph.communities(limit, as_of=as_of)
-    if invocation.as_json:
-        print_json([each.to_dict() for each in found])
-    else:
-        print_communities(found, console())
+        found = engine.graph.communities(**options)
+    tell(found, print_communities, invocation)
 
 
 @graph.command(cls=Command)
 @pass_invocation
 def disputes(invocation: Invocation, /) -> None:
     """Show the facts that cannot all be true."""
-    from commonplace.cli.graph_rendering import print_disputes
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_disputes, tell
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.graph.disputes()
-    if invocation.as_json:
-        print_json([each.to_dict() for each in found])
-    else:
-        print_disputes(found, console())
+    tell(found, print_disputes, invocation)
 
 
 @graph.command(cls=Command)
 @pass_invocation
 def status(invocation: Invocation, /) -> None:
     """Count what the graph holds, by type."""
-    from commonplace.cli.graph_rendering import print_stats
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.graph_rendering import print_stats, tell
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.graph.stats()
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_stats(found, console())
+    tell(found, print_stats, invocation)

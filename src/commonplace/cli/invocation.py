@@ -9,6 +9,7 @@ import click
 
 from commonplace.cli.running import Invocation
 from commonplace.cli.values import filled
+from commonplace.errors import UsageError
 
 __all__ = ["Command", "Group", "Invocation", "invocation_of", "pass_invocation", "shared_options"]
 
@@ -32,6 +33,12 @@ def invocation_of(context: click.Context) -> Invocation:
 
 
 pass_invocation = click.make_pass_decorator(Invocation)
+
+
+def _shown(parameter: click.Parameter, context: click.Context) -> str:
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return parameter.make_metavar(context).strip("[].")
 
 
 def shared_options() -> list[click.Parameter]:
@@ -74,6 +81,14 @@ class Command(click.Command):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *shared_options()]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error names its options, not the parameters of the library that they are passed as."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            error.rename({each.name: _shown(each, ctx) for each in self.params if each.name})
+            raise
 
 
 class Group(click.Group):

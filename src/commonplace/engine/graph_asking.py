@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
-from commonplace.memories.intake import flag, labels, refuse_unfit_id, texts, whole
+from commonplace.memories.intake import flag, labels, refuse_unfit_id, texts, unfit, whole
 from commonplace.memories.times import Moment, moment_in_words
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class GraphAsking:
         group_ids: Sequence[str] | None = None,
         entity_types: Sequence[str] | None = None,
         as_of: Moment | None = None,
+        valid_at: Moment | None = None,
         center_node_uuid: str | None = None,
     ) -> FoundEntities:
         """Find entities by their names and by the facts that they are in, best first.
@@ -90,6 +91,7 @@ class GraphAsking:
             group_ids: only entities of these groups.
             entity_types: only entities of these types.
             as_of: as the graph was known at that time; an ISO 8601 text, a datetime, seconds, or words.
+            valid_at: by the facts that were true in the world at that time; what is found by its name is found always.
             center_node_uuid: the id or name of an entity; what is near to it comes first.
 
         Raises:
@@ -100,7 +102,7 @@ class GraphAsking:
 
         limit, asked = whole("num_results", num_results, 1, MOST_RESULTS), _query(query)
         groups, types = _groups(group_ids), self._types("entity_types", entity_types)
-        times = self._times(as_of)
+        times = self._times(as_of, valid_at)
         self._around.before()
         centre = self._centre(center_node_uuid)
         return self._reader.search_entities(asked, limit, Wanted(times, groups, types, centre))
@@ -174,7 +176,7 @@ class GraphAsking:
         names = labels("entity_names", entity_names)
         budget = whole("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         if not isinstance(query, str):
-            raise UsageError(f"query is {query!r:.80}", remedy="give a text")
+            raise unfit("query", query, "give a text")
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
         whole("max_facts", max_facts, 1, MOST_FACTS)

@@ -17,14 +17,13 @@ from commonplace.formats.fence import unfence
 from commonplace.memories.intake import (
     TRUST,
     labels,
-    moment,
     one_of,
     refuse_unfit,
     refuse_unfit_id,
     share,
     short_text,
 )
-from commonplace.memories.times import Moment
+from commonplace.memories.times import Moment, moment_in_words
 from commonplace.redaction import redact
 from commonplace.redaction.structures import cleaned_json
 from commonplace.search.request import Request
@@ -68,7 +67,8 @@ class Graph(GraphShowing, GraphMigrating):
 
         Args:
             content: at most 1 MiB of UTF-8, by the setting memory.max_bytes. JSON may be given as such.
-            reference_time: when it was said or happened; None is now. Dates in it are read as seen from then.
+            reference_time: when it was said or happened; None is now. Dates in it are read as seen from then. Times are
+                given as for questions; of a month, or of words such as "last March", the beginning is meant.
             source: "text", "message" (lines of `speaker: text`) or "json".
             group_id: a label within the namespace; facts of all groups are one graph.
             origin: "user", "agent", "tool", "document" or "web".
@@ -88,7 +88,7 @@ class Graph(GraphShowing, GraphMigrating):
         if uuid is not None:
             refuse_unfit_id(uuid)
         by = one_of("origin", origin, ORIGINS)
-        given = moment("reference_time", reference_time)
+        given = _beginning("reference_time", reference_time, self._around.now())
         self._around.before()
         now = self._around.now()
         known = None if uuid is None else self._around.ground(False).graph.episodes([uuid]).get(uuid)
@@ -137,7 +137,7 @@ class Graph(GraphShowing, GraphMigrating):
             fact: a sentence that says it; None makes one of the names.
             source_type, target_type: of entities that are made; None follows from the relation.
             valid_from: since when it holds; None is from now on, or unknown where it has ended by now.
-            valid_to: up to when; None is open.
+            valid_to: up to when; None is open. Of a month or words the beginning is meant, as for `add_episode`.
             reason: why, for `history`.
 
         Raises:
@@ -154,9 +154,14 @@ class Graph(GraphShowing, GraphMigrating):
             "" if each is None else kinds.entity(name, each)
             for name, each in (("source_type", source_type), ("target_type", target_type))
         ]
-        begins, stops = moment("valid_from", valid_from), moment("valid_to", valid_to)
+        now = self._around.now()
+        begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
         if begins is not None and stops is not None and stops <= begins:
-            raise UsageError(f"valid_to {valid_to!r} is not after valid_from {valid_from!r}", remedy="give the later")
+            raise UsageError(
+                f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
+                remedy="give the later",
+                parameters=("valid_to", "valid_from"),
+            )
         said = "" if fact is None else redact(short_text("fact", fact)).text.strip()
         told = redact(short_text("reason", reason)).text
         group = short_text("group_id", group_id)
@@ -278,7 +283,7 @@ class Graph(GraphShowing, GraphMigrating):
             value = json.loads(text) if text is not None else given
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or source='text'") from error
+            raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or keep it as text") from error
         refuse_unfit(text, max_bytes=self._around.max_bytes)
         kinds: list[str] = []
 
@@ -356,6 +361,10 @@ class Graphing(Finding):
 class _Clean:
     text: str
     notices: tuple[str, ...] = ()
+
+
+def _beginning(name: str, given: Moment | None, now: float) -> float | None:
+    return None if given is None else moment_in_words(name, given, now, is_start=True)
 
 
 def _trust(origin: str, given: float | None) -> float:

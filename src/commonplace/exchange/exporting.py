@@ -229,7 +229,7 @@ def _portions(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Callable[[bytes], object]]:
-    """Give the writing of a file that gets its name when it is whole and on disk.
+    """Give the writing of a file that gets its name when it is whole and on disk; missing directories are made for it.
 
     Raises:
         StoreError: it exists already, or cannot be written.
@@ -239,6 +239,7 @@ def new_file(path: Path) -> Iterator[Callable[[bytes], object]]:
     new = path.with_name(f"{path.name}.{uuid4().hex}.new")
     try:
         with file_errors(f"cannot write {path}"):
+            path.parent.mkdir(parents=True, exist_ok=True)
             with new.open("xb") as file:
                 yield file.write
                 file.flush()

@@ -93,21 +93,20 @@ def sentence(edge: Edge, source: str, target: str) -> str:
 
 
 def when(edge: Edge) -> str:
-    """Return when a fact holds, and whether it is disputed: "since 2026-03", "2024–2026", "until 2025, disputed"."""
+    """Return when a fact holds, and whether it is disputed: "since 2026-03-14", "until 2025-01-01, disputed"."""
     start, end = moment(edge.valid_from), moment(edge.valid_to)
-    span = f"{start}–{end}" if start and end else f"since {start}" if start else f"until {end}" if end else ""
+    span = f"{start} – {end}" if start and end else f"since {start}" if start else f"until {end}" if end else ""
     return ", ".join(filter(None, (span, "disputed" if edge.is_disputed else "")))
 
 
 def moment(at: float | None) -> str:
-    """Return a moment as a year, a month or a day, by what it is the first moment of; "" for None and for no number."""
+    """Return the day of a moment; "" for None and for no number.
+
+    Always the day: the first of January may be a year, or just that day, and nobody knows which any more.
+    """
     if at is None or not isfinite(at):
         return ""
-    time = datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC)
-    day = f"{time.year:04}-{time.month:02}-{time.day:02}"
-    if time.hour or time.minute or time.second or time.day > 1:
-        return day
-    return day[:4] if time.month == 1 else day[:7]
+    return datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC).date().isoformat()
 
 
 def caption(drawing: Drawing) -> str:

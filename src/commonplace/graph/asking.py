@@ -148,7 +148,7 @@ class GraphReader:
         """Return an episode by its id."""
         found = self._graph.episodes([id_]).get(id_)
         if found is None:
-            raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `episodes()`")
+            raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
         seeing = Seeing(self._graph, Times(self._ground.now()))
         return seeing.episode(found, self._words_of(found.memory, found.version))
 

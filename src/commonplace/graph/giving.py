@@ -66,7 +66,9 @@ def add_fact(graph: GraphChange, ground: Ground, texts: Texts, given: GivenFact,
     target = _end(graph, entities, given.target, given.target_type or _type_of(given.target, likely[1]), giver)
     if source.id == target.id:
         raise UsageError(
-            f"source and target both mean {source.name!r:.80}", remedy="a fact is about two things; name another one"
+            f"source and target both mean {source.name!r:.80}",
+            remedy="a fact is about two things; name another one",
+            parameters=("source", "target"),
         )
     evidence = Evidence(
         home=ground.new_id(),

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.adding import Added, add_episode, prepare
 from commonplace.graph.deleting import take_out
-from commonplace.graph.entities import known_by, merged_into
+from commonplace.graph.entities import MOST_ALIASES, known_by, merged_into
 from commonplace.graph.evidence import Evidence
 from commonplace.graph.giving import GivenFact, add_fact
 from commonplace.graph.ground import Texts, fact_text
 from commonplace.graph.joining import Joining, Parted
-from commonplace.graph.naming import normal
+from commonplace.graph.naming import KEY, normal
 from commonplace.graph.seeing import Seeing, Times
 from commonplace.graph.slots import Changed, Slots
 from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
@@ -88,6 +88,7 @@ class GraphKeeper:
         """Make two entities one; see `Graph.merge`."""
         with self._changing() as graph:
             kept, gone = (find_entity(graph, self._ground, each) for each in (keep, other))
+            _refuse_too_many_names(graph, kept, gone)
             moved = self._joining(graph).merge(kept, gone, reason)
         [entity, merged] = self._entities([kept.id, gone.id])
         return Merging(entity, merged, self._relations(moved), reason)
@@ -169,6 +170,16 @@ class GraphKeeper:
         return self._seeing.relations(found[id_] for id_ in ids if id_ in found)
 
 
+def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> None:
+    known = graph.aliases([kept.id, gone.id])
+    names = {each.normal for some in known.values() for each in some if not each.normal.startswith(KEY)}
+    if len(names) > MOST_ALIASES:
+        raise UsageError(
+            f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is {MOST_ALIASES}",
+            remedy="keep them apart, or split names off first",
+        )
+
+
 def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
     """Return the entity of an id or a name; what was merged into another is that other.
 
@@ -184,7 +195,7 @@ def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
     own = [each for each in named if normal(each.name) == normal(name)] or named
     if len(own) > 1:
         ids = ", ".join(f"{each.id} ({each.type})" for each in own[:5])
-        raise NotFoundError(f"{name!r:.80} may mean {len(own)} entities", remedy=f"name one by its id: {ids}")
+        raise NotFoundError(f"{name!r:.80} may mean {len(own)} entities, {ids}", remedy="name one by its id")
     if own:
         return own[0]
     for type_ in (ANY_TYPE, "person", "file"):

@@ -57,6 +57,7 @@ class Kinds:
         raise UsageError(
             f"{name} is {given!r:.80}",
             remedy=f"give one of {', '.join(known)}, or add yours to the setting graph.entity_types",
+            parameters=(name,),
         )
 
     def relation(self, name: str, given: object) -> str:
@@ -73,6 +74,7 @@ class Kinds:
         raise UsageError(
             f"{name} is {given!r:.80}",
             remedy=f"give one of {', '.join(known)}, or add yours to the setting graph.relation_types",
+            parameters=(name,),
         )
 
     def has_entity(self, type_: str) -> bool:

@@ -73,12 +73,13 @@ def checked(field: str, name: object) -> str:
         UsageError: it is no text, empty, too long, or has no letter, digit or sign of its own.
     """
     if not isinstance(name, str):
-        raise UsageError(f"{field} is {name!r:.80}", remedy="give a name, as text")
+        raise UsageError(f"{field} is {name!r:.80}", remedy="give a name, as text", parameters=(field,))
     kept = cleaned(name)
     if not kept or len(kept) > MAX_NAME_CHARACTERS:
         raise UsageError(
             f"{field} is {name!r:.80}, of {len(name):,} characters",
             remedy=f"give a name of 1 to {MAX_NAME_CHARACTERS} characters",
+            parameters=(field,),
         )
     return kept
 

@@ -180,6 +180,11 @@ def refuse_unfit_id(id_: object) -> None:
         raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
 
 
+def unfit(name: str, given: object, remedy: str) -> UsageError:
+    """Return the error that says what a parameter is, and what it has to be."""
+    return UsageError(f"{name} is {given!r:.80}", remedy=remedy, parameters=(name,))
+
+
 def labels(name: str, given: object) -> tuple[str, ...]:
     """Return tags, entities or ids, each once, in their order.
 
@@ -187,15 +192,19 @@ def labels(name: str, given: object) -> tuple[str, ...]:
         UsageError: it is one string, holds something empty or too long, or too many.
     """
     if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
-        raise UsageError(f"{name} is {given!r:.80}", remedy="give a list of texts")
+        raise unfit(name, given, "give a list of texts")
     cleaned = [" ".join(each.split()) if isinstance(each, str) else each for each in given]
     for each in cleaned:
         if not isinstance(each, str) or not each or len(each) > MAX_LABEL_CHARACTERS:
             raise UsageError(
-                f"{name} holds {each!r:.80}", remedy=f"give texts of 1 to {MAX_LABEL_CHARACTERS} characters"
+                f"{name} holds {each!r:.80}",
+                remedy=f"give texts of 1 to {MAX_LABEL_CHARACTERS} characters",
+                parameters=(name,),
             )
     if len(cleaned) > MAX_LABELS:
-        raise UsageError(f"there are {len(cleaned)} {name}, the limit is {MAX_LABELS}", remedy="give fewer")
+        raise UsageError(
+            f"there are {len(cleaned)} {name}, the limit is {MAX_LABELS}", remedy="give fewer", parameters=(name,)
+        )
     return tuple(dict.fromkeys(sorted(cleaned) if isinstance(given, set | frozenset) else cleaned))
 
 
@@ -206,7 +215,7 @@ def short_text(name: str, given: object) -> str:
         UsageError: it is no text, or longer.
     """
     if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:
-        raise UsageError(f"{name} is {given!r:.80}", remedy=f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
+        raise unfit(name, given, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
     return given
 
 
@@ -217,7 +226,7 @@ def texts(name: str, given: object) -> tuple[str, ...]:
         UsageError: it is one string, or holds something that is no text, or a longer one.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
-        raise UsageError(f"{name} is {given!r:.80}", remedy="give a list of texts")
+        raise unfit(name, given, "give a list of texts")
     return tuple(short_text(name, each) for each in given)
 
 
@@ -228,7 +237,7 @@ def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
         UsageError: it is not.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise UsageError(f"{name} is {given!r:.80}", remedy="give a list")
+        raise unfit(name, given, "give a list")
     return given
 
 
@@ -239,7 +248,7 @@ def whole(name: str, given: object, least: int, most: int) -> int:
         UsageError: it is no such number, or out of the range.
     """
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-        raise UsageError(f"{name} is {given!r:.80}", remedy=f"give a whole number from {least:,} to {most:,}")
+        raise unfit(name, given, f"give a whole number from {least:,} to {most:,}")
     return given
 
 
@@ -250,7 +259,7 @@ def flag(name: str, given: object) -> bool:
         UsageError: it is something else.
     """
     if not isinstance(given, bool):
-        raise UsageError(f"{name} is {given!r:.80}", remedy="give True or False")
+        raise unfit(name, given, "give True or False")
     return given
 
 
@@ -264,7 +273,7 @@ def place(name: str, given: object) -> Path:
         with suppress(UnicodeEncodeError):
             os.fsencode(given)
             return Path(given)
-    raise UsageError(f"{name} is {given!r:.80}", remedy="name a file or a directory")
+    raise unfit(name, given, "name a file or a directory")
 
 
 def one_of(name: str, given: object, choices: Sequence[str]) -> str:
@@ -274,7 +283,7 @@ def one_of(name: str, given: object, choices: Sequence[str]) -> str:
         UsageError: it is not.
     """
     if not isinstance(given, str) or given not in choices:
-        raise UsageError(f"{name} is {given!r:.80}", remedy=f"give one of {', '.join(choices)}")
+        raise unfit(name, given, f"give one of {', '.join(choices)}")
     return given
 
 
@@ -285,7 +294,7 @@ def share(name: str, given: object) -> float:
         UsageError: it is none.
     """
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 <= given <= 1.0:
-        raise UsageError(f"{name} is {given!r:.80}", remedy="give a number from 0 to 1")
+        raise unfit(name, given, "give a number from 0 to 1")
     return float(given)
 
 
@@ -296,13 +305,17 @@ def json_object(name: str, given: object) -> str:
         UsageError: it is no mapping, holds what JSON cannot, or is larger than 64 KiB.
     """
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise UsageError(f"{name} is {given!r:.80}", remedy="give a mapping with texts as keys")
+        raise unfit(name, given, "give a mapping with texts as keys")
     try:
         text = json.dumps(dict(given), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{name} cannot be kept: {error}", remedy="give what JSON can hold") from error
+        raise UsageError(
+            f"{name} cannot be kept: {error}", remedy="give what JSON can hold", parameters=(name,)
+        ) from error
     if len(text) > MAX_METADATA_BYTES:
-        raise UsageError(f"{name} has {len(text):,} bytes of JSON, the limit is {MAX_METADATA_BYTES:,}")
+        raise UsageError(
+            f"{name} has {len(text):,} bytes of JSON, the limit is {MAX_METADATA_BYTES:,}", parameters=(name,)
+        )
     return text
 
 

@@ -12,13 +12,16 @@ Moment = datetime | str | float | int
 """A time: a datetime or an ISO 8601 text (UTC where it names no zone), or seconds since the epoch."""
 
 _WORD = re.compile(r"\w")
+_LAST_YEAR = 9999
+_REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
+"""A year or a month of ISO 8601, which `datetime` does not read."""
 
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 def seconds(name: str, moment: Moment) -> float:
-    """Return a time as seconds since the epoch.
+    """Return a time as seconds since the epoch; a month or a year as in "2026-03" means its beginning.
 
     Args:
         name: what the value is for, for the message.
@@ -35,37 +38,71 @@ def seconds(name: str, moment: Moment) -> float:
             f"{name} is {moment!r}",
             remedy="give an ISO 8601 time like 2026-03-01T09:30:00Z, a datetime, or seconds since the epoch, of the"
             " years 1 to 9999",
+            parameters=(name,),
         )
     return found
 
 
-def moment_in_words(name: str, moment: Moment, now: float) -> float:
+def moment_in_words(name: str, moment: Moment, now: float, *, is_start: bool = False) -> float:
     """Return a time that may also be said in words.
 
-    "last Tuesday" is the end of it, or now where that comes first; "two hours ago" is that very moment.
+    "last Tuesday" and "2026-03" are the end of it, or now where that comes first; "two hours ago" is that very moment.
+
+    Args:
+        is_start: something begins then, so that the beginning is meant.
 
     Raises:
         UsageError: no time can be read from it, or more than one.
     """
-    if isinstance(moment, str):
-        from commonplace.timeline import mentions, moment_ago, without
+    if not isinstance(moment, str):
+        return seconds(name, moment)
+    since, until = _span(name, moment, now)
+    if is_start and since < EARLIEST:
+        raise _unread(name, moment)
+    return since if is_start or since == until else min(now, until - 0.001)
 
-        if moment.strip().lower() == "now":
-            return now
-        try:
-            return seconds(name, moment)
-        except UsageError:
-            known = moment_ago(moment, now=moment_of(now))
-            if known is not None:
-                return known
-            found = mentions(moment, now=moment_of(now))
-            if len(found) != 1 or _WORD.search(without(moment, found)):
-                raise UsageError(
-                    f"{name} is {moment!r:.80}",
-                    remedy='give an ISO 8601 time like 2026-03-01T09:30:00Z, or words such as "last Tuesday"',
-                ) from None
-            return min(now, found[0].until - 0.001)
-    return seconds(name, moment)
+
+def _span(name: str, moment: str, now: float) -> tuple[float, float]:
+    """Return when what is said begins and ends, half-open; both are one where it is no longer than a moment."""
+    from commonplace.timeline import mentions, moment_ago, without
+
+    if moment.strip().lower() == "now":
+        return now, now
+    period = _period(moment)
+    if period is not None:
+        return period
+    try:
+        known: float | None = seconds(name, moment)
+    except UsageError:
+        known = moment_ago(moment, now=moment_of(now))
+    if known is not None:
+        return known, known
+    found = mentions(moment, now=moment_of(now))
+    if len(found) != 1 or _WORD.search(without(moment, found)):
+        raise _unread(name, moment)
+    return found[0].since, found[0].until
+
+
+def _unread(name: str, moment: str) -> UsageError:
+    return UsageError(
+        f"{name} is {moment!r:.80}",
+        remedy='give an ISO 8601 time like 2026-03-01T09:30:00Z, or words such as "last Tuesday"',
+        parameters=(name,),
+    )
+
+
+def _period(text: str) -> tuple[float, float] | None:
+    """Return the beginning and the end of a month or a year of ISO 8601, None for all else."""
+    found = _REDUCED.fullmatch(text.strip())
+    if found is None:
+        return None
+    year, month = int(found[1]), int(found[2] or 1)
+    later = (year + month // 12, month % 12 + 1) if found[2] else (year + 1, 1)
+    try:
+        since = _of(datetime(year, month, 1, tzinfo=UTC))
+        return since, LATEST if later[0] > _LAST_YEAR else _of(datetime(*later, 1, tzinfo=UTC))
+    except ValueError:
+        return None
 
 
 def moment_of(at: float) -> datetime:
@@ -84,9 +121,15 @@ def _parsed(moment: object) -> float:
     if isinstance(moment, int | float):
         return float(moment)
     if isinstance(moment, str):
+        reduced = _period(moment)
+        if reduced is not None:
+            return reduced[0]
         moment = datetime.fromisoformat(moment.strip())
     if not isinstance(moment, datetime):
         raise TypeError
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return _of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _of(aware: datetime) -> float:
     # Not timestamp(): it goes through local time where the zone is odd, and fails for early years on some systems.
     return (aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()

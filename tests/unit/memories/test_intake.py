@@ -72,6 +72,8 @@ def test_none_is_as_if_it_were_absent_and_labels_are_each_once() -> None:
         ("1970-01-01", 0.0),
         ("0001-01-01", -62135596800.0),
         ("9999-12-31T23:59:59Z", 253402300799.0),
+        ("2026-03", 1772323200.0),
+        (" 1970 ", 0.0),
     ],
 )
 def test_times_are_read_in_every_usual_form(given: Any, expected: float) -> None:
@@ -84,9 +86,35 @@ def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
     assert moment_in_words("as_of", "today", now) == now
     assert moment_in_words("as_of", " Now", now) == now
     assert iso(moment_in_words("as_of", "an hour ago", now)) == "2026-03-09T08:00:00+00:00"
-    for odd in ("blue", "quarter of an hour ago", "what Anna did yesterday", "yesterday or today"):
+    assert iso(moment_in_words("as_of", "2026-02", now)) == "2026-02-28T23:59:59.999000+00:00"
+    assert iso(moment_in_words("as_of", "2025", now)) == "2025-12-31T23:59:59.999000+00:00"
+    assert moment_in_words("as_of", "2026-12", now) == moment_in_words("as_of", "9999-12", now) == now
+    for odd in ("2026-13", "0000", "blue", "quarter of an hour ago", "what Anna did yesterday", "yesterday or today"):
         with pytest.raises(UsageError, match=f"as_of is '{odd}'.*or words such as"):
             moment_in_words("as_of", odd, now)
+
+
+def test_of_what_begins_the_beginning_is_meant() -> None:
+    now = datetime(2026, 3, 9, 9, 0, tzinfo=UTC).timestamp()
+    for given, expected in (
+        ("last Tuesday", "2026-03-03T00:00:00+00:00"),
+        ("last December", "2025-12-01T00:00:00+00:00"),
+        ("2026-12", "2026-12-01T00:00:00+00:00"),
+        ("2030", "2030-01-01T00:00:00+00:00"),
+        ("2026-03-05", "2026-03-05T00:00:00+00:00"),
+        ("an hour ago", "2026-03-09T08:00:00+00:00"),
+        ("now", "2026-03-09T09:00:00+00:00"),
+    ):
+        assert iso(moment_in_words("valid_from", given, now, is_start=True)) == expected
+    with pytest.raises(UsageError, match="valid_from is 'before 2020'"):
+        moment_in_words("valid_from", "before 2020", now, is_start=True)
+
+
+def test_an_error_names_a_parameter_as_a_surface_calls_it_and_leaves_the_value_alone() -> None:
+    with pytest.raises(UsageError) as caught:
+        seconds("at", "at noon")
+    caught.value.rename({"at": "--at", "noon": "12"})
+    assert str(caught.value).startswith("--at is 'at noon'; give an ISO 8601 time")
 
 
 def test_a_key_of_the_metadata_may_tell_that_its_value_is_a_secret() -> None:

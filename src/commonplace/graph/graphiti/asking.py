@@ -50,6 +50,7 @@ MOST_CALLS: Final = 10
 """So many questions at most are put to Graphiti for one of ours."""
 _LISTED: Final = 1_000
 _NAMED_BY: Final = 400
+_TIMELESS: Final = "Graphiti does not tell of which time an entity is; ask for facts to know what was true then"
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -78,7 +79,10 @@ class GraphitiReader(GraphReader):
             ]
             views = [_entity(each, labels) for each in chosen]
             scored = self._scored(query, views, [f"{each.name}: {each.summary}" for each in views])
-            return FoundEntities(query, tuple(scored[:limit]), *self._state())
+            is_degraded, notices = self._state()
+            if wanted.times.valid_at is not None:
+                is_degraded, notices = True, (*notices, _TIMELESS)
+            return FoundEntities(query, tuple(scored[:limit]), is_degraded, notices)
 
         return self._either(ask, lambda: super(GraphitiReader, self).search_entities(query, limit, wanted))
 

@@ -73,7 +73,7 @@ def _about(book: Engine, given: Arguments) -> _Known:
             near = book.graph.neighbourhood(id_, depth, limit, **times)
         except NotFoundError as error:
             raise NotFoundError(
-                f"there is no memory and no entity {id_!r:.80}", remedy=error.remedy or "ask by a query"
+                f"there is no memory {id_!r:.80}, and {error.args[0]}", remedy="name one by its id, or ask by a query"
             ) from error
         return _Known(near.relations, near.entities, notices=["there is more"] if near.is_capped else ())
     around = book.neighbourhood(memory.id, depth=depth, limit=limit)
@@ -85,10 +85,9 @@ def _about(book: Engine, given: Arguments) -> _Known:
 def _answers(book: Engine, given: Arguments) -> _Known:
     """Return the facts and entities that answer a query, and what is linked to the memory that answers it best."""
     query, limit, times = given["query"], given.get("limit", _LIMIT), _times(given)
-    as_of = times.get("as_of")
     facts = book.graph.search_edges(query, limit, **times)
-    entities = book.graph.search_entities(query, limit, as_of=as_of)
-    hits = book.search(query, 1, ("memory",), as_of=as_of)
+    entities = book.graph.search_entities(query, limit, **times)
+    hits = book.search(query, 1, ("memory",), as_of=times.get("as_of"))
     notices = dict.fromkeys(chain(facts.notices, entities.notices, hits.notices))
     if not hits.hits:
         return _Known(list(facts), list(entities), notices=list(notices))

@@ -57,10 +57,27 @@ _WHY: Final = "Why a query finds a result."
 _FORGET: Final = "Delete memories with all copies, for good. Without confirm it only tells what would go."
 
 
+_CALLED: Final = {
+    "as_of": "asOf",
+    "valid_at": "validAt",
+    "num_results": "limit",
+    "max_facts": "limit",
+    "relation_type": "type",
+}
+"""What the tools call parameters that the library calls otherwise."""
+
+
 def _bound(
     handler: Callable[[Engine, Arguments], ToolResult], opened: Opened
 ) -> Callable[[Arguments, Context], ToolResult]:
-    return lambda arguments, context: handler(opened(context), arguments)
+    def run(arguments: Arguments, context: Context) -> ToolResult:
+        try:
+            return handler(opened(context), arguments)
+        except UsageError as error:
+            error.rename(_CALLED)
+            raise
+
+    return run
 
 
 def _search(book: Engine, given: Arguments) -> ToolResult:
