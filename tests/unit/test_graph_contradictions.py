@@ -47,6 +47,8 @@ CLOSING = [
     Pair("Mira works for Acme.", "Mira no longer works for Acme.", JUNE),
     Pair("Mira works for Acme.", "Mira left Acme in April.", "2026-04-01"),
     Pair("Mira works for Acme.", "Mira quit Acme.", JUNE),
+    Pair("Mira lives in Berlin.", "Mira left Berlin for good.", JUNE),
+    Pair("Mira lives in Berlin.", "Mira left Berlin in May.", "2026-05-01"),
     Pair("Mira lives in Berlin.", "Mira no longer lives in Berlin.", JUNE),
     Pair("auth.ts depends on token.ts.", "auth.ts no longer depends on token.ts.", JUNE),
     Pair("The billing service uses Redis.", "The billing service no longer uses Redis.", JUNE),
@@ -102,6 +104,13 @@ STANDING = [
     Pair("Mira lives in Berlin.", "Mira relocated to Munich for two weeks."),
     Pair("Mira lives in Berlin.", "Mira left Berlin for a holiday."),
     Pair("Mira works for Acme.", "Mira left Acme's office at five."),
+    Pair("Mira works for Acme.", "Mira left Acme at five."),
+    Pair("Mira lives in Berlin.", "Mira left Berlin at five."),
+    Pair("Mira lives in Berlin.", "Mira is leaving Berlin on Monday."),
+    Pair("Mira lives in Berlin.", "Mira is leaving on Monday."),
+    Pair("Mira lives in Berlin.", "Mira moved to Lagos and back."),
+    Pair("Mira lives in Berlin.", "Mira moved to Lagos and back to Berlin."),
+    Pair("Mira lives in Berlin.", "Mira moved to Lagos for six months."),
     # Whoever has a brother has one of their own.
     Pair("The brother lives in Berlin.", "Carol's brother lives in Munich."),
     # What was so once does not end what is so now, nor does where somebody is from.
@@ -134,6 +143,7 @@ DISPUTED = [
     Pair("Mira lives in Berlin.", "Mira moved to Munich in March.", before="Mira lives in Berlin."),
     Pair("Mira lives in Germany.", "Mira lives in Smallville."),
     Pair("We chose Postgres for billing.", "We chose MySQL for billing.", said=(MARCH, MARCH)),
+    Pair("Mira lives in Berlin.", "Mira left Berlin."),
     # What others have said ends nothing.
     Pair("Mira lives in Berlin.", "> Mira lives in Munich."),
     Pair("Mira lives in Berlin.", "On Monday, Tom wrote:\n> Mira moved to Munich in May."),

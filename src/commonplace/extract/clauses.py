@@ -10,10 +10,11 @@ from typing import Final
 from commonplace.extract.deciding import chosen, decided, favourite, preferred
 from commonplace.extract.entities import Entities
 from commonplace.extract.grammar import LIKING, LONGEST, MOVING, RULES, VERBS_OF_RULES, Rule
-from commonplace.extract.moods import BOUNDARIES, doubtful_places, has_condition_behind
+from commonplace.extract.moods import doubtful_places, has_condition_behind
 from commonplace.extract.moving import moved, replaced
 from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
 from commonplace.extract.statements import Statement, fitting_type
+from commonplace.extract.trips import is_for_a_while, is_for_good, is_passing, is_setting_out
 from commonplace.extract.verb_groups import VerbGroup, read_group
 from commonplace.extract.verbs import FORMS
 from commonplace.extract.words_people import ROLES
@@ -36,8 +37,6 @@ _STATES: Final = frozenset("WORKS_FOR LOCATED_IN LIVES_IN".split())
 _THINGS: Final = frozenset({"thing"})
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously".split())
 _EARLIER: Final = frozenset("had first once".split())
-_WHILES: Final = frozenset("day days week weeks weekend while holiday holidays vacation visit trip".split())
-_SPANS: Final = _WHILES | frozenset("month months year years decade decades".split())
 _FORMER: Final = frozenset("former ex".split())
 _LONGEST_TITLE: Final = 8
 _MOST_VERBS: Final = 64
@@ -83,32 +82,27 @@ class Clauses:
         fact = self._as_fact(self._denied(group), end)
         if fact is None or has_condition_behind(self.tokens, behind, min(end + _FURTHEST, self.tokens.count)):
             return
-        is_for_a_while = self._is_for_a_while(behind, _SPANS if group.is_perfect else _WHILES)
+        has_span = is_for_a_while(self.line, group)
+        is_brief = has_span and is_passing(group)
+        is_gone = group.form.lemma == "leave" and is_setting_out(self.line, group, end)
         is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
-            if is_for_a_while and not group.is_perfect and statement.relation in _STATES:
+            if statement.relation in _STATES and (is_brief or is_gone):
                 continue
             last = max(end, statement.end) if statement.end else end
             is_former = is_bygone and not statement.is_end and statement.relation in _STATES | {"DECIDED"}
-            is_ever = statement.is_ever and not is_for_a_while
-            yield replace(statement, end=last, is_former=statement.is_former or is_former, is_ever=is_ever)
+            yield replace(
+                statement,
+                end=last,
+                is_former=statement.is_former or is_former,
+                is_ever=statement.is_ever and not has_span,
+                is_departure=self._is_departure(statement, group, end),
+            )
 
-    def _is_for_a_while(self, behind: int, spans: frozenset[str]) -> bool:
-        """Tell whether a verb says how long: `temporarily`, `for two weeks`."""
-        last = min(behind + _FURTHEST, self.tokens.count)
-        for place in range(behind, last):
-            lower = self.tokens.lower[place]
-            if lower in BOUNDARIES or lower in (",", "and"):
-                return False
-            if lower == "temporarily":
-                return True
-            if (
-                lower == "for"
-                and place + 1 not in self._inside
-                and self.tokens.any_of(spans, place + 1, min(place + 4, last))
-            ):
-                return True
-        return False
+    def _is_departure(self, statement: Statement, group: VerbGroup, end: int) -> bool:
+        """Tell whether somebody is said to have left a place, which they may be back in tomorrow."""
+        is_away = group.form.lemma == "leave" and statement.relation == "LIVES_IN" and statement.is_end
+        return is_away and not is_for_good(self.line, group, end)
 
     def _is_bygone(self, group: VerbGroup) -> bool:
         """Tell whether something is said to have happened before something else has, or nobody knows when."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from commonplace.extract.entities import Entities
-from commonplace.extract.grammar import MOVES
+from commonplace.extract.grammar import MOVES, MOVING
 from commonplace.extract.phrases import Line, Phrase, read_behind
 from commonplace.extract.statements import Statement, fitting_type
+from commonplace.extract.trips import way_back
 from commonplace.extract.verb_groups import VerbGroup
+from commonplace.extract.verbs import FORMS
 
 _FURTHEST: Final = 16
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
@@ -20,6 +23,11 @@ _PERSON: Final = frozenset({"person"})
 def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
     """Yield where something has come to be, and where it no longer is."""
     left, reached, thing = _ends(line, group)
+    back = way_back(line, reached[0].last) if reached else None
+    if back is not None:
+        # Who went there and came back lives where they came back to; `moved back` says that itself.
+        left, reached = [], _home(line, back)
+        group = replace(group, verb=back)
     for source in [thing] if thing is not None else subject:
         relations = []
         for target in reached:
@@ -105,6 +113,14 @@ def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phr
         else:
             place += 1
     return left, reached, thing
+
+
+def _home(line: Line, back: int) -> list[Phrase]:
+    """Return where somebody has come back to, unless the verb before `back` is read by itself."""
+    forms = FORMS.get(line.tokens.at(back - 1), ())
+    if line.tokens.at(back + 1) != "to" or any(form.lemma in MOVING for form in forms):
+        return []
+    return read_behind(line, back + 2)[0][:1]
 
 
 def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:

@@ -11,6 +11,7 @@ from commonplace.extract.entities import TEAM, THE_USER, Entities
 from commonplace.extract.hearsay import HEARSAY
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
 from commonplace.extract.result import Claim
+from commonplace.extract.trips import SHORTEST_TIME_OF_A_MOVE
 from commonplace.timeline import Mention as Date
 
 _LONGEST_FACT: Final = 320
@@ -34,6 +35,7 @@ class Statement:
         end: the word behind all that belongs to it.
         is_former: it was so once, which does not tell whether it is.
         is_ever: it has been so at some time, and only a date with it tells that it still is.
+        is_departure: somebody left a place, whether for good nobody says.
         source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
     """
 
@@ -50,6 +52,7 @@ class Statement:
     is_future: bool = False
     is_former: bool = False
     is_ever: bool = False
+    is_departure: bool = False
     confidence: float = 1.0
     new_type: str = ""
 
@@ -96,6 +99,9 @@ class Settler:
         date = nearest(self._dates, subject, tokens.start[statement.verb], stop)
         if statement.is_future and date is None:
             return None
+        if statement.is_departure and date is not None and date.until - date.since < SHORTEST_TIME_OF_A_MOVE:
+            return None
+        is_unsure = is_reported or (statement.is_departure and date is None)
         source = self.entities.place_of(statement.source)
         target = self.entities.place_of(statement.target, type_=statement.new_type)
         if source is None or target is None or source == target:
@@ -124,7 +130,7 @@ class Settler:
             valid.since,
             valid.until,
             statement.is_end,
-            round(min(sure, HEARSAY) if is_reported else sure, 2),
+            round(min(sure, HEARSAY) if is_unsure else sure, 2),
             is_former,
         )
 

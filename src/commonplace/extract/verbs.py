@@ -88,6 +88,8 @@ def _forms() -> dict[str, tuple[Form, ...]]:
             add(participle, Form(lemma, "ed", is_participle=True))
     # As a word by itself this is the past of `find`, which states nothing here.
     del forms["found"]
+    # `moved back to Oslo` backs nothing.
+    del forms["back"]
     return {word: tuple(found) for word, found in forms.items()}
 
 
