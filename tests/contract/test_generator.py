@@ -279,6 +279,49 @@ def test_every_fault_that_stays_is_an_error_with_a_remedy(
     assert "sk-" not in str(raised.value)
 
 
+def test_a_key_that_a_model_says_is_not_told(provider: str) -> None:
+    """Its server has it, and a careless one puts it into an answer, a refusal or the model's own name."""
+    key = {"openai": "company-key-1234567", "anthropic": "company-key-7654321", "ollama": ""}[provider]
+    replies = [
+        good(f"it is {key}!"),
+        Reply(document={"choices": [{"message": {"refusal": f"not with {key}"}}], "stop_reason": "refusal"}),
+        Reply(document={"choices": [{"finish_reason": f"key {key}"}], "stop_reason": f"key {key}"}),
+    ]
+    with ModelServer(replies) as server:
+        environ = {**server.environ, "OPENAI_API_KEY": key, "ANTHROPIC_API_KEY": key}
+        model = open_generator(f"{provider}:m", environ=environ)
+        told = model.generate(ASKED).text
+        for _ in range(2):
+            with pytest.raises(ProviderError) as raised:
+                model.generate(ASKED)
+            told += str(raised.value)
+    assert told.startswith("it is [key]!" if key else "it is !")
+    assert not key or key not in told
+
+
+def test_a_word_that_stands_for_no_key_may_be_said() -> None:
+    """Servers that want any key get one such as `none`."""
+    with ModelServer([good("there is none")]) as server:
+        environ = {**server.environ, "OPENAI_API_KEY": "none"}
+        assert open_generator("openai:m", environ=environ).generate(ASKED).text == "there is none"
+
+
+def test_asking_in_simpler_ways_has_one_deadline(provider: str) -> None:
+    """Each refusal would else begin a call with all the time there is."""
+    now = [0.0]
+
+    def slow(asked: Asked) -> Reply:
+        now[0] += 7.0
+        return refusal(400, "unsupported parameter")
+
+    with ModelServer(rule=slow) as server:
+        waiting = Waiting(clock=lambda: now[0], sleep=lambda seconds: None)
+        model = open_generator(f"{provider}:m", environ=server.environ, limits=Limits(total_s=100.0), waiting=waiting)
+        with pytest.raises(ProviderError, match="did not answer in time"):
+            model.generate(ASKED, schema=SCHEMA, total_s=10.0)
+        assert len(server.asked) == 2
+
+
 def test_an_answer_in_words_may_be_cut_short(provider: str) -> None:
     """Half a text is of use where half a value is not."""
     with ModelServer([truncated("a long story")]) as server:

@@ -167,7 +167,8 @@ def test_a_call_can_have_less_time_than_the_limits_give_but_never_more() -> None
         for total_s, calls in ((0.3, 2), (1_000.0, 4)):
             del server.asked[:]
             with pytest.raises(ProviderError, match="answered 500"):
-                client(server, time, retries=10, total_s=2.0).post("/x", {}, total_s=total_s)
+                asking = client(server, time, retries=10, total_s=2.0)
+                asking.post("/x", {}, deadline=asking.deadline(total_s))
             assert len(server.asked) == calls
 
 

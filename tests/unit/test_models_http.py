@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import threading
 
 import pytest
 
@@ -23,6 +24,54 @@ def test_one_deadline_holds_for_all_addresses_of_a_host(monkeypatch: pytest.Monk
         with pytest.raises(TimeoutError, match="the deadline has passed"):
             send(asked, Patience(5.0, 5.0, 10.0, lambda: next(moments)), 100)
         assert next(moments) <= 20.0
+
+
+def test_a_name_that_nobody_looks_up_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's resolver has no deadline of its own."""
+    ends, asked = threading.Event(), []
+
+    def never(host: str, port: int, *_: object, flags: int = 0, **__: object) -> list[object]:
+        if flags:
+            raise socket.gaierror(socket.EAI_NONAME, "no number")
+        asked.append(host)
+        ends.wait()
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", never)
+    request = Request(Address("http", "slow.example", 80), "/x", {}, b"{}")
+    try:
+        with pytest.raises(TimeoutError, match=r"the name slow\.example was not looked up in time"):
+            send(request, Patience(0.01, 5.0, 10.0, lambda: 0.0), 100)
+    finally:
+        ends.set()
+    assert asked == ["slow.example"]
+
+
+def test_a_name_that_is_none_is_the_error_that_the_system_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> list[object]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    request = Request(Address("http", "nobody.example", 80), "/x", {}, b"{}")
+    with pytest.raises(socket.gaierror, match="not known"):
+        send(request, Patience(5.0, 5.0, 10.0, lambda: 0.0), 100)
+
+
+def test_a_number_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is known, and would cost a thread."""
+    known, flags = socket.getaddrinfo, []
+
+    def noting(*place: object, **named: int) -> object:
+        flags.append(named.get("flags", 0))
+        return known(*place, **named)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(socket, "getaddrinfo", noting)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        request = Request(Address("http", *taken.getsockname()), "/x", {}, b"{}")
+        with pytest.raises(ConnectionRefusedError):
+            send(request, Patience(5.0, 5.0, 10.0, lambda: 0.0), 100)
+    assert flags == [socket.AI_NUMERICHOST]
 
 
 class _Trickle:

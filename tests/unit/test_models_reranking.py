@@ -238,6 +238,28 @@ def test_a_reranker_is_made_by_the_name_of_its_mode() -> None:
     assert isinstance(make_reranker(model, "batch"), BatchReranker)
 
 
+@pytest.mark.parametrize(("kind", "calls"), [(SingleReranker, 4), (BatchReranker, 4)])
+def test_all_calls_of_a_re_ranking_have_one_deadline(kind: Any, calls: int) -> None:
+    """A model that answers slowly, each time in time, would else be waited for as many times as there are calls."""
+    now, lock = [0.0], threading.Lock()
+
+    def slow(call: Call) -> str:
+        with lock:
+            now[0] += 10.0
+        return "5" if kind is SingleReranker else "[]"
+
+    model = ScriptedGenerator(slow)
+    reranker = kind(model, 35.0, lambda: now[0])
+    with pytest.raises(ProviderError, match="took more than 35 s for all candidates together; ask for fewer hits"):
+        reranker.rerank("q", ["x" * 4_000] * 1_000, 5)
+    assert calls <= len(model.calls) < calls + 4
+    assert [call.total_s for call in model.calls if call.total_s is not None] == sorted(
+        (35.0 - 10.0 * place for place in range(len(model.calls))), reverse=True
+    )[: len(model.calls)]
+    # The next one has its own time.
+    assert len(reranker.rerank("q", ["a"], 5)) == 1
+
+
 def test_an_answer_that_ends_in_blanks_is_read_at_once() -> None:
     """Models that are held to JSON may write blanks until they are stopped."""
     blanks = "\n \t" * 300_000

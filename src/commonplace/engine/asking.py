@@ -52,4 +52,4 @@ class Models:
         """
         from commonplace.models.reranking import make_reranker
 
-        return make_reranker(self.generator(self.reranker_name), mode)
+        return make_reranker(self.generator(self.reranker_name), mode, self._settings.total_timeout_s)

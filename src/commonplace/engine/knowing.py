@@ -217,7 +217,8 @@ class Knowing(Finding, Forgetting):
         def opened() -> Reranker:
             from commonplace.models.reranking import make_reranker
 
-            return make_reranker(self._models.generator(config.rerank_model), mode)
+            total_s = self.settings.models.total_timeout_s
+            return make_reranker(self._models.generator(config.rerank_model), mode, total_s)
 
         return opened if config.rerank_enabled else None, f"{config.rerank_model} ({mode})"
 

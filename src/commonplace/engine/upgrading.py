@@ -74,7 +74,7 @@ class Upgrading(Workings):
         return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun)
 
     def _examine_embedder(self) -> list[Finding]:
-        """Return what is wrong with the store's embedder: it is missing or damaged, lacks its key, or is half changed."""
+        """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         from commonplace.models import minilm
         from commonplace.models.absent import AbsentEmbedder
         from commonplace.models.opening import is_remote

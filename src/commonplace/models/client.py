@@ -27,6 +27,8 @@ _AGAIN: Final = frozenset({408, 425, 429})
 _HOPELESS: Final = ("insufficient_quota", "billing")
 """What a server says where waiting mends nothing."""
 _MOST_SHOWN: Final = 300
+_SHORTEST_KEY: Final = 12
+"""What is shorter keeps nobody out: it is a word such as `none`, for servers that want any, and may be in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +83,33 @@ class JsonClient:
     def __repr__(self) -> str:
         return f"JsonClient({self.access!r})"
 
-    def post(self, path: str, document: Mapping[str, Any], *, total_s: float | None = None) -> dict[str, Any]:
+    def deadline(self, total_s: float | None = None) -> float:
+        """Return when a call that begins now has to end, by this client's clock; the limits may allow less."""
+        most_s = self.limits.total_s
+        return self._waiting.clock() + (most_s if total_s is None else min(most_s, total_s))
+
+    def without_key(self, value: Any) -> Any:
+        """Return a value of JSON whose texts do not hold the key: a server may send back what it was sent."""
+        if isinstance(value, str):
+            return _without_key(value, self.access.key)
+        if isinstance(value, list):
+            return [self.without_key(inner) for inner in value]
+        if isinstance(value, dict):
+            return {_without_key(name, self.access.key): self.without_key(inner) for name, inner in value.items()}
+        return value
+
+    def post(self, path: str, document: Mapping[str, Any], *, deadline: float | None = None) -> dict[str, Any]:
         """Send a document and return the object in the answer, after the retries that are worth making.
 
         Args:
-            total_s: seconds for the call with its retries and waits, where the limits allow more.
+            deadline: until when it may take, retries and waits included; None is as long as the limits allow.
 
         Raises:
             ProviderError: no answer, one that says no (`status` tells), or one that is no JSON object; or the budget
                 of the run is spent.
         """
         request = self._request(path, document)
-        most_s = self.limits.total_s
-        deadline = self._waiting.clock() + (most_s if total_s is None else min(most_s, total_s))
+        deadline = self.deadline() if deadline is None else deadline
         attempt = 0
         while True:
             outcome = self._attempt(request, deadline)
@@ -212,6 +228,10 @@ def _json(body: bytes) -> object:
         return None
 
 
+def _without_key(text: str, key: str) -> str:
+    return text.replace(key, "[key]") if len(key) >= _SHORTEST_KEY else text
+
+
 def _message(document: object, key: str) -> str:
     """Return what a server says went wrong, on one line: OpenAI's and Anthropic's form, Ollama's, FastAPI's.
 
@@ -226,6 +246,6 @@ def _message(document: object, key: str) -> str:
     if isinstance(found, dict):
         found = found.get("detail", "")
     text = found if isinstance(found, str) else ""
-    text = (text.replace(key, "[key]") if key else text)[: 10 * _MOST_SHOWN]
+    text = _without_key(text, key)[: 10 * _MOST_SHOWN]
     line = "".join(character if character.isprintable() else " " for character in text)
     return redact(line).text[:_MOST_SHOWN]

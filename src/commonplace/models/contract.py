@@ -102,12 +102,14 @@ class Generator(Protocol):
         *,
         schema: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        total_s: float | None = None,
     ) -> Generated:
         """Return the model's answer to a conversation.
 
         Args:
             schema: a JSON schema that the answer is asked to fulfil; whether it does is for the caller to check.
             options: further fields of the request, such as `temperature` and `max_tokens`.
+            total_s: seconds for all of it, retries included, where the model's own limits allow more.
 
         Raises:
             ProviderError: no answer came, after the retries that are worth making.

@@ -118,7 +118,7 @@ class RemoteEmbedder:
     def _ask(self, texts: list[str]) -> list[list[float]]:
         client = self._server()
         document = {"model": self._name.model, "input": texts, "encoding_format": "float"}
-        answer = client.post("/embeddings", document, total_s=ALONE_S if len(texts) == 1 else None)
+        answer = client.post("/embeddings", document, deadline=client.deadline(ALONE_S if len(texts) == 1 else None))
         usage = answer.get("usage")
         spent = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
         client.budget.count_tokens(spent if isinstance(spent, int) and spent > 0 else 0, 0)

@@ -109,11 +109,12 @@ class RemoteGenerator:
         *,
         schema: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        total_s: float | None = None,
     ) -> Generated:
-        """Return the model's answer to a conversation.
+        """Return the model's answer to a conversation; where our key is in it, something else is.
 
         A server that refuses a schema is asked for plain JSON, and then in words; one that refuses an option is asked
-        without it, and a warning is logged.
+        without it, and a warning is logged. `total_s` and the limits hold for all of that together.
 
         Raises:
             ProviderError: no answer, an empty one, or with a schema one that is cut short.
@@ -121,11 +122,12 @@ class RemoteGenerator:
         """
         given = _checked(messages, options)
         learned = self._learned
+        deadline = self._client.deadline(total_s)
         while True:
             form = self._dialect.forms[learned.form]
             document = self._dialect.request(self._named.model, messages, schema, form, learned.options(given))
             try:
-                reply = self._client.post(self._dialect.path, document)
+                reply = self._client.post(self._dialect.path, document, deadline=deadline)
             except ProviderError as error:
                 eased = self._eased(learned, error, given, has_schema=schema is not None)
                 if eased is None:
@@ -133,7 +135,7 @@ class RemoteGenerator:
                 learned = eased
                 continue
             self._learned = learned
-            return self._read(reply, must_be_whole=schema is not None)
+            return self._read(self._client.without_key(reply), must_be_whole=schema is not None)
 
     def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
         # An answer that is of no use is paid for too.

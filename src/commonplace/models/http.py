@@ -10,12 +10,15 @@ from __future__ import annotations
 import io
 import socket
 import ssl
+import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
-from typing import TYPE_CHECKING, Final
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import ProviderError
 
@@ -142,7 +145,7 @@ def _connect(request: Request, patience: Patience) -> _Wire:
 def _opened(place: tuple[str, int], patience: Patience) -> socket.socket:
     """Return a connection to the first address of a host that takes one; the deadline holds for all of them."""
     fault = OSError("the host has no address")
-    for family, kind, protocol, _, where in socket.getaddrinfo(*place, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, where in _addresses(place, patience):
         left = patience.left(patience.connect_s)
         plain = socket.socket(family, kind, protocol)
         try:
@@ -156,6 +159,33 @@ def _opened(place: tuple[str, int], patience: Patience) -> socket.socket:
             plain.close()
             raise
     raise fault
+
+
+def _addresses(place: tuple[str, int], patience: Patience) -> list[Any]:
+    """Return where a host is. The system's look-up has no deadline: it goes on by itself where it takes too long.
+
+    Raises:
+        OSError: the host is not known, or not in time.
+    """
+    with suppress(socket.gaierror):
+        return socket.getaddrinfo(*place, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    found: SimpleQueue[list[Any] | Exception] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found.put(socket.getaddrinfo(*place, type=socket.SOCK_STREAM))
+        except Exception as error:  # it is raised where somebody waits
+            found.put(error)
+
+    left = patience.left(patience.connect_s)
+    threading.Thread(target=look_up, name="commonplace-look-up", daemon=True).start()
+    try:
+        known = found.get(timeout=left)
+    except Empty:
+        raise TimeoutError(f"the name {place[0]} was not looked up in time") from None
+    if isinstance(known, Exception):
+        raise known
+    return known
 
 
 def _tunnel(wire: _Wire, address: Address, proxy: Proxy) -> None:

@@ -21,6 +21,7 @@ class Call:
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None
     options: Mapping[str, Any]
+    total_s: float | None = None
 
 
 Reply = str | Exception
@@ -59,13 +60,14 @@ class ScriptedGenerator:
         *,
         schema: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        total_s: float | None = None,
     ) -> Generated:
         """Return the next reply; its tokens are counted as words.
 
         Raises:
             ProviderError: there is no reply left.
         """
-        call = Call(tuple(messages), schema, dict(options or {}))
+        call = Call(tuple(messages), schema, dict(options or {}), total_s)
         with self._lock:
             self.calls.append(call)
             reply = self._rule(call) if self._rule else next(self._replies, None)

@@ -175,6 +175,7 @@ class _Called:
         *,
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002 - a function is asked in words alone
         options: Mapping[str, Any] | None = None,  # noqa: ARG002
+        total_s: float | None = None,  # noqa: ARG002
     ) -> Generated:
         """Call the function; earlier turns, for which it has no place, stand as JSON before the user's prompt."""
         system = "".join(message.content for message in messages[:1] if message.role == "system")
