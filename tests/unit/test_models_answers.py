@@ -60,10 +60,11 @@ def test_an_answer_without_json_is_refused_with_its_beginning(answer: str) -> No
         json_of(answer)
 
 
-def test_nan_is_no_json() -> None:
-    """It would pass every comparison that a score goes through."""
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", '{"score": 1e999}', "[-1e400]"])
+def test_what_is_no_finite_number_is_no_json(text: str) -> None:
+    """It would pass every comparison that a score goes through, or leave us as JSON that nobody reads."""
     with pytest.raises(ProviderError):
-        json_of("NaN")
+        json_of(text)
 
 
 def test_of_a_deep_value_the_deepest_part_is_not_taken_for_the_answer() -> None:

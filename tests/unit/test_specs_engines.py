@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.stubs.model_server import (
+    Asked,
     ModelServer,
     Reply,
     bad_json,
@@ -162,11 +163,12 @@ def test_our_own_engine_needs_no_model_and_is_not_a_degradation() -> None:
         ([drip()] * 9, "PROVIDER_ERROR"),
         ([huge()] * 9, "PROVIDER_ERROR"),
         ([bad_json()] * 9, "PROVIDER_ERROR"),
+        ([good('{"history": [], "memory_count": 1e999}')], "OUTPUT_SCHEMA_ERROR"),
         ([refusal(401)], "PROVIDER_ERROR"),
     ],
     ids=(
         "good fenced prose too-many busy dropped wrong-schema invented words empty truncated broken hang drip huge "
-        "no-json unauthorized"
+        "no-json beyond-numbers unauthorized"
     ).split(),
 )
 def test_whatever_a_server_does_ends_in_an_answer_or_a_coded_error(replies: list[Reply], expected: Any) -> None:
@@ -226,6 +228,38 @@ def test_a_function_that_fails_is_a_run_error(answer: Any, told: str) -> None:
 
     done = asked(spec({"t": {}}), "t", {}, generator=model)
     assert done == {"error": told, "code": "RUN_ERROR", "stage": "run", "task": "t"}
+
+
+@pytest.mark.parametrize("engine", ["openai", "anthropic", "local", "custom"])
+def test_a_key_that_a_model_says_is_in_no_part_of_an_envelope(engine: str) -> None:
+    """Its server has the key, and may put it into an answer; one for a company's own server looks like no key."""
+    key = "company-token-1234567"
+
+    def rule(asked: Asked) -> Reply:
+        return good(json.dumps({"said": f"you came with {asked.headers}"}))
+
+    with ModelServer(rule=rule) as server:
+        environ = {**server.environ, "OPENAI_API_KEY": key, "ANTHROPIC_API_KEY": key}
+        document = simple(engine, endpoint=server.openai_url) if engine == "custom" else simple(engine)
+        first = {**document["tasks"]["t"], "output": fields("said", said="string")}
+        tasks = {"first": first, "t": {**document["tasks"]["t"], "depends_on": ["first"]}}
+        done = run(Call({**document, "tasks": tasks}, "t", {}), FAST, environ=environ)
+        sent = json.dumps([dict(each.headers) for each in server.asked])
+    assert "you came with" in done["raw_output"]
+    assert "you came with" in done["chain"]["first"]["output"]["said"]
+    assert key not in json.dumps(done)
+    assert (key in sent) == (engine != "local")
+
+
+def test_a_key_in_what_a_generator_raises_is_not_told() -> None:
+    """One of somebody's own may have it from the environment, and no look of a key."""
+    environ = {"ANTHROPIC_API_KEY": "company-token-1234567"}
+
+    def model(system: str, user: str) -> str:
+        raise ConnectionError("401 for company-token-1234567")
+
+    done = run(Call(spec({"t": {}}), "t", {}, model), FAST, environ=environ)
+    assert done["error"] == "the generator failed: ConnectionError: 401 for [key]"
 
 
 def test_secrets_in_what_went_wrong_are_not_told() -> None:

@@ -50,6 +50,36 @@ def test_other_versions_are_refused_with_those_that_are_read(version: Any) -> No
     assert "from 1.0.4 to 1.6" in done["error"]
 
 
+HUGE = 16**5_000
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"open_agent_spec": HUGE},
+        {"x": [HUGE]},
+        {HUGE: "x"},
+        {"tasks": {"t": {"description": "t", "timeout": HUGE}}},
+        {"tasks": {"t": {"description": "t", "input": {"properties": {"n": {"default": HUGE}}}}}},
+    ],
+)
+def test_a_number_that_nobody_could_write_is_a_fault_of_the_document(more: dict[Any, Any], tmp_path: Path) -> None:
+    """Python reads it in hexadecimal digits, and has no text for it: not for a message, a prompt or an envelope."""
+    document = {**spec({"t": {}}), **more}
+    done = asked(document, "t", {}, "1")
+    assert (done["code"], done["stage"]) == ("SPEC_LOAD_ERROR", "load")
+    assert "a number has more than 4,200 digits" in done["error"]
+
+
+@pytest.mark.parametrize("version", [f"0x{'f' * 5_000}", "9" * 5_000])
+def test_such_a_number_in_a_file_is_one_too(version: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(f"open_agent_spec: {version}\n", encoding="utf-8")
+    (fault,) = validate(file).faults
+    assert "a number has more than 4,200 digits" in fault.message
+    assert asked(file, None, {})["code"] == "SPEC_LOAD_ERROR"
+
+
 def test_unknown_keys_and_any_role_are_let_pass() -> None:
     document = spec({"t": {"color": "red"}}, x_ours={"a": 1}, agent={"name": "n", "description": "d", "role": "memory"})
     assert asked(document, "t", {}, "1")["output"] == 1

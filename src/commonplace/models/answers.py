@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from itertools import islice
 from typing import Any, Final
@@ -55,8 +56,25 @@ def _fenced(text: str) -> list[str]:
     return [match.group(1) for match in _FENCE.finditer(text)]
 
 
-def _refuse(constant: str) -> None:
+def refuse_constant(constant: str) -> None:
+    """Refuse NaN and the infinities where they are written out.
+
+    Raises:
+        ValueError: always.
+    """
     raise ValueError(f"{constant} is no JSON")
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+def finite(written: str) -> float:
+    """Return a number; one such as 1e999, which is beyond all numbers that JSON's readers hold, is refused.
+
+    Raises:
+        ValueError: it is.
+    """
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(f"{written} is too large a number")
+    return number
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite)

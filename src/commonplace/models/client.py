@@ -88,14 +88,14 @@ class JsonClient:
         most_s = self.limits.total_s
         return self._waiting.clock() + (most_s if total_s is None else min(most_s, total_s))
 
-    def without_key(self, value: Any) -> Any:
+    def scrubbed(self, value: Any) -> Any:
         """Return a value of JSON whose texts do not hold the key: a server may send back what it was sent."""
         if isinstance(value, str):
-            return _without_key(value, self.access.key)
+            return without_key(value, self.access.key)
         if isinstance(value, list):
-            return [self.without_key(inner) for inner in value]
+            return [self.scrubbed(inner) for inner in value]
         if isinstance(value, dict):
-            return {_without_key(name, self.access.key): self.without_key(inner) for name, inner in value.items()}
+            return {without_key(name, self.access.key): self.scrubbed(inner) for name, inner in value.items()}
         return value
 
     def post(self, path: str, document: Mapping[str, Any], *, deadline: float | None = None) -> dict[str, Any]:
@@ -228,7 +228,8 @@ def _json(body: bytes) -> object:
         return None
 
 
-def _without_key(text: str, key: str) -> str:
+def without_key(text: str, key: str) -> str:
+    """Return a text without a key, unless that is too short to be one."""
     return text.replace(key, "[key]") if len(key) >= _SHORTEST_KEY else text
 
 
@@ -246,6 +247,6 @@ def _message(document: object, key: str) -> str:
     if isinstance(found, dict):
         found = found.get("detail", "")
     text = found if isinstance(found, str) else ""
-    text = _without_key(text, key)[: 10 * _MOST_SHOWN]
+    text = (text.replace(key, "[key]") if key else text)[: 10 * _MOST_SHOWN]
     line = "".join(character if character.isprintable() else " " for character in text)
     return redact(line).text[:_MOST_SHOWN]

@@ -135,7 +135,7 @@ class RemoteGenerator:
                 learned = eased
                 continue
             self._learned = learned
-            return self._read(self._client.without_key(reply), must_be_whole=schema is not None)
+            return self._read(self._client.scrubbed(reply), must_be_whole=schema is not None)
 
     def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
         # An answer that is of no use is paid for too.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.addresses import Address, address_of, ollama_address, proxy_for
-from commonplace.models.client import Access
+from commonplace.models.client import Access, without_key
 
 if TYPE_CHECKING:
     from commonplace.settings.model import ModelSettings
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PROVIDERS: Final = ("openai", "anthropic", "ollama", "local")
 """`local` is another name for `ollama`."""
 DEFAULT_PROVIDER: Final = "openai"
+KEYS: Final = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+"""The variables that keys come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,13 @@ def access(provider: str, place: Place) -> Access:
             f"the key in {found.variable} would go to {found.address} unencrypted", remedy="use an https address"
         )
     return found
+
+
+def without_keys(text: str, environ: Mapping[str, str]) -> str:
+    """Return a text without the keys of an environment: what is not ours may have put them into an error."""
+    for variable in KEYS:
+        text = without_key(text, environ.get(variable, "").strip())
+    return text
 
 
 def _openai(place: Place, environ: Mapping[str, str]) -> Access:

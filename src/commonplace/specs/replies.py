@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from commonplace.errors import ProviderError
-from commonplace.models.answers import json_of
+from commonplace.models.answers import finite, json_of, refuse_constant
 from commonplace.specs.document import Task
 from commonplace.specs.faults import SpecError
 from commonplace.specs.patterns import foreign_faults_of
@@ -35,7 +35,7 @@ def output_of(task: Task, text: str) -> object:
             raise _broken(task, f"the answer {what}") from None
     fenced = _FENCED.fullmatch(text.strip())
     try:
-        return json.loads(fenced[1] if fenced else text, parse_constant=_refuse)
+        return json.loads(fenced[1] if fenced else text, parse_constant=refuse_constant, parse_float=finite)
     except (ValueError, RecursionError):
         return text
 
@@ -62,7 +62,3 @@ def check_output(task: Task, output: object) -> None:
 
 def _broken(task: Task, message: str) -> SpecError:
     return SpecError(message, "OUTPUT_SCHEMA_ERROR", "output_validation", task.name)
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(name)

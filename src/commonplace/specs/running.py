@@ -58,17 +58,19 @@ def run(
     Args:
         environ: None is the process's own.
     """
+    from commonplace.models.providers import without_keys
     from commonplace.redaction import redact
 
+    chosen = os.environ if environ is None else environ
     try:
         spec, source = opened(call.spec)
         library = library_of(settings.specs.registry, network=settings.specs.network == "on")
         step = Planner(library).plan(spec, source, call.task)
-        engines = Engines(call.generator, settings.models, os.environ if environ is None else environ)
+        engines = Engines(call.generator, settings.models, chosen)
         return _Run(call, step, engines, reranker).result()
     except SpecError as fault:
         envelope = fault.envelope()
-        return {**envelope, "error": redact(envelope["error"]).text}
+        return {**envelope, "error": redact(without_keys(envelope["error"], chosen)).text}
 
 
 def opened(spec: str | Path | Mapping[str, Any]) -> tuple[Spec, Source]:
