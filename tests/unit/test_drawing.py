@@ -10,7 +10,18 @@ import pytest
 from commonplace.errors import UsageError
 from commonplace.formats.drawing import Drawing, Edge, Node, trim
 from commonplace.formats.drawing_colours import PALETTE, colours_of
-from commonplace.formats.drawing_words import caption, moment, name_of, plain, sentence, shorten, verb, when, width
+from commonplace.formats.drawing_words import (
+    caption,
+    moment,
+    name_of,
+    plain,
+    sentence,
+    shorten,
+    two_lines,
+    verb,
+    when,
+    width,
+)
 from commonplace.types.graph import ENTITY_TYPES
 
 
@@ -88,6 +99,28 @@ def test_a_long_name_keeps_its_start_and_a_path_its_end() -> None:
     assert shorten("src/billing/adapters/postgres_writer.py", 150, 12) == "…/postgres_writer.py"
     assert shorten("src/" + "x" * 40, 100, 12) == "…" + "x" * 12
     assert shorten("anything", 1, 12) == "…"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("short", ("short",)),
+        ("Globex Corporation of Great Britain", ("Globex Corporation of", "Great Britain")),
+        ("the decision to use Postgres instead of MySQL", ("the decision to use", "Postgres instead of…")),
+        ("src/store/backends/postgres/postgres_writer.py", ("…/backends/postgres/", "postgres_writer.py")),
+        ("ירושלים של זהב ושל נחושת ושל אור", ("ירושלים של זהב ושל", "נחושת ושל אור")),
+    ],
+)
+def test_a_long_name_has_two_lines_and_each_ends_where_a_word_does(name: str, lines: tuple[str, ...]) -> None:
+    assert two_lines(name, 150, 12) == lines
+
+
+def test_no_line_is_wider_than_there_is_room_for() -> None:
+    for name in ("x" * 60, "e\u0301" * 60, "語" * 60, "a_b/" * 40, " ".join("ab" * 40)):
+        lines = two_lines(name, 150, 12)
+        assert len(lines) == 2
+        assert all(0 < width(line, 12) <= 150 for line in lines)
+        assert "".join(lines).count("e") == "".join(lines).count("\u0301")
 
 
 def test_a_name_is_cut_with_the_marks_of_its_letters() -> None:

@@ -30,7 +30,7 @@ MIRA = Drawing(
         Node("m", "Mira Okafor", "person", is_centre=True, distance=0, summary="Leads billing."),
         Node("l", "Lagos", "place"),
         Node("b", "Berlin", "place"),
-        Node("f", "src/billing/adapters/postgres_writer.py", "file", distance=2),
+        Node("f", "src/billing/adapters/for/databases/postgres_writer.py", "file", distance=2),
     ),
     (
         Edge("m", "l", "LIVES_IN", "Mira lived in Lagos", since(2019), since(2024, 5), is_past=True),
@@ -63,16 +63,17 @@ def test_names_relations_and_times_are_written() -> None:
 
 def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
     root = drawn(MIRA)
-    assert "…/postgres_writer.py" in texts(root)
+    written = texts(root)
+    assert written[written.index("…/for/databases/") + 1] == "postgres_writer.py", "in two lines"
     assert texts(root, "title") == [
         "Mira Okafor",
         "Mira moved to Berlin · since 2024-05-01",
-        "src/billing/adapters/postgres_writer.py related to Mira Okafor · disputed",
+        "src/billing/adapters/for/databases/postgres_writer.py related to Mira Okafor · disputed",
         "Mira lived in Lagos · 2019-01-01 – 2024-05-01",
         "Mira Okafor (person): Leads billing.",
         "Lagos (place)",
         "Berlin (place)",
-        "src/billing/adapters/postgres_writer.py (file)",
+        "src/billing/adapters/for/databases/postgres_writer.py (file)",
     ]
 
 
@@ -167,8 +168,8 @@ def test_a_page_has_the_picture_and_every_fact_in_a_table() -> None:
     assert rows == [
         ["Mira moved to Berlin", "Mira Okafor", "lives in", "Berlin", "2024-05-01", "", ""],
         [
-            "src/billing/adapters/postgres_writer.py related to Mira Okafor",
-            "src/billing/adapters/postgres_writer.py",
+            "src/billing/adapters/for/databases/postgres_writer.py related to Mira Okafor",
+            "src/billing/adapters/for/databases/postgres_writer.py",
             "related to",
             "Mira Okafor",
             "",

@@ -103,6 +103,8 @@ def test_a_name_cannot_end_its_quotes_in_graphviz(name: str, written: str) -> No
         ("src/a_b-c.py", "src/a_b-c.py"),
         ("über 日本", "über 日本"),
         ("one\ntwo", "one two"),
+        ("the direction LR of it", "the #100;irection LR of it"),
+        ("a direction", "a direction"),
     ],
 )
 def test_a_name_is_no_more_than_a_name_in_mermaid(name: str, written: str) -> None:

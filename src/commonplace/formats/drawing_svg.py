@@ -14,7 +14,18 @@ from commonplace.formats.drawing import Drawing, Edge, Node, trim
 from commonplace.formats.drawing_colours import PALETTE, colours_of
 from commonplace.formats.drawing_layout import Box, Item, place
 from commonplace.formats.drawing_routes import Route, Spot, routes, spots
-from commonplace.formats.drawing_words import caption, name_of, plain, sentence, shorten, type_of, verb, when, width
+from commonplace.formats.drawing_words import (
+    caption,
+    name_of,
+    plain,
+    sentence,
+    shorten,
+    two_lines,
+    type_of,
+    verb,
+    when,
+    width,
+)
 
 _NAME, _CENTRE, _SMALL, _TITLE = 12.0, 14.0, 10.0, 16.0
 """Sizes of the font."""
@@ -22,6 +33,8 @@ _MOST_NAME, _MOST_VERB, _MOST_TITLE = 150.0, 110.0, 620.0
 """How wide a word may be before it is shortened."""
 _BORDER: Final = 28.0
 _LINE: Final = 12.0
+_LEAD: Final = 3.0
+"""Between the two lines of a long name."""
 _LEAST_WIDTH: Final = 460.0
 _SPREADS: Final = (1.0, 1.25, 1.6)
 _FEW: Final = 100
@@ -132,19 +145,17 @@ def _node(node: Node, at: int, box: Box, colour: int) -> str:
     name = name_of(node)
     title = f"{name} ({type_of(node)})" + (f": {plain(node.summary)}" if node.summary else "")
     x, y = box.x - box.width / 2, box.y - box.height / 2
-    weight = ' font-weight="600"' if node.is_centre else ""
+    how = 'class="ink" text-anchor="middle"' + (' font-weight="600"' if node.is_centre else "")
+    lines = two_lines(name, _MOST_NAME, size)
+    top = box.y + size * 0.35 - (len(lines) - 1) * (size + _LEAD) / 2
     return (
         f'<g class="node t{colour}" data-node="{at}"><title>{_text(title)}</title>'
         f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
         f'fill="{PALETTE[colour].fill}" stroke="{PALETTE[colour].line}" '
         f'stroke-width="{2.4 if node.is_centre else 1.2}"/>'
-        + _words(
-            _text(shorten(name, _MOST_NAME, size)),
-            box.x,
-            box.y + size * 0.35,
-            size,
-            f'class="ink" text-anchor="middle"{weight}',
-            _INK,
+        + "".join(
+            _words(_text(line), box.x, top + place * (size + _LEAD), size, how, _INK)
+            for place, line in enumerate(lines)
         )
         + "</g>"
     )
@@ -208,7 +219,8 @@ def _legend(colours: dict[str, int], edges: Sequence[Edge], most: float) -> tupl
 
 def _size(node: Node) -> tuple[float, float]:
     size = _CENTRE if node.is_centre else _NAME
-    return max(40.0, width(shorten(name_of(node), _MOST_NAME, size), size) + 22), size + 16
+    lines = two_lines(name_of(node), _MOST_NAME, size)
+    return max(40.0, *(width(line, size) + 22 for line in lines)), len(lines) * (size + _LEAD) + 16 - _LEAD
 
 
 def _written(edge: Edge) -> tuple[float, float]:

@@ -17,6 +17,9 @@ _HIDDEN: Final = re.compile(
 """Half characters, marks that change the direction of writing, what nobody sees and what no XML may hold."""
 _ELLIPSIS: Final = "…"
 _JOINERS: Final = "\u200c\u200d"
+_BREAKS: Final = " /_-."
+_IN_TWO: Final = 1.8
+"""How much of two lines is filled: the first one ends where a word does."""
 _CAPITALS: Final = re.compile(r"[A-Z0-9]+(?:_[A-Z0-9]+)*")
 
 _WIDTHS: Final = {
@@ -69,6 +72,19 @@ def shorten(text: str, most: float, size: float) -> str:
         return _ELLIPSIS + (end[end.index("/") :] if "/" in end[:-1] else end.lstrip(_JOINERS))
     # A mark that belongs to a letter stays with it or goes with it.
     return text[:kept].rstrip(" " + _JOINERS) + _ELLIPSIS
+
+
+def two_lines(text: str, most: float, size: float) -> tuple[str, ...]:
+    """Return a text as one line or two, each about so wide at most; what has no room in two is shortened."""
+    if width(text, size) <= most:
+        return (text,)
+    short = shorten(text, _IN_TWO * most, size)
+    room, fits = most, 0
+    while fits < len(short) and (room := room - width(short[fits], size)) >= 0:
+        fits += 1
+    # After a space or a sign between words, if the first line is not much shorter for it.
+    cut = next((at for at in range(fits, fits // 2, -1) if short[at - 1] in _BREAKS), fits)
+    return short[:cut].rstrip(), shorten(short[cut:].lstrip(), most, size)
 
 
 def name_of(node: Node) -> str:
