@@ -113,6 +113,51 @@ def test_what_is_printed_at_a_start_is_no_answer(book: Engine, monkeypatch: pyte
     assert book.forget("3").verified
 
 
+NEVER_BEGINS = "import time; time.sleep(3600)"
+SAYS_NO_MORE = "import pickle, os, time; os.write(3, pickle.dumps(('started',)) + b'\\x80'); time.sleep(3600)"
+NEVER_ENDS = (
+    "from commonplace.engine import apart; import atexit, time; atexit.register(time.sleep, 3600); apart.main()"
+)
+
+
+def test_a_process_that_says_no_more_is_ended(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a word is none: whoever forgets would wait as long as the process lives."""
+    monkeypatch.setattr(apart, "_CODE", SAYS_NO_MORE)
+    monkeypatch.setattr(apart, "SILENCE_S", 0.5)
+    refuse_to_work_here(book, monkeypatch)
+    with pytest.raises(StoreError, match=r"to forget said nothing for 0\.5 s and was ended; run `commonplace doctor`"):
+        book.forget("3")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("ids", [["3"], ["3", *(f"{n:0>200}" for n in range(2_000))]])
+def test_what_a_process_never_begins_is_done_here(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, ids: list[str]
+) -> None:
+    """Also where what it is asked is more than a pipe holds, and nobody reads it."""
+    monkeypatch.setattr(apart, "_CODE", NEVER_BEGINS)
+    monkeypatch.setattr(apart, "SILENCE_S", 0.2)
+    if len(ids) == 1:
+        assert book.forget(ids).verified
+    else:
+        with pytest.raises(NotFoundError):
+            book.forget(ids)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_process_that_has_answered_is_not_waited_for_without_end(
+    book: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "_CODE", NEVER_ENDS)
+    monkeypatch.setattr(apart, "END_S", 0.1)
+    refuse_to_work_here(book, monkeypatch)
+    assert book.forget("3").verified
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
 def test_a_store_that_was_deleted_is_not_made_anew(book: Engine) -> None:
     """Whoever deletes a store under a server wants it to be gone."""
     shutil.rmtree(book.directory)

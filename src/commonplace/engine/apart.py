@@ -7,9 +7,11 @@ exchange. Either may be killed at any time: what is done to a store is whole or 
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import pickle
+import select
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -33,6 +35,10 @@ _CODE: Final = "from commonplace.engine.apart import main; main()"
 _ANSWERS: Final = 3
 """The descriptor that the process answers on."""
 _STARTED: Final = ("started",)
+SILENCE_S: Final = 600.0
+"""So long may a process say nothing at all before it is ended: the longest step of its work, on a large store."""
+END_S: Final = 30.0
+"""So long may it take to end when it has answered."""
 
 _T = TypeVar("_T")
 
@@ -66,7 +72,7 @@ class Apart:
         """Return what a task returns, and raise what it raises.
 
         Args:
-            here: does the same in this process, where no other can be started.
+            here: does the same in this process, where no other can be started, or one does not begin.
 
         Raises:
             StoreError: the process failed, or ended before it could tell what became of it.
@@ -78,17 +84,28 @@ class Apart:
             return here()
         try:
             with answers:
-                if _next(answers) != _STARTED:
-                    return here()
-                result: _T = self._result(task, answers)
-                return result
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-            raise
+                told = self._told(task, answers)
         finally:
-            with suppress(ChildProcessError):
-                os.waitpid(process, 0)
+            _end(process)
+        return told[0] if told else here()
+
+    def _told(self, task: str, answers: BinaryIO) -> tuple[Any] | None:
+        """Return the result of a task, and wait for the end of its process; None where that did not begin."""
+        try:
+            if _next(answers) != _STARTED:
+                return None
+        except TimeoutError:
+            return None
+        try:
+            result = self._result(task, answers)
+        except TimeoutError:
+            raise StoreError(
+                f"the process that was to {task} said nothing for {SILENCE_S:g} s and was ended",
+                remedy="run `commonplace doctor`, which finishes what it left",
+            ) from None
+        with suppress(TimeoutError):
+            _next(answers, END_S)
+        return (result,)
 
     def _result(self, task: str, answers: BinaryIO) -> Any:
         while (answer := _next(answers)) is not None:
@@ -136,13 +153,76 @@ def _start(asked: bytes) -> tuple[int, BinaryIO]:
     finally:
         os.close(incoming)
         os.close(outgoing)
-    with suppress(BrokenPipeError), os.fdopen(asking, "wb") as stream:
-        stream.write(asked)
-    return process, os.fdopen(answers, "rb")
+    try:
+        with suppress(BrokenPipeError):
+            _write(asking, asked)
+    except BaseException:
+        os.close(answers)
+        _end(process)
+        raise
+    finally:
+        os.close(asking)
+    return process, io.BufferedReader(_Hearing(answers))
 
 
-def _next(answers: BinaryIO) -> tuple[Any, ...] | None:
-    """Return the next answer, None where the process has ended."""
+def _end(process: int) -> None:
+    """End a process, which may have ended already, and let the system forget it."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(process, 0)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """Write to a pipe whose other end may never be read.
+
+    Raises:
+        TimeoutError: it is not read.
+    """
+    os.set_blocking(descriptor, False)
+    rest = memoryview(data)
+    while rest:
+        _wait(descriptor, select.POLLOUT, SILENCE_S)
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _wait(descriptor: int, what: int, most_s: float) -> None:
+    poll = select.poll()
+    poll.register(descriptor, what)
+    if not poll.poll(most_s * 1000):
+        raise TimeoutError(f"nothing came for {most_s:g} s")
+
+
+class _Hearing(io.RawIOBase):
+    """The end of a pipe that answers come from; none is waited for longer than `most_s` without a byte of it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.most_s = SILENCE_S
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader gives
+        _wait(self._descriptor, select.POLLIN, self.most_s)
+        data = os.read(self._descriptor, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._descriptor)
+        super().close()
+
+
+def _next(answers: BinaryIO, most_s: float | None = None) -> tuple[Any, ...] | None:
+    """Return the next answer, None where the process has ended.
+
+    Raises:
+        TimeoutError: neither happens in time.
+    """
+    if most_s is not None:
+        answers.raw.most_s = most_s  # type: ignore[attr-defined] # it is what `_start` made
     try:
         answer: tuple[Any, ...] = pickle.load(answers)  # noqa: S301 - of a process that we started
     except (EOFError, pickle.UnpicklingError):
@@ -160,7 +240,8 @@ def _error(kind: type[CommonplaceError], arguments: tuple[object, ...], state: M
 def main() -> None:
     """Do what standard input asks for."""
     settings, task, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
-    answers = os.fdopen(_ANSWERS, "wb")
+    # It is closed by the end of the process, which whoever started it waits for.
+    answers = os.fdopen(_ANSWERS, "wb", closefd=False)
 
     def tell(*answer: object) -> None:
         with suppress(OSError):  # nobody waits any more: the work is done all the same
