@@ -15,6 +15,7 @@ from commonplace.errors import StoreError
 from commonplace.store import database_files, migrations
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types.graph import GraphCounts
+from commonplace.types.ledger import Issue, IssueSelection
 
 
 @pytest.fixture
@@ -76,3 +77,21 @@ def test_a_migration_that_fails_leaves_nothing(old: Path) -> None:
         db.execute("DROP TABLE happenings")
     SqliteStore.open(old, create=False).close()
     assert len(versions(old)) == migrations.NEWEST
+
+
+def test_a_store_before_the_ledger_takes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 5 had knowledge and a change of embedder, and no issues."""
+    path = tmp_path / "store.db"
+    with monkeypatch.context() as patch:
+        for module in (migrations, database_files):
+            patch.setattr(module, "NEWEST", 5)
+        store = SqliteStore.create(path)
+        add(store, written("m", "one"))
+        store.close()
+    assert "issues" not in tables(path)
+    store = SqliteStore.open(path, create=False)
+    with store.change_memories("n") as change:
+        change.ledger.put_issue(Issue("x", "t", memory_ids=("m",)))
+    assert [issue.id for issue in store.ledger("n").issues(IssueSelection(memory_ids=("m",)))] == ["x"]
+    assert (latest(store, "m").record.content, store.change(), store.check()) == ("one", 1, [])
+    store.close()

@@ -140,6 +140,11 @@ def live_version_exists(id_: str) -> StoreError:
     return StoreError(f"there is a live version of memory {id_!r}", remedy="expire it first")
 
 
+def not_latest(number: int) -> StoreError:
+    """Return the error for the revival of what is not the latest version of a memory here."""
+    return StoreError(f"version {number} is not the latest of a memory", remedy="revive the latest one")
+
+
 def check_memory(write: MemoryWrite, embedding: Embedding | None, created_at: float, expired_at: float | None) -> None:
     """Refuse a version of a memory that a store cannot keep; its position must be the one that it will have.
 

@@ -6,6 +6,7 @@ import sqlite3
 
 from commonplace.store.graph_checking import graph_problems
 from commonplace.store.knowledge_checking import knowledge_problems
+from commonplace.store.ledger_checking import ledger_problems
 from commonplace.store.rows import pack_text, unpack_texts
 
 _MOST_PROBLEMS = 20
@@ -164,7 +165,7 @@ def _loose_ends(db: sqlite3.Connection) -> list[str]:
         count = db.execute(sql).fetchone()[0]
         if count:
             found.append(f"There are {claim}: {count}.")
-    return found + _tag_problems(db) + graph_problems(db) + knowledge_problems(db)
+    return found + _tag_problems(db) + graph_problems(db) + knowledge_problems(db) + ledger_problems(db)
 
 
 def _tag_problems(db: sqlite3.Connection) -> list[str]:

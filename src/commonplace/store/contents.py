@@ -8,8 +8,10 @@ from pathlib import Path
 
 from commonplace.store.database_files import build, refuse_existing
 from commonplace.store.graph_contract import GraphChange
+from commonplace.store.ledger_contract import LedgerChange
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState
+from commonplace.store.reference_ledger import LedgerState
 from commonplace.store.reference_state import KnowledgeRow, Space, State
 from commonplace.store.rows import pack_id
 from commonplace.store.sqlite_knowledge import insert_item
@@ -57,6 +59,7 @@ class StoredEntries:
     due: tuple[str, ...]
     graph: GraphState
     contexts: tuple[ContextRecord, ...]
+    ledger: LedgerState
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Contents:
         tokens: by change number, from 0, the change's token; that of 0 is "".
         deletions: (change, passage number).
         next_embedding, next_vectors: of a change of embedder under way; the vectors by passage number.
+        operations: (time, how many).
     """
 
     store_id: str
@@ -79,6 +83,7 @@ class Contents:
     deletions: tuple[tuple[int, int], ...]
     next_embedding: Embedding | None
     next_vectors: tuple[tuple[int, bytes], ...]
+    operations: tuple[tuple[float, int], ...]
 
 
 def contents_of(store_id: str, state: State) -> Contents:
@@ -94,6 +99,7 @@ def contents_of(store_id: str, state: State) -> Contents:
         tuple(state.deletions),
         state.next_embedding,
         tuple(item for item in state.next_vectors.items() if item[0] in existing),
+        tuple(state.operations.items()),
     )
 
 
@@ -117,6 +123,7 @@ def _entries(namespace: str, space: Space) -> StoredEntries:
         tuple(space.due),
         space.graph.copy(),
         tuple(space.contexts.values()),
+        space.ledger.copy(),
     )
 
 
@@ -160,6 +167,7 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
     if contents.next_embedding:
         set_embedding(db, contents.next_embedding, NEXT)
     db.executemany("INSERT INTO next_vectors VALUES (?, ?)", contents.next_vectors)
+    db.executemany("INSERT INTO operations VALUES (?, ?)", contents.operations)
     db.executemany(
         "INSERT INTO changes VALUES (?, ?, ?, ?)",
         [
@@ -184,6 +192,7 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     _fill_graph(change.graph, entries.graph)
     for context in entries.contexts:
         change.knowledge.put_context(context)
+    _fill_ledger(change.ledger, entries.ledger)
     db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, pack_id(id_)) for id_ in entries.due])
 
 
@@ -200,3 +209,12 @@ def _fill_graph(change: GraphChange, graph: GraphState) -> None:
     change.put_mentions(list(graph.mentions))
     for happening in graph.happenings:
         change.put_happening(happening)
+
+
+def _fill_ledger(change: LedgerChange, ledger: LedgerState) -> None:
+    for issue in ledger.issues.values():
+        change.put_issue(issue)
+    for event in ledger.events:
+        change.add_event(event)
+    for reversal in ledger.reversals.values():
+        change.put_reversal(reversal)

@@ -19,6 +19,7 @@ from commonplace.types import Embedding, Link, MemoryRecord, MemoryWrite, Select
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphChange, GraphReading
     from commonplace.store.knowledge_contract import KnowledgeChange, KnowledgeReading
+    from commonplace.store.ledger_contract import LedgerChange, LedgerReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,21 @@ class MemoryChange(Protocol):
         """The knowledge of the agents of the same namespace, in the same transaction."""
         ...
 
+    @property
+    def ledger(self) -> LedgerChange:
+        """The ledger of the same namespace, in the same transaction."""
+        ...
+
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
         ...
 
     def alike(self, digest: str, bands: Sequence[int]) -> list[StoredMemory]:
         """Return the live memories with that digest or any of those bands, by number."""
+        ...
+
+    def links(self, ids: Sequence[str]) -> list[Link]:
+        """Return the links that start or end at one of these memories; sorted by source, target, type."""
         ...
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
@@ -103,6 +113,20 @@ class MemoryChange(Protocol):
 
     def expire(self, number: int, record: MemoryRecord, at: float) -> None:
         """Make a live version past from `at` on, with this record; nothing happens to one that is past already."""
+        ...
+
+    def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
+        """Make the latest version of a memory live again, as if it had never been past, with this record.
+
+        Its time of creation, words, tags, passages and dates stay; it and its passages get new numbers, since the index
+        has let go of the old ones. Return the new number, or the same where the version is live.
+
+        Args:
+            bands: those of its text, which a past version has not kept.
+
+        Raises:
+            StoreError: it is not the latest version of a memory here, or an owner without a record has its id.
+        """
         ...
 
     def erase(self, ids: Sequence[str]) -> int:
@@ -232,6 +256,10 @@ class MemoryStore(Protocol):
 
     def knowledge(self, namespace: str) -> KnowledgeReading:
         """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
+        ...
+
+    def ledger(self, namespace: str) -> LedgerReading:
+        """Return the ledger of a namespace; of one that is not there an empty one."""
         ...
 
     def erase_namespace(self, namespace: str) -> int:

@@ -120,6 +120,11 @@ LINKS = f"""
     )
 """
 
+LINKS_OF = """
+    SELECT source, target, type, strength, created_at FROM links
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND (source = :id OR target = :id)
+"""
+
 DUE = f"SELECT id FROM mirror_due WHERE namespace = {_SPACE}"
 
 BLOCKS = f"SELECT id, page, digest FROM mirror_blocks WHERE namespace = {_SPACE}"
@@ -131,6 +136,13 @@ PAGES = f"SELECT page, size, mtime_ns, sha256 FROM mirror_pages WHERE namespace 
 NOTES = f"""
     SELECT kind, id, at, body FROM notes
     WHERE kind = :kind AND (:namespace IS NULL OR namespace = {_SPACE})
+"""
+
+WRITTEN = """
+    SELECT p.id, p.text, p.start_line, p.end_line, p.heading, v.token_ids, v.vector
+    FROM passages p JOIN passage_vectors v ON v.number = p.number
+    WHERE p.owner = ?
+    ORDER BY p.ordinal
 """
 
 ADD = """

@@ -12,7 +12,14 @@ from commonplace.errors import StoreDamagedError, StoreVersionError
 
 APPLICATION_ID = 1131245680
 
-MIGRATIONS = ("0001_owners_and_passages", "0002_memories", "0003_graph", "0004_knowledge", "0005_next_vectors")
+MIGRATIONS = (
+    "0001_owners_and_passages",
+    "0002_memories",
+    "0003_graph",
+    "0004_knowledge",
+    "0005_next_vectors",
+    "0006_ledger",
+)
 """File names in `schema/` without suffix; the first one brings version 1."""
 
 NEWEST = len(MIGRATIONS)

@@ -11,9 +11,11 @@ from commonplace.store import memory_contract
 from commonplace.store.batches import change_is_under_way, refuse_other_maker, snapshot_is_written
 from commonplace.store.graph_contract import GraphReading, texts_of
 from commonplace.store.knowledge_contract import KnowledgeReading
+from commonplace.store.ledger_contract import LedgerReading
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState, ReferenceGraph
 from commonplace.store.reference_knowledge import ReferenceKnowledge
+from commonplace.store.reference_ledger import Opened, ReferenceLedger
 from commonplace.store.reference_memory_change import ReferenceMemoryChange
 from commonplace.store.reference_reembedding import ReferenceReembedding
 from commonplace.store.reference_state import Space, State
@@ -162,6 +164,16 @@ class ReferenceMemories(ReferenceReembedding):
                 yield self._state.space(namespace)
 
         return ReferenceKnowledge(opened)
+
+    def ledger(self, namespace: str) -> LedgerReading:
+        """Return the ledger of a namespace; of one that is not there an empty one."""
+
+        @contextmanager
+        def opened() -> Iterator[Opened]:
+            with self._open():
+                yield self._state.space(namespace).ledger, self._state.operations
+
+        return ReferenceLedger(opened)
 
     def compact(self, *, thorough: bool = False) -> bool:  # noqa: ARG002 - there is no file to rewrite
         """Return True: what is deleted from a dictionary is in no file."""

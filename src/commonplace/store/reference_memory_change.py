@@ -12,12 +12,16 @@ from commonplace.store.batches import (
     check_record,
     check_times,
     live_version_exists,
+    not_latest,
+    refuse_wide,
 )
 from commonplace.store.graph_contract import GraphChange
 from commonplace.store.knowledge_contract import KnowledgeChange
+from commonplace.store.ledger_contract import LedgerChange
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph_change import ReferenceGraphChange
 from commonplace.store.reference_knowledge import ReferenceKnowledgeChange
+from commonplace.store.reference_ledger import ReferenceLedgerChange
 from commonplace.store.reference_state import Change, Row, Space
 from commonplace.store.reference_transaction import ReferenceTransaction
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
@@ -39,6 +43,11 @@ class ReferenceMemoryChange:
         """The knowledge of the agents of the same namespace, in the same transaction."""
         return ReferenceKnowledgeChange(self._transaction)
 
+    @property
+    def ledger(self) -> LedgerChange:
+        """The ledger of the same namespace, in the same transaction."""
+        return ReferenceLedgerChange(self._transaction)
+
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
         return self._space.latest(id_)
@@ -52,6 +61,10 @@ class ReferenceMemoryChange:
             if row.memory and ((digest and row.memory.digest == digest) or not set(bands).isdisjoint(row.memory.bands))
         }
         return [stored for stored in space.memories() if stored.number in numbers]
+
+    def links(self, ids: Sequence[str]) -> list[Link]:
+        """Return the links that start or end at one of these memories; sorted by source, target, type."""
+        return [link for ends, link in sorted(self._space.links.items()) if not set(ids).isdisjoint(ends[:2])]
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number."""
@@ -87,6 +100,27 @@ class ReferenceMemoryChange:
         if self._change.expire(number, at):
             self.revise(number, record)
             self._mark(row.owner.id, is_counted=True)
+
+    def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
+        """Make the latest version of a memory, which is past, live again, and return its new number."""
+        space = self._space
+        row = space.rows.get(number)
+        latest = None if row is None else space.latest(row.owner.id)
+        if row is None or row.memory is None or latest is None or latest.number != number:
+            raise not_latest(number)
+        check_record(row.owner.id, record)
+        if row.expired_at is None:
+            self.revise(number, record)
+            return number
+        refuse_wide(f"memory {row.owner.id!r}", *bands)
+        if ("memory", row.owner.id) in space.by_id:
+            raise live_version_exists(row.owner.id)
+        change = self._change
+        change.remove(number)
+        memory = replace(row.memory, record=record, bands=tuple(bands))
+        self._mark(row.owner.id, is_counted=True)
+        first = change.next_passage
+        return change.add(replace(row, change=change.number, first_passage=first, expired_at=None, memory=memory))
 
     def erase(self, ids: Sequence[str]) -> int:
         """Delete memories with all that hangs on them; return how many versions went."""

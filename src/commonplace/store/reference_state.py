@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from commonplace.store.batches import new_token
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.reference_graph import GraphState
+from commonplace.store.reference_ledger import LedgerState
 from commonplace.types import Embedding, IndexEntry, Link, MemoryWrite, NewPassage, Owner, StoredMemory, TokenEntry
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, StoredKnowledge
 
@@ -78,6 +79,7 @@ class Space:
     due: set[str] = field(default_factory=set)
     graph: GraphState = field(default_factory=GraphState)
     contexts: dict[str, ContextRecord] = field(default_factory=dict)
+    ledger: LedgerState = field(default_factory=LedgerState)
 
     def copy(self) -> Space:
         """Return a space that can be changed without changing this one."""
@@ -93,6 +95,7 @@ class Space:
             set(self.due),
             self.graph.copy(),
             dict(self.contexts),
+            self.ledger.copy(),
         )
 
     def live(self) -> Iterator[tuple[int, Row]]:
@@ -154,6 +157,7 @@ class State:
         tokens: by change number, from 0, the change's token; that of 0 is "".
         deletions: (change, passage number).
         next_embedding, next_vectors: of the embedder that is to come; by passage number, some of which may be gone.
+        operations: of all work on the store, by time.
     """
 
     embedding: Embedding | None = None
@@ -163,6 +167,7 @@ class State:
     next_numbers: list[tuple[int, int]] = field(default_factory=lambda: [(1, 1)])
     tokens: list[str] = field(default_factory=lambda: [""])
     deletions: list[tuple[int, int]] = field(default_factory=list)
+    operations: dict[float, int] = field(default_factory=dict)
 
     @property
     def change(self) -> int:

@@ -26,6 +26,7 @@ class ReferenceTransaction:
         self.is_over = False
         self.is_written = False
         self.is_counted = False
+        self._operations = dict(state.operations)
         self._state = state
         self._namespace = namespace
         self._copies = {namespace: state.space(namespace).copy()}
@@ -41,6 +42,17 @@ class ReferenceTransaction:
         if self.is_over:
             raise change_is_over()
         return self._change
+
+    @property
+    def operations(self) -> dict[float, int]:
+        """The operations of all work on the store, by time: a copy, until the block ends.
+
+        Raises:
+            StoreError: the block has ended.
+        """
+        if self.is_over:
+            raise change_is_over()
+        return self._operations
 
     @property
     def embedding(self) -> Embedding | None:
@@ -75,5 +87,6 @@ class ReferenceTransaction:
         """Let what was written take its place, and the change its number."""
         if self.is_written:
             self._state.spaces.update(self._copies)
+            self._state.operations = self._operations
         if self.is_counted:
             self._state.record(self._change)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from commonplace.store.connections import Connections
     from commonplace.store.graph_contract import GraphReading
     from commonplace.store.knowledge_contract import KnowledgeReading
+    from commonplace.store.ledger_contract import LedgerReading
     from commonplace.store.rows import Row
     from commonplace.types import Embedding
 
@@ -41,6 +42,11 @@ _TABLES = (
     "happenings",
     "knowledge_items",
     "agent_contexts",
+    "issues",
+    "issue_memories",
+    "issue_events",
+    "reversals",
+    "reversal_memories",
     "counts",
 )
 
@@ -170,6 +176,12 @@ class SqliteMemories:
         from commonplace.store.sqlite_knowledge import SqliteKnowledge
 
         return SqliteKnowledge(self._connections, namespace)
+
+    def ledger(self, namespace: str) -> LedgerReading:
+        """Return the ledger of a namespace; of one that is not there an empty one."""
+        from commonplace.store.sqlite_ledger import SqliteLedger
+
+        return SqliteLedger(self._connections, namespace)
 
     def compact(self, *, thorough: bool = False) -> bool:
         """Let nothing that was deleted be left in the store's files; return whether that is so now."""

@@ -15,17 +15,20 @@ from commonplace.store.batches import (
     check_record,
     check_times,
     live_version_exists,
+    not_latest,
+    refuse_wide,
 )
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.memory_rows import pack_record, unpack_memory
-from commonplace.store.rows import pack_hash, pack_id, pack_text
+from commonplace.store.memory_rows import pack_record, unpack_link, unpack_memory
+from commonplace.store.rows import pack_hash, pack_id, pack_text, unpack
 from commonplace.store.sqlite_transaction import Transaction
 from commonplace.store.sqlite_writing import Change, read_embedding
-from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
+from commonplace.types import Chunk, Link, MemoryRecord, MemoryWrite, NewPassage, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphChange
     from commonplace.store.knowledge_contract import KnowledgeChange
+    from commonplace.store.ledger_contract import LedgerChange
 
 _SEARCHED = ("tier", "trust", "source")
 """What a filter of a search asks of a record."""
@@ -53,6 +56,13 @@ class SqliteMemoryChange:
 
         return SqliteKnowledgeChange(self._transaction)
 
+    @property
+    def ledger(self) -> LedgerChange:
+        """The ledger of the same namespace, in the same transaction."""
+        from commonplace.store.sqlite_ledger import SqliteLedgerChange
+
+        return SqliteLedgerChange(self._transaction)
+
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
         row = self._rows(memory_queries.LATEST, id=pack_id(id_))
@@ -64,6 +74,15 @@ class SqliteMemoryChange:
             unpack_memory(row)
             for row in self._rows(memory_queries.ALIKE, digest=pack_text(digest), bands=json.dumps(list(bands)))
         ]
+
+    def links(self, ids: Sequence[str]) -> list[Link]:
+        """Return the links that start or end at one of these memories; sorted by source, target, type."""
+        found = {
+            unpack_link(row)
+            for id_ in dict.fromkeys(ids)
+            for row in self._rows(memory_queries.LINKS_OF, id=pack_id(id_))
+        }
+        return sorted(found, key=lambda link: (link.source, link.target, link.type))
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
         """Write a new version of a memory and return its number."""
@@ -100,6 +119,28 @@ class SqliteMemoryChange:
                 self._begin().expire(number, at)
                 self._db.execute("DELETE FROM memory_bands WHERE owner = ?", (number,))
                 self.revise(number, record)
+
+    def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
+        """Make the latest version of a memory, which is past, live again, and return its new number."""
+        old = self._version(number)
+        latest = None if old is None else self.find(old.owner.id)
+        if old is None or latest is None or latest.number != old.number:
+            raise not_latest(number)
+        check_record(old.owner.id, record)
+        if old.expired_at is None:
+            self.revise(number, record)
+            return number
+        refuse_wide(f"memory {old.owner.id!r}", *bands)
+        if self._rows(queries.PLACE, kind="memory", id=pack_id(old.owner.id)):
+            raise live_version_exists(old.owner.id)
+        write = replace(read_version(self._db, old), record=record, bands=tuple(bands))
+        change = self._begin()
+        change.remove(number)
+        self._db.execute(memory_queries.OUTDATE, (change.space, pack_id(old.owner.id)))
+        revived = change.add(write.owner, write.passages, created_at=old.created_at)
+        insert_version(change, revived, write, is_latest=True, is_live=True)
+        self._mark(old.owner.id)
+        return revived
 
     def erase(self, ids: Sequence[str]) -> int:
         """Delete memories with all that hangs on them; return how many versions went."""
@@ -209,3 +250,15 @@ def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest
         db.executemany("INSERT INTO memory_bands VALUES (?, ?, ?)", bands)
     dates = [(space, number, since, until) for since, until in set(write.dates)]
     db.executemany("INSERT INTO memory_dates VALUES (?, ?, ?, ?)", dates)
+
+
+def read_version(db: sqlite3.Connection, stored: StoredMemory) -> MemoryWrite:
+    """Return what a version of a memory was written from, but for its bands, which a past one has not kept."""
+    found = db.execute(memory_queries.WRITTEN, (stored.number,)).fetchall()
+    passages = tuple(
+        NewPassage(unpack(id_), Chunk(unpack(text), start, end, unpack(heading)), token_ids, vector)
+        for id_, text, start, end, heading, token_ids, vector in found
+    )
+    dates = db.execute("SELECT since, until FROM memory_dates WHERE owner = ?", (stored.number,)).fetchall()
+    ((digest,),) = db.execute("SELECT digest FROM memories WHERE owner = ?", (stored.number,)).fetchall()
+    return MemoryWrite(stored.owner, passages, stored.record, unpack(digest), (), tuple(dates), is_placed=True)
