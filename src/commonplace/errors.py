@@ -6,6 +6,7 @@ CommonplaceError
 │   ├── SettingsError       a settings file, variable or flag is wrong
 │   └── ConfigError         a configuration document breaks its schema
 ├── NotFoundError           nothing has that id, path or name
+├── NoRelation              two memories hang together too little to be linked
 ├── StoreError              the store cannot do what was asked
 │   ├── StoreMissingError   there is no store here
 │   ├── StoreVersionError   the store was written by a newer Commonplace

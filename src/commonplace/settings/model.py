@@ -298,6 +298,29 @@ class SpecSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ConsolidationSettings:
+    """When the agents of consolidation act by themselves, and how fast."""
+
+    auto_threshold: float = setting(
+        0.9, "the confidence from which an agent acts", "number", minimum=0.0, maximum=1.0
+    )
+    log_threshold: float = setting(
+        0.7,
+        "the confidence from which an agent acts and records the details; below it, it files an issue and waits",
+        "number",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    rate_limit: int = setting(
+        100,
+        "the most changes and issues a minute, over all processes; 0 is without limit",
+        "integer",
+        minimum=0,
+        maximum=1_000_000,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSettings:
     """Which store and which part of it a command means."""
 
@@ -356,6 +379,7 @@ class Settings:
     models: ModelSettings = field(default_factory=ModelSettings)
     knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     specs: SpecSettings = field(default_factory=SpecSettings)
+    consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -380,6 +404,7 @@ SECTIONS: Mapping[str, type] = {
     "models": ModelSettings,
     "knowledge": KnowledgeSettings,
     "specs": SpecSettings,
+    "consolidation": ConsolidationSettings,
     "store": StoreSettings,
     "log": LogSettings,
 }

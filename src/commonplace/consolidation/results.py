@@ -1,0 +1,117 @@
+"""What agents of consolidation return: models whose JSON schemas are those of the contract.
+
+An instance is accepted where the contract's schema accepts it, and refused where that refuses it. The format `uuid` is
+an annotation there, as JSON Schema has it by default: an id that a caller gave is kept verbatim and need not be one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core import CoreSchema
+
+
+class _PlainSchema(GenerateJsonSchema):
+    """Writes schemas as the contract has them: without titles, descriptions and defaults."""
+
+    def generate(self, schema: CoreSchema, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
+        plain: JsonSchemaValue = _plain(super().generate(schema, mode))
+        return plain
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "enum" in schema:
+        return {"enum": schema["enum"]}
+    if "anyOf" in schema:
+        return {"type": [each["type"] for each in schema["anyOf"]]}
+    kept = {name: value for name, value in schema.items() if name not in ("title", "description", "default")}
+    if "properties" in kept:
+        kept["properties"] = {name: _plain(value) for name, value in kept["properties"].items()}
+    return {name: value if name == "properties" else _plain(value) for name, value in kept.items()}
+
+
+def _whole(value: object) -> object:
+    """Return a number without a fraction as an integer: to JSON Schema 3.0 is one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Id = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
+Share = Annotated[float, Field(ge=0, le=1)]
+Urgency = Literal["high", "medium", "low"]
+
+
+class Result(BaseModel):
+    """What one item came to.
+
+    Attributes:
+        beads_issue_id: the issue of the ledger that tells of it, None where there is none.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the contract's JSON schema of this model."""
+        return super().model_json_schema(*args, **{"schema_generator": _PlainSchema, **kwargs})
+
+
+class DecayResult(Result):
+    """What fading makes of a memory: its retention, 0–1, how urgent that is, and what is to be done."""
+
+    memory_id: Id
+    score: Share
+    urgency: Urgency
+    action: Literal["reinforce", "consolidate", "promote", "gc"]
+    beads_issue_id: str | None = None
+
+
+class ClusterResult(Result):
+    """Memories that say alike. `cohesion` is their mean similarity in pairs, calibrated to 0–1."""
+
+    cluster_id: Id
+    memory_ids: Annotated[list[Id], Field(min_length=2)]
+    cohesion: Share
+    action: Literal["merge", "link", "ignore"]
+    confidence: Share
+    beads_issue_id: str | None = None
+
+
+class MergeResult(Result):
+    """A memory made of others, which are archived. `content_diff` is a unified diff of their texts and the new one."""
+
+    new_memory_id: Id
+    source_ids: Annotated[list[Id], Field(min_length=2)]
+    relation_ids: list[Id]
+    content_diff: str
+    entities_preserved: Annotated[int, Field(ge=0), BeforeValidator(_whole)]
+    success: bool
+    beads_issue_id: str | None = None
+
+
+class PromotionResult(Result):
+    """A memory that is kept for good, with the note in the vault, relative to the store's directory."""
+
+    memory_id: Id
+    vault_path: str = ""
+    criteria_met: Annotated[list[str], Field(min_length=1)]
+    success: bool
+    beads_issue_id: str | None = None
+
+
+class RelationResult(Result):
+    """Two memories that hang together, and why."""
+
+    from_memory_id: Id
+    to_memory_id: Id
+    relation_id: Id
+    strength: Share
+    reasoning: str
+    shared_entities: list[str] = []
+    confidence: Share
+    beads_issue_id: str | None = None
