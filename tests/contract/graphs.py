@@ -95,11 +95,16 @@ def whole(graph: GraphReading, of: Sequence[str], wanted: Sequence[GraphFilter] 
     """Return every answer of every method: of these ids and names, and of everything."""
     return {
         "episodes": graph.episodes(of),
+        "reference_times": graph.reference_times(of),
         "of_memory": [graph.episodes_of_memory(id_) for id_ in of],
         "entities": graph.entities(of),
         "named": graph.named(of),
         "aliases": graph.aliases(of),
         "relations": graph.relations(of),
+        "facts": [
+            (graph.facts(each.source, each.type), graph.facts(each.source, each.type, each.target))
+            for each in graph.list_relations(EVER)
+        ],
         "disputed": graph.disputed(),
         "mentions": [graph.mentions(kind, of) for kind in GRAPH_KINDS],
         "mentioned": graph.mentioned(of),
@@ -119,6 +124,7 @@ def _listed(graph: GraphReading, of: Sequence[str], wanted: GraphFilter) -> tupl
         graph.relations_of(of, wanted, limit=1),
         graph.edges_of(of, wanted),
         graph.edges_of(of, wanted, limit=1),
+        graph.edges_of(of, wanted, limit=2, among=of[::2]),
         graph.list_relations(wanted, limit=1, offset=1),
         graph.list_entities(wanted, limit=2, offset=1),
         graph.list_episodes(wanted, limit=2, offset=1),

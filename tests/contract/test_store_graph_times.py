@@ -199,6 +199,53 @@ class TestOrderAndLimit:
         found = store.graph("n").relations_of(["a"], EVER, limit=30)
         assert found == {"a": [fact for fact in ever if "a" in (fact.source, fact.target)][:30]}
 
+    def test_a_limit_counts_what_has_not_ended_however_much_has(self, store: Store) -> None:
+        """What ended since is newer knowledge than what still holds, and there may be more of it than the limit."""
+        ended = [relation(f"e{n}", created_at=50.0 + n, valid_to=60.0, expired_at=60.0) for n in range(5)]
+        stated = [relation(f"s{n}", created_at=50.0 + n, valid_to=60.0) for n in range(5)]
+        later = relation("later", created_at=5.0, valid_to=99.0, expired_at=60.0)
+        put(store, *ended, *stated, later, relation("endless", expired_at=9.0), relation("old", created_at=1.0))
+        graph, holding = store.graph("n"), GraphFilter(open_at=70.0)
+        assert ids(graph.relations_of(["a"], holding, limit=2)["a"]) == ["endless", "later"]
+        assert ids(graph.list_relations(holding)) == ["endless", "later", "old"]
+        assert [each.id for each in graph.edges_of(["b"], holding, limit=3)["b"]] == ["endless", "later", "old"]
+        assert ids(graph.list_relations(GraphFilter(valid_at=math.inf))) == ["endless", "old"]
+
+    def test_edges_among_some_are_those_of_the_newest_that_lead_to_them(self, store: Store) -> None:
+        """A hub's edges are cut before they are chosen, or a few that are wanted would cost all that it has."""
+        put(
+            store,
+            relation("1", "a", "b", created_at=4.0),
+            relation("2", "c", "a", created_at=3.0),
+            relation("3", "a", "d", created_at=2.0),
+            relation("4", "a", "a", created_at=1.0),
+        )
+
+        def found(*among: str, limit: int | None = None) -> dict[str, list[str]]:
+            edges = store.graph("n").edges_of(["a", "d"], NOW, limit=limit, among=among)
+            return {end: [each.id for each in some] for end, some in edges.items()}
+
+        assert found("c", "d") == {"a": ["2", "3"]}
+        assert found("a", "b") == {"a": ["1", "4"], "d": ["3"]}
+        assert found("c", "d", limit=2) == {"a": ["2"]}
+        assert found() == {}
+
+    def test_facts_of_one_source_and_type_come_oldest_first_whatever_became_of_them(self, store: Store) -> None:
+        """They are reckoned together, those that have ended among them."""
+        put(
+            store,
+            relation("new", created_at=12.0),
+            relation("ended", expired_at=20.0),
+            relation("never", created_at=11.0, is_retracted=True),
+            relation("c", target="c"),
+            relation("back", "b", "a"),
+            relation("typed", type_="PART_OF"),
+        )
+        graph = store.graph("n")
+        assert ids(graph.facts("a", "USES", "b")) == ["ended", "never", "new"]
+        assert ids(graph.facts("a", "USES")) == ["c", "ended", "never", "new"]
+        assert graph.facts("a", "WORKS_FOR") == graph.facts("a", "USES", "") == []
+
     def test_a_relation_of_an_entity_with_itself_comes_once(self, store: Store) -> None:
         """It starts and ends there."""
         put(store, relation("r", "a", "a"), relation("s", "b", "a"))

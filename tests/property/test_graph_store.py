@@ -190,8 +190,9 @@ class GraphsAgree(RuleBasedStateMachine):
             assert got == outcome(partial(getattr(other, method), wanted, limit=limit, offset=offset))
         got = outcome(lambda: mine.relations_of(asked, wanted, limit=limit))
         assert got == outcome(lambda: other.relations_of(asked, wanted, limit=limit))
-        got = outcome(lambda: mine.edges_of(asked, wanted, limit=limit))
-        assert got == outcome(lambda: other.edges_of(asked, wanted, limit=limit))
+        for among in (None, asked[1:]):
+            got = outcome(lambda among=among: mine.edges_of(asked, wanted, limit=limit, among=among))
+            assert got == outcome(lambda among=among: other.edges_of(asked, wanted, limit=limit, among=among))
         assert outcome(lambda: sorted(mine.pairs(wanted))) == outcome(lambda: sorted(other.pairs(wanted)))
 
     @rule(name=names)

@@ -19,26 +19,57 @@ BY_ID = {
     "NAMED": "normal",
     "ALIASES": "entity",
     "RELATION": "id",
-    "RELATIONS_FROM": "source",
-    "RELATIONS_TO": "target",
+    "REFERENCE_TIMES": "id",
+    "FACTS": "source",
+    "FACTS_TO": "source",
     "MENTIONS": "subject",
     "MENTIONED": "episode",
     "HAPPENINGS": "subject",
-    "EDGES": "(source|target)",
-    "EDGES_EVER": "(source|target)",
+}
+BY_STAGE = {
+    "RELATIONS_FROM": "source=[?] AND {}",
+    "RELATIONS_TO": "target=[?] AND {}",
+    "RELATIONS": "{}",
+    "EDGES": "(source|target)=[?] AND {}",
 }
 TABLES = "(e|x|a|r|episodes|entities|aliases|relations|mentions|happenings)"
+
+
+def plan_of(directory: Path, sql: str) -> list[str]:
+    """Return how each table is read, one line each."""
+    SqliteStore.create(directory / "store.db").close()
+    values = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
+    with closing(connect(directory / "store.db", 5.0)) as db:
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    return [line for line in plan if re.match(rf"(SEARCH|SCAN) {TABLES}\b", line)]
 
 
 @pytest.mark.parametrize(("name", "column"), BY_ID.items())
 def test_a_question_by_id_looks_the_id_up(tmp_path: Path, name: str, column: str) -> None:
     """A hundred thousand names take ten milliseconds to read, which every entity that is shown would cost."""
-    SqliteStore.create(tmp_path / "store.db").close()
-    sql = getattr(graph_queries, name)
-    values = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
-    with closing(connect(tmp_path / "store.db", 5.0)) as db:
-        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
-    found = [line for line in plan if re.match(rf"(SEARCH|SCAN) {TABLES}\b", line)]
+    found = plan_of(tmp_path, getattr(graph_queries, name))
     assert found
     for line in found:
         assert re.search(rf"\bnamespace=\? AND (kind=\? AND )?({column}|id)=\?", line), line
+
+
+def test_a_fact_between_two_hubs_is_looked_up_by_all_that_is_asked(tmp_path: Path) -> None:
+    """Each of them may have a hundred thousand others."""
+    [line] = plan_of(tmp_path, graph_queries.FACTS_TO)
+    assert "relations_by_fact (namespace=? AND source=? AND type=? AND target=?)" in line
+
+
+@pytest.mark.parametrize(("name", "by"), BY_STAGE.items())
+def test_what_stands_is_found_beside_what_has_ended(tmp_path: Path, name: str, by: str) -> None:
+    """Whoever has moved a thousand times still lives in one place."""
+    asked = getattr(graph_queries, name)
+    for line in plan_of(tmp_path, asked.stages[0]):
+        assert re.search(rf"\(namespace=\? AND {by.format('stage=[?] AND created_at<[?]')}\)", line), line
+    (tmp_path / "store.db").unlink()
+    for line in plan_of(tmp_path, asked.ending):
+        assert re.search(rf"relations_ending\w* \(namespace=\? AND {by.format('<expr>>[?]')}\)", line), line
+
+
+def test_what_it_takes_to_follow_a_fact_is_read_from_the_index_alone(tmp_path: Path) -> None:
+    """To fetch each row costs several times as much, of which a neighbourhood reads thousands."""
+    assert all("COVERING INDEX" in line for line in plan_of(tmp_path, graph_queries.EDGES.stages[0]))

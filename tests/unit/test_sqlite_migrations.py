@@ -7,14 +7,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.contract.graphs import entity, put
+from tests.contract.graphs import entity, put, relation
 from tests.contract.memories import add, latest, written
 from tests.contract.stores import file
 
 from commonplace.errors import StoreError
 from commonplace.store import database_files, migrations
+from commonplace.store.graph_queries import PUT_RELATION
+from commonplace.store.graph_rows import pack_relation
 from commonplace.store.sqlite import SqliteStore
-from commonplace.types.graph import GraphCounts
+from commonplace.types.graph import GraphCounts, GraphFilter
 from commonplace.types.ledger import Issue, IssueSelection
 
 
@@ -94,4 +96,32 @@ def test_a_store_before_the_ledger_takes_one(tmp_path: Path, monkeypatch: pytest
         change.ledger.put_issue(Issue("x", "t", memory_ids=("m",)))
     assert [issue.id for issue in store.ledger("n").issues(IssueSelection(memory_ids=("m",)))] == ["x"]
     assert (latest(store, "m").record.content, store.change(), store.check()) == ("one", 1, [])
+    store.close()
+
+
+def test_facts_of_an_older_store_are_found_by_where_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 6 knew only whether a fact had expired or was retracted, and looked at all that had ended."""
+    path = tmp_path / "store.db"
+    facts = [
+        relation("open"),
+        relation("stated", valid_to=5.0, stated_to=5.0),
+        relation("ended", valid_to=7.0, expired_at=20.0),
+        relation("never", valid_to=None, is_retracted=True),
+    ]
+    with monkeypatch.context() as patch:
+        for module in (migrations, database_files):
+            patch.setattr(module, "NEWEST", 6)
+        store = SqliteStore.create(path)
+        add(store, written("m", "one"))
+        store.close()
+    with closing(sqlite3.connect(path)) as db, db:
+        for fact in facts:
+            is_past = fact.expired_at is not None or fact.is_retracted
+            db.execute(PUT_RELATION.replace("stage", "is_past"), (1, *pack_relation(fact)[:-1], is_past))
+    store = SqliteStore.open(path, create=False)
+    assert store.check()[1:] == []  # the ends of the facts are no entities, which is told first
+    graph = store.graph("n")
+    assert graph.facts("a", "USES") == sorted(facts, key=lambda each: each.id)
+    for wanted, found in ((GraphFilter(), ["open", "stated"]), (GraphFilter(open_at=6.0), ["ended", "open"])):
+        assert [each.id for each in graph.relations_of(["a"], wanted)["a"]] == found
     store.close()

@@ -40,11 +40,11 @@ SQL: Final = """
         UNION
         SELECT r.target, near.distance + 1
         FROM near CROSS JOIN relations r INDEXED BY relations_by_source
-        WHERE r.namespace = 1 AND r.source = near.id AND r.is_past = 0 AND near.distance < :depth
+        WHERE r.namespace = 1 AND r.source = near.id AND r.stage = 0 AND near.distance < :depth
         UNION
         SELECT r.source, near.distance + 1
         FROM near CROSS JOIN relations r INDEXED BY relations_by_target
-        WHERE r.namespace = 1 AND r.target = near.id AND r.is_past = 0 AND near.distance < :depth
+        WHERE r.namespace = 1 AND r.target = near.id AND r.stage = 0 AND near.distance < :depth
     )
     SELECT id, min(distance) FROM near GROUP BY id ORDER BY 2, 1 LIMIT :limit
 """

@@ -92,8 +92,8 @@ class GraphReader:
         distances = {each.id: each.distance for each in near.reached}
         edges = dict.fromkeys(each.edge for each in near.crossings)
         rim = [each.id for each in near.reached if each.distance == depth]
-        for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN).values():
-            edges.update({each.id: None for each in some if {each.source, each.target} <= distances.keys()})
+        for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN, among=distances).values():
+            edges.update({each.id: None for each in some})
         stored, relations = graph.entities(list(distances)), graph.relations(list(edges))
         seeing = Seeing(graph, times)
         return Subgraph(

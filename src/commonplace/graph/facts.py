@@ -195,4 +195,6 @@ def relation_of(fact: Fact) -> Relation:
 
 def shown_attributes(attributes: str) -> dict[str, Any]:
     """Return the attributes of an entity or a relation without what is ours."""
+    if attributes == "{}":
+        return {}  # most have none, and hundreds are shown
     return {name: value for name, value in json.loads(attributes).items() if name != OWN}

@@ -82,6 +82,7 @@ class Seeing:
     def __init__(self, graph: GraphReading, times: Times) -> None:
         self._graph = graph
         self.times = times
+        self._known: dict[str, Entity] = {}
 
     def relations(
         self, found: Iterable[Relation], scores: Mapping[str, float] | None = None
@@ -89,12 +90,13 @@ class Seeing:
         """Return facts as callers see them."""
         relations = list(found)
         ids = [relation.id for relation in relations]
-        ends = self._graph.entities([end for each in relations for end in (each.source, each.target)])
+        ends = self._ends(relations)
         mentions = self._graph.mentions("relation", ids)
         said = {id_: list(dict.fromkeys(each.episode for each in some)) for id_, some in mentions.items()}
-        episodes = self._graph.episodes([id_ for some in said.values() for id_ in some])
-        for some in said.values():
-            some.sort(key=lambda id_: (episodes[id_].reference_time, id_) if id_ in episodes else (0.0, id_))
+        several = [some for some in said.values() if len(some) > 1]
+        times = self._graph.reference_times([id_ for some in several for id_ in some])
+        for some in several:
+            some.sort(key=lambda id_: (times[id_], id_) if id_ in times else (0.0, id_))
         return tuple(
             self._relation(each, ends, tuple(said.get(each.id, ())), (scores or {}).get(each.id, 0.0))
             for each in relations
@@ -110,6 +112,7 @@ class Seeing:
     ) -> tuple[EntityView, ...]:
         """Return entities as callers see them; one without a summary of its own gets its newest facts."""
         entities = list(found)
+        self._known.update((each.id, each) for each in entities)
         aliases = self._graph.aliases([entity.id for entity in entities])
         summaries = self._summaries([each.id for each in entities if not each.summary]) if has_summaries else {}
         at = self.times.as_of
@@ -151,6 +154,12 @@ class Seeing:
             group_id=found.group,
             memory=found.memory,
         )
+
+    def _ends(self, relations: Iterable[Relation]) -> Mapping[str, Entity]:
+        """Return the entities that facts are about; those that have just been seen are not read again."""
+        ids = dict.fromkeys(end for each in relations for end in (each.source, each.target))
+        self._known.update(self._graph.entities([id_ for id_ in ids if id_ not in self._known]))
+        return self._known
 
     def _relation(
         self, each: Relation, ends: Mapping[str, Entity], episodes: tuple[str, ...], score: float

@@ -66,8 +66,11 @@ _CLAIMS = (
     (_MENTIONED, f"SELECT count(*) FROM mentions s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
     (_HAPPENED, f"SELECT count(*) FROM happenings s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
     (
-        "relations whose mark of the past does not fit them",
-        "SELECT count(*) FROM relations WHERE is_past != (expired_at IS NOT NULL OR is_retracted = 1)",
+        "relations whose stage does not fit them",
+        """
+        SELECT count(*) FROM relations
+        WHERE stage != CASE WHEN expired_at IS NOT NULL OR is_retracted = 1 THEN 2 ELSE valid_to IS NOT NULL END
+        """,
     ),
 )
 

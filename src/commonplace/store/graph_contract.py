@@ -8,7 +8,7 @@ like all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class GraphReading(Protocol):
         """Return episodes by id."""
         ...
 
+    def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
+        """Return when episodes were said or happened, by id; their words, of which there may be many, are not read."""
+        ...
+
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
         ...
@@ -99,14 +103,33 @@ class GraphReading(Protocol):
         A relation of an entity with itself comes once.
 
         Args:
-            limit: how many of each entity at most; what it costs does not grow with those beyond.
+            limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where only what
+                holds is meant, with those that have ended.
+        """
+        ...
+
+    def facts(self, source: str, type_: str, target: str | None = None) -> list[Relation]:
+        """Return all relations of one source and type, to one target where it is given, oldest first, ties by id.
+
+        Those that have ended or were retracted are among them. What it costs does not grow with the other relations of
+        source and target.
         """
         ...
 
     def edges_of(
-        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+        self,
+        entities: Sequence[str],
+        wanted: GraphFilter,
+        *,
+        limit: int | None = None,
+        among: Collection[str] | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
+        """Return of what `relations_of` returns as much as it takes to follow it, in the same order.
+
+        Args:
+            limit: how many of each entity at most, those counted that do not lead to one `among` these.
+            among: only edges whose other end is one of these; None: all.
+        """
         ...
 
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commonplace.store.graph_rules import is_past
+from commonplace.store.graph_rules import stage_of
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
 from commonplace.types.graph import Alias, Edge, Entity, Episode, Happening, Mention, Relation
 
@@ -101,7 +101,7 @@ def pack_relation(relation: Relation) -> Row:
         relation.trust,
         pack_text(relation.group),
         pack_text(relation.attributes),
-        int(is_past(relation)),
+        stage_of(relation),
     )
 
 

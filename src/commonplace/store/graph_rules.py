@@ -42,12 +42,13 @@ MEANT = """
 
 
 def times_of(wanted: GraphFilter) -> dict[str, float | None]:
-    """Return the values that `MEANT` takes."""
+    """Return the values that `MEANT` takes; `after` is the time after which a fact must hold, if any."""
     known_at = math.inf if wanted.known_at is None else wanted.known_at
     return {
         "known_at": known_at,
         "valid_at": wanted.valid_at,
         "open_at": wanted.open_at,
+        "after": wanted.open_at if wanted.valid_at is None else wanted.valid_at,
         "is_all": _is_all(wanted),
     }
 
@@ -57,9 +58,23 @@ def reaches_past(wanted: GraphFilter) -> bool:
     return wanted.with_past or (wanted.valid_at, wanted.open_at, wanted.known_at) != (None, None, None)
 
 
-def is_past(relation: Relation) -> bool:
-    """Tell whether a fact has expired or was retracted, so that it is not meant where nobody asks for the past."""
-    return relation.expired_at is not None or relation.is_retracted
+def is_of_open(wanted: GraphFilter) -> bool:
+    """Tell whether of facts with an end only those are meant that hold after a time, as is known now."""
+    return wanted.known_at is None and (wanted.valid_at, wanted.open_at) != (None, None)
+
+
+STANDING, ENDING, PAST = range(3)
+STAGES = 3
+
+
+def stage_of(relation: Relation) -> int:
+    """Return where a fact stands, so that those that are asked for are found beside each other.
+
+    `PAST` are those that have expired or were retracted, `ENDING` others that have an end, `STANDING` all others.
+    """
+    if relation.expired_at is not None or relation.is_retracted:
+        return PAST
+    return STANDING if relation.valid_to is None else ENDING
 
 
 def is_meant(relation: Relation, wanted: GraphFilter) -> bool:

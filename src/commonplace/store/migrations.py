@@ -19,6 +19,7 @@ MIGRATIONS = (
     "0004_knowledge",
     "0005_next_vectors",
     "0006_ledger",
+    "0007_graph_lookups",
 )
 """File names in `schema/` without suffix; the first one brings version 1."""
 

@@ -5,7 +5,7 @@ It knows dictionaries, no lock and no rule about a graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -67,6 +67,10 @@ class ReferenceGraph:
         """Return episodes by id."""
         with self._opened() as graph:
             return _of_ids(graph.episodes, ids)
+
+    def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
+        """Return when episodes were said or happened, by id."""
+        return {id_: episode.reference_time for id_, episode in self.episodes(episodes).items()}
 
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
@@ -134,17 +138,34 @@ class ReferenceGraph:
         found = {end: relations[:limit] for end, relations in _listed(ends, entities).items()}
         return {end: relations for end, relations in found.items() if relations}
 
+    def facts(self, source: str, type_: str, target: str | None = None) -> list[Relation]:
+        """Return all relations of one source and type, to one target where it is given, oldest first, ties by id."""
+        with self._opened() as graph:
+            found = [
+                each
+                for each in graph.relations.values()
+                if (each.source, each.type) == (source, type_) and target in (None, each.target)
+            ]
+        return sorted(found, key=lambda each: (each.created_at, order_of_id(each.id)))
+
     def edges_of(
-        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+        self,
+        entities: Sequence[str],
+        wanted: GraphFilter,
+        *,
+        limit: int | None = None,
+        among: Collection[str] | None = None,
     ) -> dict[str, list[Edge]]:
         """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
-        return {
+        found = {
             end: [
                 Edge(each.id, each.source, each.target, each.created_at, each.confidence, bool(each.dispute))
                 for each in relations
+                if among is None or (each.target if each.source == end else each.source) in among
             ]
             for end, relations in self.relations_of(entities, wanted, limit=limit).items()
         }
+        return {end: edges for end, edges in found.items() if edges}
 
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""

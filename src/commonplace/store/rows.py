@@ -58,13 +58,10 @@ def unpack(value: str | bytes) -> str:
     """Return the text that any of the packing functions was given."""
     if isinstance(value, str):
         return value
-    tag, data = value[:1], value[1:]
-    if tag == _SURROGATES_TAG:
-        return data.decode("utf-8", "surrogatepass")
-    digits = data.hex()
-    if tag == _UUID_TAG:
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-    return digits
+    if value[:1] == _UUID_TAG:
+        digits = value.hex()
+        return f"{digits[2:10]}-{digits[10:14]}-{digits[14:18]}-{digits[18:22]}-{digits[22:]}"
+    return value[1:].decode("utf-8", "surrogatepass") if value[:1] == _SURROGATES_TAG else value[1:].hex()
 
 
 def unpack_texts(value: str | bytes) -> tuple[str, ...]:

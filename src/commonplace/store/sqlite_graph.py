@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.store import graph_queries
@@ -21,7 +22,7 @@ from commonplace.store.graph_rows import (
     unpack_mention_of,
     unpack_relation,
 )
-from commonplace.store.graph_rules import reaches_past, times_of
+from commonplace.store.graph_rules import PAST, STAGES, reaches_past, times_of
 from commonplace.store.memory_rows import hex_json
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
 from commonplace.types.graph import GraphCounts
@@ -60,6 +61,10 @@ class SqliteGraphReading(ABC):
     def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Return episodes by id."""
         return self._by_id(graph_queries.EPISODE, ids, unpack_episode)
+
+    def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
+        """Return when episodes were said or happened, by id."""
+        return self._by_id(graph_queries.REFERENCE_TIMES, episodes, itemgetter(1))
 
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
@@ -105,40 +110,58 @@ class SqliteGraphReading(ABC):
     ) -> dict[str, list[Relation]]:
         """Return the relations that start or end at each entity: newest knowledge first, ties by id."""
         values = {**_values(wanted), "limit": _limit(limit)}
+        asked = (*graph_queries.RELATIONS_FROM.parts(wanted), *graph_queries.RELATIONS_TO.parts(wanted))
         found = {}
         with self.reading() as at:
             for entity in dict.fromkeys(entities):
                 values["entity"] = pack_id(entity)
-                rows = [
-                    row
-                    for sql in (graph_queries.RELATIONS_FROM, graph_queries.RELATIONS_TO)
-                    for row in _now_and_past(at, sql, wanted, values)
-                ]
+                rows = [row for sql in asked for row in _rows(at, sql, **values)]
                 if rows:
                     found[entity] = _newest_first(rows, 0, limit)
         return found
 
+    def facts(self, source: str, type_: str, target: str | None = None) -> list[Relation]:
+        """Return all relations of one source and type, to one target where it is given, oldest first, ties by id."""
+        values = {"source": pack_id(source), "type": pack_text(type_)}
+        if target is not None:
+            values["target"] = pack_id(target)
+        with self.reading() as at:
+            sql = graph_queries.FACTS if target is None else graph_queries.FACTS_TO
+            return [unpack_relation(row) for row in _rows(at, sql, **values)]
+
     def edges_of(
-        self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
+        self,
+        entities: Sequence[str],
+        wanted: GraphFilter,
+        *,
+        limit: int | None = None,
+        among: Collection[str] | None = None,
     ) -> dict[str, list[Edge]]:
         """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
-        values = {**_values(wanted), "limit": _limit(limit)}
-        sql = graph_queries.EDGES_EVER if reaches_past(wanted) else graph_queries.EDGES
+        asked, values = graph_queries.EDGES.parts(wanted), {**_values(wanted), "limit": _limit(limit)}
+        beside = None if among is None else {pack_id(each) for each in among}
         found = {}
-        with self.reading() as at:
+        with self.reading() as (db, space):
+            values["space"] = space
             for entity in dict.fromkeys(entities):
-                key = pack_id(entity)
-                rows = _rows(at, sql, **values, entity=key)
+                values["entity"] = key = pack_id(entity)
+                rows = [row for sql in asked for row in db.execute(sql, values)]
+                if limit is not None and len(rows) > limit:
+                    rows.sort(key=_newest_edge)
+                    del rows[limit:]
+                if beside is not None:
+                    rows = [row for row in rows if (row[2] if row[1] == key else row[1]) in beside]
                 if rows:
                     rows.sort(key=_newest_edge)
-                    found[entity] = [unpack_edge(row, entity, key) for row in rows[:limit]]
+                    found[entity] = [unpack_edge(row, entity, key) for row in rows]
         return found
 
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""
         values = {**_values(wanted), "limit": _limit(None if limit is None else offset + limit)}
         with self.reading() as at:
-            return _newest_first(_now_and_past(at, graph_queries.RELATIONS, wanted, values), offset, limit)
+            rows = [row for sql in graph_queries.RELATIONS.parts(wanted) for row in _rows(at, sql, **values)]
+        return _newest_first(rows, offset, limit)
 
     def disputed(self) -> list[Relation]:
         """Return the relations that are disputed, by dispute, then oldest first, ties by id."""
@@ -160,15 +183,15 @@ class SqliteGraphReading(ABC):
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
         """Yield (relation, source, target) of every relation that is meant, some thousands from one state."""
-        values = {**_values(wanted), "limit": _PAIRS_A_READ}
-        for is_past in _states(wanted):
-            after: int | None = 0
-            while after is not None:
-                with self.reading() as at:
-                    rows = _rows(at, graph_queries.PAIRS, **values, is_past=is_past, after=after)
-                for _, id_, source, target in rows:
-                    yield unpack(id_), unpack(source), unpack(target)
-                after = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
+        stages = STAGES if reaches_past(wanted) else PAST
+        values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages}
+        after: int | None = 0
+        while after is not None:
+            with self.reading() as at:
+                rows = _rows(at, graph_queries.PAIRS, **{**values, "after": after})
+            for _, id_, source, target in rows:
+                yield unpack(id_), unpack(source), unpack(target)
+            after = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
 
     def counts(self) -> GraphCounts:
         """Return how much there is."""
@@ -225,16 +248,6 @@ def _values(wanted: GraphFilter) -> Values:
 
 def _limit(limit: int | None) -> int:
     return -1 if limit is None else limit
-
-
-def _states(wanted: GraphFilter) -> tuple[int, ...]:
-    """Return the values of `is_past` that can be meant: what has passed stands apart, and is seldom looked at."""
-    return (0, 1) if reaches_past(wanted) else (0,)
-
-
-def _now_and_past(at: At, sql: str, wanted: GraphFilter, values: Values) -> Iterable[Row]:
-    for is_past in _states(wanted):
-        yield from _rows(at, sql, **values, is_past=is_past)
 
 
 def _newest_edge(row: Row) -> tuple[float, bool, str | bytes]:
