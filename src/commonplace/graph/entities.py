@@ -33,8 +33,12 @@ class Entities:
         """Return the entity that an episode calls by a name, which is written with what is new about it."""
         name = cleaned(name)[:MAX_NAME_CHARACTERS]
         known = self.known(name, type_)
-        entity = self._make(name, type_, episode) if known is None else self._improve(known, name, type_, episode)
-        return self._with_names(entity, (name, *aliases), episode)
+        if known is None:
+            return self._with_names(self._make(name, type_, episode), (name, *aliases), episode, [])
+        entity = self._improve(known, name, type_, episode)
+        if not aliases and episode.id and normal(known.name) == normal(name):
+            return entity  # most are called by the name that they bear already
+        return self._with_names(entity, (name, *aliases), episode, self._aliases(entity))
 
     def known(self, name: str, type_: str) -> Entity | None:
         """Return the entity that a name means, None where it means none or nobody can tell which."""
@@ -42,11 +46,13 @@ class Entities:
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:
         """Return an entity that somebody names, which no episode's deletion takes along from now on."""
-        return self._with_names(entity, (entity.name,), giver)
+        return self._with_names(entity, (entity.name,), giver, self._aliases(entity))
 
     def name_again(self, entity: Entity) -> None:
         """Write the keys and the text that follow from the names of an entity, and drop those that do not."""
-        aliases = self._graph.aliases([entity.id]).get(entity.id, [])
+        self._write(entity, self._aliases(entity))
+
+    def _write(self, entity: Entity, aliases: Sequence[Alias]) -> None:
         names = [alias for alias in aliases if not alias.normal.startswith(KEY)]
         wanted = {key for alias in names for key in keys(alias.name, entity.type)}
         for alias in aliases:
@@ -91,9 +97,11 @@ class Entities:
             self._graph.put_entity(entity)
         return entity
 
-    def _with_names(self, entity: Entity, names: Iterable[str], episode: Episode) -> Entity:
-        """Give an entity the names that it has not yet, but for those that another one bears alone."""
-        aliases = self._graph.aliases([entity.id]).get(entity.id, [])
+    def _aliases(self, entity: Entity) -> list[Alias]:
+        return self._graph.aliases([entity.id]).get(entity.id, [])
+
+    def _with_names(self, entity: Entity, names: Iterable[str], episode: Episode, aliases: Sequence[Alias]) -> Entity:
+        """Give an entity the names that are not among its aliases, but for those that another one bears alone."""
         borne = {alias.normal: alias for alias in aliases}
         fresh = False
         for name in dict.fromkeys(cleaned(each)[:MAX_NAME_CHARACTERS] for each in names):
@@ -109,7 +117,7 @@ class Entities:
             self._graph.put_alias(alias)
             fresh = True
         if fresh or not aliases:
-            self.name_again(entity)
+            self._write(entity, sorted(borne.values(), key=lambda alias: (alias.created_at, alias.normal)))
         return entity
 
     def _is_of_another(self, form: str, entity: Entity) -> bool:
@@ -120,13 +128,14 @@ class Entities:
 def known_by(graph: GraphReading, ground: Ground, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name means, None where it means none or nobody can tell which."""
     form = normal(name)
-    own = [each for each in graph.named([form]).get(form, ()) if normal(each.name) == form]
+    named = graph.named([form])
+    own = [each for each in named.get(form, ()) if normal(each.name) == form]
     if own:
         # Most names are known ones: what else they may mean need not be read.
         chosen = choose(name, type_, [Known(each, (each.name,)) for each in own], ground.similarity)
         if chosen is not None:
             return chosen.entity
-    found = graph.named(lookups(name, type_))
+    found = {**named, **graph.named([each for each in lookups(name, type_) if each != form])}
     live = {entity.id: entity for each in found.values() for entity in each[:MOST_CANDIDATES]}
     if not live:
         return None

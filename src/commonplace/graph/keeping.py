@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.adding import Added, add_episode, prepare
+from commonplace.graph.bounding import bounded
 from commonplace.graph.deleting import take_out
 from commonplace.graph.entities import MOST_ALIASES, known_by, merged_into
 from commonplace.graph.evidence import Evidence
@@ -53,14 +54,14 @@ class GraphKeeper:
 
     def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
         """Write an episode with what it says; see `Graph.add_episode`."""
-        extraction = understood.extraction
+        taken = bounded(understood.extraction)
         texts = Texts(self._ground.destination)
-        prepare(texts, extraction)
+        prepare(texts, taken.extraction)
         with self._change() as change:
-            added = add_episode(change.graph, self._ground, texts, episode, extraction)
+            added = add_episode(change.graph, self._ground, texts, episode, taken.extraction)
             if self._follower is not None:
                 self._follower.added(change, added)
-        told = (*notices, *understood.notices, *added.notices)
+        told = (*notices, *understood.notices, *taken.notices, *added.notices)
         return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
     def add_fact(self, given: GivenFact, now: float) -> Addition:

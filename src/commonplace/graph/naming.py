@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from commonplace.errors import UsageError
@@ -59,6 +60,8 @@ _SHORT: Final = {
     "prod": "production",
 }
 _FEWEST_WORDS: Final = 2
+_NAMES_AT_HAND: Final = 1_024
+"""The forms of a name are asked for several times while it is written; those of so many names are kept."""
 
 
 def cleaned(name: str) -> str:
@@ -84,6 +87,7 @@ def checked(field: str, name: object) -> str:
     return kept
 
 
+@lru_cache(maxsize=_NAMES_AT_HAND)
 def normal(name: str) -> str:
     """Return the form by which names are compared; equal for names that differ in nothing that matters.
 
@@ -103,6 +107,7 @@ def normal(name: str) -> str:
     return joined or " ".join(folded.split()) or text
 
 
+@lru_cache(maxsize=_NAMES_AT_HAND)
 def keys(name: str, type_: str) -> tuple[str, ...]:
     """Return keys under which a name can be looked up besides its normal form, by what type of thing it names.
 

@@ -1,0 +1,57 @@
+"""Keep what one episode brings within bounds: it is written in one transaction, for which other writers wait.
+
+It knows what an extraction is, no store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from commonplace.extract.result import Claim, Extraction
+
+MOST_ENTITIES: Final = 2_000
+MOST_FACTS: Final = 2_000
+"""An episode that says more is a document, and its parts say more of each thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """What of an extraction goes into the graph, and what is to be said of the rest."""
+
+    extraction: Extraction
+    notices: tuple[str, ...] = ()
+
+
+def bounded(extraction: Extraction) -> Bounded:
+    """Return the first facts of an extraction, with what they are about, and the entities that are named most often.
+
+    What is kept stays in its order; of entities that are named equally often the first come first.
+    """
+    entities, claims = extraction.entities, extraction.claims
+    if len(entities) <= MOST_ENTITIES and len(claims) <= MOST_FACTS:
+        return Bounded(extraction)
+    kept, ends = _first(claims)
+    often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
+    places = {old: new for new, old in enumerate(sorted(often[:MOST_ENTITIES]))}
+    moved = tuple(replace(each, source=places[each.source], target=places[each.target]) for each in kept)
+    notices = [
+        f"the graph took {most:,} of the {found:,} {what} in it: give it in parts to have them all"
+        for what, most, found in (("facts", len(kept), len(claims)), ("entities", len(places), len(entities)))
+        if most < found
+    ]
+    chosen = tuple(entities[place] for place in places)
+    return Bounded(replace(extraction, entities=chosen, claims=moved), tuple(notices))
+
+
+def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:
+    """Return the first claims that are within the bounds, and the places of the entities that they are about."""
+    kept: list[Claim] = []
+    ends: set[int] = set()
+    for claim in claims:
+        new = {claim.source, claim.target} - ends
+        if len(kept) < MOST_FACTS and len(ends) + len(new) <= MOST_ENTITIES:
+            kept.append(claim)
+            ends |= new
+    return kept, ends
