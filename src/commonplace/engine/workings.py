@@ -25,6 +25,7 @@ from commonplace.search.pipeline import Searcher
 if TYPE_CHECKING:
     from commonplace.engine.apart import Apart
     from commonplace.graph.ground import Ground as GraphGround
+    from commonplace.graph.kinds import Kinds
     from commonplace.graph.remembering import Feed
     from commonplace.ingest.passages import Destination
     from commonplace.memories.keeping import Keeper
@@ -210,22 +211,30 @@ class Workings:
             return None
         from commonplace.graph.remembering import Feed
 
-        return Feed(lambda: self._graph_ground(True))
+        return Feed(lambda destination: self._graph_on(destination or self._destination()))
 
     def _graph_ground(self, is_writing: bool) -> GraphGround:
         """Return what the graph stands on; for reading, nothing is settled about the store's embedder."""
-        from commonplace.graph.ground import Ground as GraphGround
-        from commonplace.graph.kinds import kinds_of
         from commonplace.ingest.passages import Destination
 
-        chosen = self.settings.graph
-        destination = (
+        return self._graph_on(
             self._destination()
             if is_writing
             else Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace)
         )
-        kinds = kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
-        return GraphGround(destination, kinds, self._similarity, self._now)
+
+    def _graph_on(self, destination: Destination) -> GraphGround:
+        from commonplace.graph.ground import Ground as GraphGround
+
+        return GraphGround(destination, self._kinds, self._similarity, self._now)
+
+    @cached_property
+    def _kinds(self) -> Kinds:
+        """The types of entities and facts that there are, ours and those of the settings."""
+        from commonplace.graph.kinds import kinds_of
+
+        chosen = self.settings.graph
+        return kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
 
     def _similarity(self, one: str, other: str) -> float:
         """Return the cosine of two names' vectors in the shipped table."""

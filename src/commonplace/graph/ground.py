@@ -59,10 +59,14 @@ class Ground:
 
 @dataclass(slots=True)
 class Texts:
-    """Makes the texts by which entities and facts are found, embedding each text once."""
+    """Makes the texts by which entities and facts are found, embedding each text once. Safe for threads."""
 
     destination: Destination
     _made: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return how many texts it holds."""
+        return len(self._made)
 
     def prepare(self, texts: Iterable[str]) -> None:
         """Embed texts at once, before a transaction begins in which they will be written."""

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
@@ -15,7 +14,6 @@ from commonplace.memories.admission import Admission, admit, replaced
 from commonplace.memories.intake import (
     MAX_CONTENT_BYTES,
     MAX_LABELS,
-    TRUST,
     NewMemory,
     as_given,
     checked,
@@ -26,7 +24,7 @@ from commonplace.memories.intake import (
     short_text,
     without_secrets,
 )
-from commonplace.memories.making import writes_of
+from commonplace.memories.making import batches, first_version, writes_of
 from commonplace.memories.memory import Memory, Outcome, seen
 from commonplace.memories.usage import ONCE_IN_S
 from commonplace.redaction import redact
@@ -37,9 +35,6 @@ if TYPE_CHECKING:
     from commonplace.ingest.passages import Destination
     from commonplace.memories.fading import Fading
     from commonplace.store.memory_contract import MemoryChange
-
-BATCH, FED_BATCH = 256, 32
-"""A long list is written in transactions of so many, so that other writers wait briefly; fewer with a graph."""
 
 _T = TypeVar("_T")
 Clock = Callable[[], float]
@@ -87,8 +82,8 @@ class Keeper:
         """Take memories in, in their order; see `Engine.remember_many`."""
         news = [self._new(item, place, len(items), force) for place, item in enumerate(items, 1)]
         kept: list[Memory] = []
-        for begin in range(0, len(news), size := BATCH if self._feed is None else FED_BATCH):
-            kept += self._with_its_embedder(partial(self._take_in, news[begin : begin + size], force))
+        for some in batches(news):
+            kept += self._with_its_embedder(partial(self._take_in, some, force))
         return kept
 
     def update(self, id_: str, values: Mapping[str, Any]) -> Memory:
@@ -102,6 +97,7 @@ class Keeper:
         while True:
             old = self._live(id_)
             prepared = self._next(old, changed)
+            readings = self._read([prepared.write])
             with self._changing() as change:
                 known = change.find(id_)
                 if known is None or known.expired_at is not None:
@@ -111,8 +107,8 @@ class Keeper:
                 now = self._moment(known)
                 record = _carried(prepared.write.record, known.record, changed, now)
                 stored = replaced(change, known, replace(prepared.write, record=record), now)
-                self._follow(change, [id_])
-            return self._seen(stored, "updated", prepared.new.notices)
+                self._follow(change, [id_], readings, [known])
+            return self._seen(stored, "updated", (*prepared.new.notices, *_notices(readings, stored)))
 
     def _next(self, old: StoredMemory, changed: Mapping[str, Any]) -> _Prepared:
         """Return a version with some values changed."""
@@ -187,6 +183,7 @@ class Keeper:
             if archived.expired_at is None:
                 return self._seen(archived, "unchanged")
             write = self.write_of(archived.owner, archived.record)
+            readings = self._read([write])
             with self._changing() as change:
                 known = change.find(id_)
                 if known is None:
@@ -196,7 +193,7 @@ class Keeper:
                 now = self._now()
                 record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
                 stored = replaced(change, known, replace(write, record=record), now)
-                self._follow(change, [id_])
+                self._follow(change, [id_], readings)
             return self._seen(stored, "restored")
 
     def link(self, source: str, target: str, type_: str, strength: float) -> Link:
@@ -280,7 +277,7 @@ class Keeper:
 
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
         prepared = self._prepare(news, self._now(), force=force)
-        readings = None if self._feed is None else self._feed.read([each.write for each in prepared])
+        readings = self._read([each.write for each in prepared])
         done: list[tuple[Admission, NewMemory]] = []
         with self._changing() as change:
             now = self._now()
@@ -289,18 +286,37 @@ class Keeper:
                 write = replace(each.write, record=record)
                 given = bool(each.new.id)
                 admission = admit(change, write, self._fading, now, has_given_id=given, force=force)
-                done.append((self._with_tags(change, admission, now), each.new))
-            fresh = [
-                each.stored.owner.id
-                for each, _ in done
-                if each.outcome != "unchanged" and each.stored.created_at >= now
-            ]
-            self._follow(change, fresh, readings)
-        return [self._seen(each.stored, each.outcome, (*new.notices, *each.notices)) for each, new in done]
+                admission = self._with_tags(change, admission, now)
+                self._fed(change, admission, readings, now)
+                done.append((admission, each.new))
+        return [
+            self._seen(each.stored, each.outcome, (*new.notices, *each.notices, *_notices(readings, each.stored)))
+            for each, new in done
+        ]
 
-    def _follow(self, change: MemoryChange, ids: Sequence[str], readings: Readings | None = None) -> None:
+    def _fed(self, change: MemoryChange, admission: Admission, readings: Readings | None, now: float) -> None:
+        """Let the graph follow what became of a memory at the door."""
+        stored, outcome = admission.stored, admission.outcome
+        if self._feed is None or readings is None or outcome == "unchanged" or stored.created_at < now:
+            return
+        if outcome == "added":
+            self._feed.add(change, stored, readings)
+        else:
+            self._feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
+
+    def _read(self, writes: Sequence[MemoryWrite]) -> Readings | None:
+        """Read what the graph is to take from memories, before the transaction that writes them."""
+        return None if self._feed is None else self._feed.read(writes, self._destination)
+
+    def _follow(
+        self,
+        change: MemoryChange,
+        ids: Sequence[str],
+        readings: Readings | None = None,
+        before: Sequence[StoredMemory] = (),
+    ) -> None:
         if self._feed is not None and ids:
-            self._feed.follow(change, ids, readings)
+            self._feed.follow(change, ids, readings, before)
 
     def _with_tags(self, change: MemoryChange, admission: Admission, now: float) -> Admission:
         """Give a memory the tags that were new to it: its next version, since tags are searched."""
@@ -321,33 +337,8 @@ class Keeper:
         return record if record.trust <= least else replace(record, trust=least)
 
     def _prepare(self, news: Sequence[NewMemory], now: float, *, force: bool) -> list[_Prepared]:
-        made = writes_of(self._destination, [self._version(new, now, force) for new in news])
+        made = writes_of(self._destination, [first_version(new, now, is_forced=force) for new in news])
         return [_Prepared(new, write) for new, write in zip(news, made, strict=True)]
-
-    def _version(self, new: NewMemory, now: float, force: bool) -> tuple[Owner, MemoryRecord]:
-        origin = new.origin or "agent"
-        owner = Owner(
-            id=new.id or str(uuid4()),
-            kind="memory",
-            tags=new.tags,
-            session=new.session,
-            at=now if new.at is None else new.at,
-        )
-        record = MemoryRecord(
-            content=new.content,
-            tier=new.tier or ("medium" if new.session else "short"),
-            category=new.category,
-            entities=new.entities,
-            source=new.source,
-            origin=origin,
-            trust=TRUST[origin] if new.trust is None else new.trust,
-            metadata=new.metadata,
-            born_at=now,
-            last_used=now,
-            derived_from=new.derived_from,
-            is_forced=force,
-        )
-        return owner, record
 
     def _live(self, id_: str) -> StoredMemory:
         refuse_unfit_id(id_)
@@ -383,6 +374,10 @@ def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], n
         promoted_at=known.promoted_at,
         vault_path=known.vault_path,
     )
+
+
+def _notices(readings: Readings | None, stored: StoredMemory) -> tuple[str, ...]:
+    return () if readings is None else readings.notices(stored.owner, stored.record)
 
 
 def _missing(id_: str) -> NotFoundError:

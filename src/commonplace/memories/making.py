@@ -5,11 +5,13 @@ Whoever stores a version of a memory asks here, so that the same words are found
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
 from commonplace.ingest.passages import PassageMaker
 from commonplace.ingest.reading import normalise
+from commonplace.memories.intake import TRUST
 from commonplace.memories.times import moment_of
 from commonplace.text.alike import signature
 from commonplace.timeline import mentions
@@ -17,6 +19,51 @@ from commonplace.types import MemoryRecord, MemoryWrite, Owner
 
 if TYPE_CHECKING:
     from commonplace.ingest.passages import Destination
+    from commonplace.memories.intake import NewMemory
+
+BATCH: Final = 256
+BATCH_CHARACTERS: Final = 131_072
+
+
+def batches(news: Sequence[NewMemory]) -> Iterator[list[NewMemory]]:
+    """Yield memories in their order, so many at a time, and so much text, that others who write wait briefly."""
+    some: list[NewMemory] = []
+    characters = 0
+    for new in news:
+        characters += len(new.content)
+        if some and (len(some) == BATCH or characters > BATCH_CHARACTERS):
+            yield some
+            some, characters = [], len(new.content)
+        some.append(new)
+    if some:
+        yield some
+
+
+def first_version(new: NewMemory, now: float, *, is_forced: bool) -> tuple[Owner, MemoryRecord]:
+    """Return what is given as the first version of a memory."""
+    origin = new.origin or "agent"
+    owner = Owner(
+        id=new.id or str(uuid4()),
+        kind="memory",
+        tags=new.tags,
+        session=new.session,
+        at=now if new.at is None else new.at,
+    )
+    record = MemoryRecord(
+        content=new.content,
+        tier=new.tier or ("medium" if new.session else "short"),
+        category=new.category,
+        entities=new.entities,
+        source=new.source,
+        origin=origin,
+        trust=TRUST[origin] if new.trust is None else new.trust,
+        metadata=new.metadata,
+        born_at=now,
+        last_used=now,
+        derived_from=new.derived_from,
+        is_forced=is_forced,
+    )
+    return owner, record
 
 
 def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRecord]]) -> list[MemoryWrite]:
