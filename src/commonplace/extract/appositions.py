@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from commonplace.extract.names import Mention
-from commonplace.extract.phrases import Line, Phrase
+from commonplace.extract.phrases import Line, phrase_of
 from commonplace.extract.statements import Statement
 from commonplace.extract.words_people import PUBLIC_ROLES, ROLES
 from commonplace.extract.words_places import COUNTRIES, POSTAL, STATES
@@ -48,8 +48,8 @@ def beside(line: Line) -> Iterator[Statement]:
         if any(name.type in _GUESSED and name.confidence < _SURE for name in (source, target)):
             continue
         yield Statement(
-            _phrase(source),
-            _phrase(target),
+            phrase_of(source),
+            phrase_of(target),
             relation,
             left.last - 1,
             right.last,
@@ -164,16 +164,3 @@ def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
 def _is_told(gap: list[str]) -> bool:
     """Tell whether what follows says of a name what it is: `Mira, a …`, `Mira is a …`."""
     return len(gap) == 2 and gap[0] in (",", "is", "was") and gap[1] in _ARTICLES
-
-
-def _phrase(mention: Mention) -> Phrase:
-    return Phrase(
-        mention.first,
-        mention.last,
-        mention.start,
-        mention.end,
-        mention.name,
-        mention.type,
-        mention.confidence,
-        mention,
-    )

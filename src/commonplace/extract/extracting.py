@@ -10,15 +10,16 @@ from typing import Final
 
 from commonplace.errors import UsageError
 from commonplace.extract.appositions import beside
+from commonplace.extract.cancelling import cancelled
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.dating import UP_TO
 from commonplace.extract.deciding import written_down
 from commonplace.extract.entities import Entities
-from commonplace.extract.hearsay import is_inside, is_reported, quotations
+from commonplace.extract.hearsay import HEARSAY, is_inside, is_reported, quotations
 from commonplace.extract.moods import is_question
 from commonplace.extract.names import find_names
 from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, read_behind
-from commonplace.extract.result import Claim, Extraction
+from commonplace.extract.result import Cancellation, Claim, Extraction
 from commonplace.extract.sentences import Stretch, stretches
 from commonplace.extract.statements import Settler, Statement
 from commonplace.extract.tokens import Tokens
@@ -34,6 +35,8 @@ _LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent"
 _SHORT: Final = 5
 _GUESSED: Final = 0.6
 """No surer is it what a name in capitals is that stands in no list."""
+_CALLED_OFF: Final = 0.8
+"""So sure is it that what is said to be called off is."""
 _PAST: Final = frozenset({"was", "were"})
 _LONGEST_SENTENCE: Final = 4_000
 
@@ -79,6 +82,7 @@ class _Reader:
         self._own = own
         self._entities = entities
         self._claims: list[Claim] = []
+        self._cancellations: list[Cancellation] = []
         self._dates: list[Date] = []
         self._quotations = quotations(text)
 
@@ -101,7 +105,8 @@ class _Reader:
             for claim in reversed(claims.values())
             if claim.source in places and claim.target in places and places[claim.source] != places[claim.target]
         ]
-        return Extraction(tuple(found), tuple(kept), tuple(self._dates))
+        taken_back = [each.moved(places) for each in self._cancellations]
+        return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(taken_back))
 
     def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
         mentions = find_names(tokens, self._own, is_prose=is_prose)
@@ -120,6 +125,7 @@ class _Reader:
         self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
         if is_question(tokens):
             return
+        self._take_back(line)
         settler = Settler(self._entities, line, dates, self._at)
         for statement in self._statements(line, may_state=may_state):
             is_quoted = is_inside(self._quotations, tokens.start[statement.verb])
@@ -128,6 +134,20 @@ class _Reader:
             claim = settler.settle(statement, is_reported=is_quoted or is_reported(tokens, statement.verb))
             if claim is not None:
                 self._claims.append(claim)
+
+    def _take_back(self, line: Line) -> None:
+        """Note what a sentence says never to have come about."""
+        tokens = line.tokens
+        for called in cancelled(line, self._entities):
+            is_passed_on = is_inside(self._quotations, tokens.start[called.verb]) or is_reported(tokens, called.verb)
+            source, target, kept = (
+                None if phrase is None else self._entities.place_of(phrase)
+                for phrase in (called.source, called.target, called.kept)
+            )
+            sure = HEARSAY if is_passed_on or not called.is_sure else _CALLED_OFF
+            span = (tokens.start[0], tokens.end[-1])
+            said = " ".join(self._text[slice(*span)].split())
+            self._cancellations.append(Cancellation(called.relations, said, span, source, target, kept, sure))
 
     def _hear(self, line: Line) -> None:
         """Note who speaks from here on: `Mira: I moved to Oslo`."""

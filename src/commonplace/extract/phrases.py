@@ -36,6 +36,7 @@ _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
 _POSSESSIVE: Final = frozenset(["'s", "’s"])
 _ACRONYM: Final = 0.6
+_FINITE: Final = frozenset("is are was were has have does do will can no not should would".split())
 _LONGEST: Final = 5
 _MOST_ITEMS: Final = 12
 
@@ -146,22 +147,7 @@ def _is_finite(line: Line, place: int) -> bool:
 def _is_verb(line: Line, place: int) -> bool:
     """Tell whether a word is a finite verb here, which makes what stands before it a subject."""
     lower = line.tokens.at(place)
-    if lower in (
-        "is",
-        "are",
-        "was",
-        "were",
-        "has",
-        "have",
-        "does",
-        "do",
-        "will",
-        "can",
-        "no",
-        "not",
-        "should",
-        "would",
-    ):
+    if lower in _FINITE:
         return True
     return place not in line.starting and any(form.shape in ("s", "ed", "base") for form in FORMS.get(lower, ()))
 
@@ -387,3 +373,17 @@ def _modified(line: Line, place: int) -> tuple[Phrase, int] | None:
         if line.tokens.lower[back] in ("that", "which", "who"):
             return _one_before(line, back)
     return None
+
+
+def phrase_of(mention: Mention) -> Phrase:
+    """Return a name as a phrase."""
+    return Phrase(
+        mention.first,
+        mention.last,
+        mention.start,
+        mention.end,
+        mention.name,
+        mention.type,
+        mention.confidence,
+        mention,
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from commonplace.timeline import Mention
 
@@ -54,6 +55,33 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancellation:
+    """A fact that a text says never to have come about, which it need not name whole.
+
+    Attributes:
+        types: of which types of relations it may be.
+        source, target: places in `Extraction.entities`, None where the text does not tell.
+        kept: the place of what holds instead, None where the text does not tell.
+        fact, span, confidence: as those of a `Claim`.
+    """
+
+    types: tuple[str, ...]
+    fact: str
+    span: tuple[int, int]
+    source: int | None = None
+    target: int | None = None
+    kept: int | None = None
+    confidence: float = 1.0
+
+    def moved(self, places: Mapping[int, int]) -> Cancellation:
+        """Return it with the places that its entities have gone to."""
+        source, target, kept = (
+            None if end is None else places.get(end) for end in (self.source, self.target, self.kept)
+        )
+        return replace(self, source=source, target=target, kept=kept)
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """All that was found in one text.
 
@@ -61,8 +89,10 @@ class Extraction:
         entities: in the order of their first mention.
         claims: in the order of the text.
         dates: the dates that the text speaks of, in order.
+        cancellations: in the order of the text.
     """
 
     entities: tuple[Found, ...] = ()
     claims: tuple[Claim, ...] = ()
     dates: tuple[Mention, ...] = ()
+    cancellations: tuple[Cancellation, ...] = ()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from commonplace.extract.result import Cancellation
+from commonplace.graph.called_off import TakenBack
 from commonplace.graph.deleting import take_out
 from commonplace.graph.entities import Entities
 from commonplace.graph.evidence import Evidence
@@ -65,8 +67,12 @@ def add_episode(
     graph.put_episode(episode)
     run = _Adding(graph, ground, texts, episode, content or episode.content)
     entities = [run.entity(found) for found in extraction.entities]
-    for claim in extraction.claims:
-        run.claim(claim, entities)
+    sayings: list[Claim | Cancellation] = [*extraction.claims, *extraction.cancellations]
+    for each in sorted(sayings, key=lambda saying: saying.span[0]):
+        if isinstance(each, Cancellation):
+            run.cancel(each, entities)
+        else:
+            run.claim(each, entities)
     return Added(
         episode,
         tuple(dict.fromkeys(entity.id for entity in entities)),
@@ -90,6 +96,7 @@ class _Adding:
         self._content = content
         self._entities = Entities(graph, ground, texts)
         self._slots = Slots(graph, ground, texts)
+        self._taken_back = TakenBack(graph)
 
     def entity(self, found: Found) -> Entity:
         """Return the entity that is meant, and record where it is mentioned."""
@@ -127,6 +134,32 @@ class _Adding:
             end=claim.span[1],
         )
         self._slots.say(evidence, claim.type, self.changed)
+
+    def cancel(self, called_off: Cancellation, entities: Sequence[Entity]) -> None:
+        """Take in that something never came about: of what is known, the fact that is most likely meant."""
+        found = self._taken_back.find(called_off, entities, list(self.changed.said), self._episode)
+        if found is None:
+            return
+        evidence = Evidence(
+            home=found.relation.id,
+            source=found.relation.source,
+            target=found.relation.target,
+            saying="cancelled",
+            text=called_off.fact,
+            at=self._episode.created_at,
+            told=self._episode.reference_time,
+            trust=self._episode.trust,
+            confidence=found.confidence,
+            group=self._episode.group,
+            episode=self._episode.id,
+            start=called_off.span[0],
+            end=called_off.span[1],
+        )
+        known = {*self.changed.retracted}
+        self._slots.say(evidence, found.relation.type, self.changed)
+        is_gone = found.relation.id in self.changed.retracted and found.relation.id not in known
+        became = "is retracted, and what it had ended goes on" if is_gone else "is disputed"
+        self.notices.append(f"{called_off.fact!r:.120}: {found.relation.fact!r:.120} {became}")
 
     def _mention(self, entity: Entity, start: int, end: int) -> Mention:
         name = cleaned(self._content[start:end])[:MAX_NAME_CHARACTERS]

@@ -12,7 +12,7 @@ from commonplace.types.graph import Happening
 EVIDENCE: Final = "evidence"
 """The key of a happening's detail under which it stands."""
 
-Saying = Literal["said", "denied", "once", "settled"]
+Saying = Literal["said", "denied", "once", "settled", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Evidence:
     Attributes:
         home: the id of the fact that it was said of first; a fact that it makes gets that id.
         source, target: ids of entities, as the names were understood at first; they may be others' now.
-        saying: it holds, it holds no longer, it held once, or a person decided that it and not its rivals hold.
+        saying: it holds, it holds no longer, it held once, a person decided that it and not its rivals hold, or it
+            never came about.
         text: a sentence that says it.
         at: when we learnt it; `told` is when it was said.
         order: its place among what was said of facts that it may contradict.

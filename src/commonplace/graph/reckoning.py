@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from commonplace.graph.cancelling import gone_on, why_not_taken_back
 from commonplace.graph.contradicting import LEAST_SURE, judge
 from commonplace.graph.evidence import Evidence
 from commonplace.graph.facts import Fact, fact_of, first_said, relation_of
@@ -105,6 +106,9 @@ class _Run:
             return
         if evidence.saying == "once":
             self._recall(evidence, same)
+            return
+        if evidence.saying == "cancelled":
+            self._take_back(evidence, same)
             return
         fact = next((each for each in same if self._is_said(each, evidence)), None)
         if fact is None:
@@ -223,6 +227,32 @@ class _Run:
         fact.order = max(fact.order, evidence.order)
         self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
 
+    def _take_back(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+        """Take in that a fact never came about: what it had ended goes on, or it is doubted where that is not clear."""
+        held = [each for each in same if each.valid_to is None or each.valid_to > evidence.told]
+        if not held:
+            return
+        fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
+        fact.order = max(fact.order, evidence.order)
+        doubt = why_not_taken_back(fact, evidence)
+        if doubt:
+            self._doubt(fact, doubt, evidence, is_own=True)
+            return
+        fact.retract(evidence.at)
+        self._tell(fact, "retracted", evidence.reason or "it is said never to have come about", evidence, is_own=True)
+        for other in [each for each in self.facts if _was_ended_by(each, fact)]:
+            again = gone_on(other, fact, evidence, str(uuid.uuid5(DISPUTES, f"{other.id} {evidence.order}")))
+            self.facts.append(again)
+            self._tell(again, "reopened", "what is to have ended it never came about", evidence)
+        for other in self.facts:
+            other.rivals.discard(fact.id)
+        fact.rivals = set()
+
+    def _doubt(self, fact: Fact, reason: str, evidence: Evidence, *, is_own: bool) -> None:
+        fact.is_doubted = True
+        fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
+        self._tell(fact, "disputed", reason, evidence, is_own=is_own)
+
     def _end(self, fact: Fact, at: float, evidence: Evidence, *, is_own: bool = False) -> None:
         """End a fact because a source says so, or doubt both where it is not believed."""
         doubt = ""
@@ -235,9 +265,7 @@ class _Run:
         elif evidence.confidence < LEAST_SURE:
             doubt = "that it has ended is hardly said"
         if doubt:
-            fact.is_doubted = True
-            fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
-            self._tell(fact, "disputed", doubt, evidence, is_own=is_own)
+            self._doubt(fact, doubt, evidence, is_own=is_own)
         else:
             fact.end(at, evidence.at)
             self._tell(fact, "ended", evidence.reason or "it was said to have ended", evidence, is_own=is_own)
@@ -311,6 +339,12 @@ class _Run:
 def _end_of(evidence: Evidence, begins: float | None) -> float | None:
     ends = evidence.valid_to
     return None if ends is not None and begins is not None and ends <= begins else ends
+
+
+def _was_ended_by(other: Fact, fact: Fact) -> bool:
+    """Tell whether a fact was learnt to have ended where another one began."""
+    has_ended = other.expired_at is not None and not other.is_retracted and other.id != fact.id
+    return has_ended and other.valid_to is not None and other.valid_to == fact.valid_from
 
 
 def _latest(one: float | None, other: float | None) -> float | None:

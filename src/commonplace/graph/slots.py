@@ -61,7 +61,7 @@ class Changed:
     def take(self, effects: Iterable[Effect]) -> None:
         """Take note of what happened to facts."""
         for effect in effects:
-            if effect.is_own:
+            if effect.is_own or effect.what == "reopened":
                 self.said[effect.relation] = None
             noted = {"ended": self.ended, "disputed": self.disputed, "retracted": self.retracted}.get(effect.what)
             if noted is not None:
@@ -178,7 +178,7 @@ class Slots:
             [
                 Mention(each.evidence.episode, "relation", each.relation, each.evidence.start, each.evidence.end)
                 for each in effects
-                if each.is_own and each.evidence.episode
+                if (each.is_own or each.what == "reopened") and each.evidence.episode
             ]
         )
 

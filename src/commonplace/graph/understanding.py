@@ -11,7 +11,7 @@ from typing import Any, Final
 from commonplace.errors import UsageError
 from commonplace.extract import extract
 from commonplace.extract.hearsay import HEARSAY
-from commonplace.extract.result import Claim, Extraction, Found
+from commonplace.extract.result import Cancellation, Claim, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.naming import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.types.graph import EpisodeSource
@@ -103,6 +103,7 @@ class Together:
     entities: list[Found] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     dates: list[Any] = field(default_factory=list)
+    cancellations: list[Cancellation] = field(default_factory=list)
     _places: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, part: Extraction, begin: int) -> None:
@@ -118,6 +119,10 @@ class Together:
                     span=(start + begin, end + begin),
                 )
             )
+        for each in part.cancellations:
+            start, end = each.span
+            moved = each.moved(dict(enumerate(places)))
+            self.cancellations.append(replace(moved, span=(start + begin, end + begin)))
         self.dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
 
     def place(self, found: Found) -> int:
@@ -138,7 +143,7 @@ class Together:
 
     def extraction(self) -> Extraction:
         """Return all of it."""
-        return Extraction(tuple(self.entities), tuple(self.claims), tuple(self.dates))
+        return Extraction(tuple(self.entities), tuple(self.claims), tuple(self.dates), tuple(self.cancellations))
 
 
 def _moved(spans: tuple[tuple[int, int], ...], by: int) -> tuple[tuple[int, int], ...]:
