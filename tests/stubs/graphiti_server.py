@@ -237,7 +237,13 @@ class Tools:
         return SuccessResponse(message="deleted")
 
     def clear_graph(self, group_ids: str | list[str] | None = None) -> SuccessResponse | ErrorResponse:
-        return ErrorResponse(error="nobody asked for that")
+        self._note("clear_graph", group_ids=group_ids)
+        if not group_ids:
+            return ErrorResponse(error="No group IDs")
+        state = self._state
+        for items in (state.episodes, state.nodes, state.facts):
+            items[:] = [each for each in items if each["group_id"] not in group_ids]
+        return SuccessResponse(message=f"Graph data cleared successfully for group IDs: {group_ids}")
 
     def get_status(self) -> dict[str, str]:
         return {"status": "ok", "message": "Graphiti MCP server is running"}

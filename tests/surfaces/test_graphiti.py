@@ -15,6 +15,7 @@ from tests.stubs.wire import Wire
 from commonplace.engine.facade import Engine
 from commonplace.engine.opening import open_engine
 from commonplace.errors import UsageError
+from commonplace.formats.csp_response import Response, parse_response
 from commonplace.graph.graphiti.backend import REST_S
 from commonplace.graph.graphiti.delivering import GRACE_S, LOOK_S
 from commonplace.settings import load
@@ -274,7 +275,7 @@ def test_answer_that_is_lost_is_looked_for_before_it_is_told_again(
     with desk.open(wire.url) as book:
         wire.manner = "lost"
         added = book.graph.add_episode(SAID)
-        assert added.notices[-1].startswith("1 things wait")
+        assert added.notices[-1].startswith("1 thing waits")
         assert len(server.state.episodes) == 1
         wire.manner = "pass"
         told = book.graph.sync()
@@ -299,7 +300,7 @@ def test_what_may_be_at_work_there_is_not_told_again_by_itself(desk: Desk, wire:
         book.graph.add_episode(SAID)
         wire.manner = "pass"
         desk.clock.at += REST_S
-        assert book.graph.search_edges("auth.ts").notices == ("1 things that were added wait to be told to Graphiti",)
+        assert book.graph.search_edges("auth.ts").notices == ("1 thing waits to be told to Graphiti",)
         desk.clock.at += LOOK_S
         book.graph.counts()
         assert len(server.state.called("add_memory")) == 1
@@ -395,10 +396,41 @@ def test_missing_server_is_told_when_the_graph_is_wanted(desk: Desk) -> None:
         book.graph.counts()
     with desk.open("bolt://localhost:7687") as book, pytest.raises(UsageError, match=r"graph\.server"):
         book.graph.counts()
-    with desk.open("http://localhost:8000/sse") as book, pytest.raises(UsageError, match="--transport http"):
-        book.graph.counts()
     with desk.open("https://a:b@host/mcp") as book, pytest.raises(UsageError, match="user name"):
         book.graph.counts()
+
+
+@pytest.mark.parametrize("path", ["/sse", "/sse/", "/a/sse"])
+def test_address_of_the_older_transport_is_refused_with_what_to_do(desk: Desk, path: str) -> None:
+    with desk.open(f"http://localhost:8000{path}") as book, pytest.raises(UsageError) as caught:
+        book.graph.search_edges("auth.ts")
+    assert str(caught.value).endswith(
+        "is of the transport that the protocol has given up; start Graphiti's server with --transport http, and name"
+        " its /mcp"
+    )
+
+
+def test_specialist_tells_in_part_what_graphiti_does_not_tell(desk: Desk, wire: Wire) -> None:
+    """`OK` would mean that what is counted is all there is (CSP/1, STATUS)."""
+
+    def asked(book: Engine, *lines: str) -> Response:
+        return parse_response(book.specialist.handle("\n".join((*lines, ""))))
+
+    link = ("TASK REQ:link IN:MEM OUT:SUMMARY", "ENTITY1 auth.ts", "ENTITY2 token.ts", "CONTEXT depends on it")
+    with desk.open(wire.url) as book:
+        linked = asked(book, *link)
+        assert linked.status == "PARTIAL"
+        assert linked.rationale == "Graphiti takes it in by itself: what it finds there is not counted here"
+        assert dict(linked.facts)["RELATIONS_EXTRACTED"] == "1"
+        assert asked(book, "TASK REQ:recall auth.ts IN:MEM OUT:SUMMARY").status == "OK"
+        wire.manner = "cut"
+        linked = asked(book, *link[:2], "ENTITY2 clock.ts", link[3])
+        assert linked.status == "PARTIAL"
+        assert "1 thing waits to be told to Graphiti; `commonplace graph sync` tells all of it" in linked.rationale
+        for question in ("recall auth.ts", "query_graph auth.ts"):
+            answer = asked(book, f"TASK REQ:{question} IN:MEM OUT:SUMMARY")
+            assert answer.status == "PARTIAL"
+            assert "Graphiti does not answer" in answer.rationale
 
 
 def test_nothing_is_sent_before_the_graph_is_used(desk: Desk, server: GraphitiServer, wire: Wire) -> None:

@@ -201,6 +201,7 @@ class Forgetting(Workings):
             progress=self._progress,
             ground=lambda: self._graph_ground(True),
             untell=self._untell(),
+            leave=None if self.settings.graph.backend == "local" else self._leave,
         )
 
     def _untell(self) -> Callable[[MemoryChange, str, str], None] | None:
@@ -210,6 +211,13 @@ class Forgetting(Workings):
         from commonplace.graph.graphiti.outbox import Outbox
 
         return Outbox(self._store, self.namespace, self._now).deleted
+
+    def _leave(self, name: str, episodes: int, is_rehearsal: bool) -> tuple[Sequence[str], Sequence[str]]:
+        """Take a namespace away from Graphiti; return what is to be told of it, and what is left there."""
+        from commonplace.engine.graphiti import leave
+
+        left = leave(self._store, name, self.settings.graph, episodes, is_rehearsal=is_rehearsal)
+        return left.notices, left.outside
 
     def _forget_caches(self) -> None:
         """Drop what this process keeps of questions, answers and words."""

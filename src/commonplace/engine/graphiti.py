@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.engine.graphing import Graph
+from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
     from commonplace.engine.graph_asking import Surroundings
     from commonplace.graph.asking import GraphReader
     from commonplace.graph.graphiti.backend import Backend
     from commonplace.graph.graphiti.delivering import Delivery
+    from commonplace.graph.graphiti.leaving import Left
     from commonplace.graph.keeping import GraphKeeper
     from commonplace.graph.views import Addition, Deletion
     from commonplace.models.static import StaticEmbedder
@@ -118,7 +120,32 @@ def backend_of(store: Store, directory: Path, namespace: str, settings: GraphSet
     return Backend(tools, outbox, courier, Rest(around.now), namespace, settings.group)
 
 
+def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, *, is_rehearsal: bool) -> Left:
+    """Take a namespace of the store, with so many episodes, away from Graphiti, or only say that it would be."""
+    from contextlib import closing
+
+    from commonplace.graph.graphiti.backend import session_of
+    from commonplace.graph.graphiti.leaving import cannot_leave, to_leave
+    from commonplace.graph.graphiti.leaving import leave as take_away
+    from commonplace.graph.graphiti.outbox import Outbox
+    from commonplace.graph.graphiti.tools import GraphitiTools, group_of
+
+    outbox = Outbox(store, namespace, time.time)
+    groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
+    if is_rehearsal:
+        return to_leave(list(groups))
+    try:
+        session = session_of(settings, os.environ, time.monotonic)
+    except UsageError as error:
+        return cannot_leave(list(groups), str(error))
+    unsent = sum(each.what == "episode" and each.sent_at is None for each in outbox.errands())
+    with closing(GraphitiTools(session)) as tools:
+        return take_away(tools, store.graph(namespace), groups, episodes - unsent)
+
+
 def _notices(delivery: Delivery) -> tuple[str, ...]:
     if not delivery.waiting:
         return delivery.notices
-    return (*delivery.notices, f"{delivery.waiting} things wait to be told to Graphiti; `graph sync` tells them")
+    from commonplace.graph.graphiti.delivering import waiting_for
+
+    return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` tells all of it")

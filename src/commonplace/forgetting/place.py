@@ -45,6 +45,8 @@ class Place:
         pages: None where the store has no Markdown.
         untell: takes note, in the transaction, that an outside graph is to delete an episode of a group too; None where
             there is none.
+        leave: takes a namespace, of which so many episodes may have been told, away from an outside graph, or only says
+            that it would (True); returns what went there and what is left; None where there is none.
         ground: what a graph is changed with; None where nobody forgets parts of one.
         forget_caches: lets this process drop what it keeps of questions and texts.
         clock: seconds since the epoch.
@@ -59,6 +61,7 @@ class Place:
     progress: Progress | None = None
     ground: Callable[[], Ground] | None = None
     untell: Callable[[MemoryChange, str, str], None] | None = None
+    leave: Callable[[str, int, bool], tuple[Sequence[str], Sequence[str]]] | None = None
 
     def forget_blocks(self, namespace: str, ids: Sequence[str]) -> int:
         """Remove the Markdown of memories; return how many blocks and conflict copies went."""

@@ -109,14 +109,16 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
         return plan.with_gone(everything(place.store, namespace))
 
     if dry_run:
-        return replace(_rehearsed(place, namespace, planned(), 0), ids=())
+        plan = planned()
+        return replace(_left(place, _rehearsed(place, namespace, plan, 0), plan), ids=())
     _refuse_read_only(place, namespace)
     with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
         cleared = clear_logs(place, plan.needles)
         id_, at = str(uuid4()), place.clock()
-        receipt = replace(_begun(place, namespace, plan, id_, at), ids=())
+        # Before the groups and episodes that were told are gone here, too.
+        receipt = replace(_left(place, _begun(place, namespace, plan, id_, at), plan), ids=())
         pending = Pending(id_, at, namespace, STEPS, plan.chosen.memories, is_namespace=True)
         # As long as this mark stands in the namespace itself, nothing was erased.
         with place.store.change_memories(namespace) as change:
@@ -170,11 +172,17 @@ def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> For
 
 def _told(place: Place, plan: Plan) -> tuple[str, ...]:
     """Say what becomes of episodes that an outside graph was told of."""
-    if place.untell is None or not plan.gone.told:
+    if place.untell is None or not plan.gone.told or not plan.chosen.parts.ids:
         return ()
-    if plan.chosen.parts.ids:
-        return ("what Graphiti was told of these episodes: it is told to delete them when it next answers",)
-    return ("what Graphiti was told of this namespace: delete its groups there",)
+    return ("what Graphiti was told of these episodes: it is told to delete them when it next answers",)
+
+
+def _left(place: Place, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
+    """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
+    if place.leave is None or not (plan.gone.told or plan.gone.parts.relations):
+        return receipt
+    notices, outside = place.leave(receipt.namespace, len(plan.gone.told), receipt.dry_run)
+    return replace(receipt, notices=(*receipt.notices, *notices), outside=(*outside, *receipt.outside))
 
 
 def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:

@@ -18,6 +18,7 @@ from commonplace.graph.asking import AskedContext, GraphReader
 from commonplace.graph.describing import describe
 from commonplace.graph.facts import shown_attributes
 from commonplace.graph.graphiti.backend import told
+from commonplace.graph.graphiti.delivering import waiting_for
 from commonplace.graph.graphiti.tools import unmarked
 from commonplace.graph.naming import normal
 from commonplace.graph.seeing import Seeing, Times, moment_of
@@ -221,7 +222,7 @@ class GraphitiReader(GraphReader):
     def _state(self) -> tuple[bool, tuple[str, ...]]:
         """Tell whether something is missing there that is here, and say so."""
         waiting = len(self._backend.outbox.errands())
-        return bool(waiting), (f"{waiting} things that were added wait to be told to Graphiti",) if waiting else ()
+        return bool(waiting), (waiting_for(waiting),) if waiting else ()
 
     def _facts(
         self,

@@ -66,6 +66,11 @@ class From:
     now: Callable[[], float]
 
 
+def waiting_for(number: int) -> str:
+    """Say how much waits to be told."""
+    return f"{number} thing{' waits' if number == 1 else 's wait'} to be told to Graphiti"
+
+
 class Courier:
     """Delivers the errands of one outbox."""
 

@@ -128,6 +128,10 @@ class GraphitiTools:
         """Delete an episode by the server's own id."""
         self._session.call("delete_episode", {"uuid": id_})
 
+    def clear_group(self, group: str) -> None:
+        """Delete all that the server has in one group."""
+        self._session.call("clear_graph", {"group_ids": [group]})
+
     def close(self) -> None:
         """End the session."""
         self._session.close()

@@ -1,0 +1,113 @@
+"""A namespace that is forgotten goes from Graphiti, too; what cannot be deleted there is told in the receipt."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.stubs.graphiti_server import GraphitiServer
+from tests.surfaces.test_graphiti import SAID, Desk, desk, server
+
+from commonplace.forgetting.receipt import ELSEWHERE
+
+if TYPE_CHECKING:
+    from commonplace.forgetting.receipt import ForgetReceipt
+
+__all__ = ["desk", "server"]
+
+
+def forgotten(desk: Desk, uri: str, name: str, **chosen: bool) -> ForgetReceipt:
+    with desk.open(uri) as book:
+        return book.forget_namespace(name, confirm=name, **chosen)
+
+
+def test_groups_of_a_namespace_alone_are_cleared(desk: Desk, server: GraphitiServer) -> None:
+    with desk.open(server.url, "team") as book:
+        book.graph.add_episode(SAID)
+        book.graph.add_episode("Ann lives in Berlin.", group_id="people")
+        book.graph.add_triplet("Ann", "USES", "Vim")
+    with desk.open(server.url) as other:
+        other.graph.add_episode("Bo lives in Rome.")
+    rehearsed = forgotten(desk, server.url, "team", dry_run=True)
+    told = "what Graphiti was told of this namespace, in its groups team__main, team__people: it is told to delete it"
+    assert rehearsed.outside == (told, ELSEWHERE)
+    assert server.state.called("clear_graph") == []
+    receipt = forgotten(desk, server.url, "team")
+    assert receipt.verified
+    assert receipt.outside == (ELSEWHERE,)
+    assert receipt.notices == (
+        "Graphiti has cleared its group team__main",
+        "Graphiti has cleared its group team__people",
+    )
+    assert [each["content"] for each in server.state.episodes] == ["Bo lives in Rome."]
+    assert server.state.facts == []
+    with desk.open(server.url, "team") as book:
+        assert book.receipts()[-1].to_dict() == receipt.to_dict()
+
+
+def test_group_that_others_use_keeps_what_is_theirs(desk: Desk, server: GraphitiServer) -> None:
+    """Another store may have a namespace of the same name, at the same server."""
+    with desk.open(server.url, "team") as book:
+        book.graph.add_episode(SAID)
+    server.state.episodes.append({**server.state.episodes[0], "uuid": "x", "name": "theirs", "content": "Theirs."})
+    receipt = forgotten(desk, server.url, "team")
+    assert [each["content"] for each in server.state.episodes] == ["Theirs."]
+    assert server.state.called("clear_graph") == []
+    told = "what Graphiti was told in its group team__main, which is not this namespace's alone: 1 episode was deleted"
+    assert receipt.outside == (f"{told} there; look whether facts that were given without one are left", ELSEWHERE)
+
+
+def test_group_that_graphiti_itself_uses_is_never_cleared(desk: Desk, server: GraphitiServer) -> None:
+    with desk.open(server.url) as book:
+        book.graph.add_episode(SAID)
+    receipt = forgotten(desk, server.url, "default")
+    assert server.state.episodes == []
+    assert server.state.called("clear_graph") == []
+    assert "its group main, which is not this namespace's alone: 1 episode was deleted there" in receipt.outside[0]
+
+
+def test_server_without_the_tool_has_the_episodes_deleted(desk: Desk) -> None:
+    with GraphitiServer(without=frozenset({"clear_graph"})) as old:
+        with desk.open(old.url, "team") as book:
+            book.graph.add_episode(SAID)
+        receipt = forgotten(desk, old.url, "team")
+        assert old.state.episodes == []
+        assert "1 episode was deleted there" in receipt.outside[0]
+
+
+def test_what_is_still_being_read_there_is_told(desk: Desk, server: GraphitiServer) -> None:
+    server.state.works_at_once = False
+    with desk.open(server.url, "team") as book:
+        book.graph.add_episode(SAID)
+    receipt = forgotten(desk, server.url, "team")
+    assert "does not show (1 of 1 episodes): it may still be reading, so look there again" in receipt.outside[0]
+
+
+def test_server_that_is_down_holds_no_forgetting_up(desk: Desk, server: GraphitiServer) -> None:
+    with desk.open(server.url, "team") as book:
+        book.graph.add_episode(SAID)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        nowhere = f"http://127.0.0.1:{free.getsockname()[1]}/mcp"
+    receipt = forgotten(desk, nowhere, "team")
+    assert receipt.verified
+    assert receipt.outside[0].startswith(
+        "what Graphiti was told of this namespace, in its group team__main: delete it there. Graphiti does not answer: "
+    )
+
+
+@pytest.mark.parametrize("uri", ["", "http://127.0.0.1:1/sse"])
+def test_settings_that_name_no_server_hold_no_forgetting_up(desk: Desk, server: GraphitiServer, uri: str) -> None:
+    with desk.open(server.url, "team") as book:
+        book.graph.add_episode(SAID)
+    receipt = forgotten(desk, uri, "team")
+    assert receipt.verified
+    assert "in its group team__main: delete it there. " in receipt.outside[0]
+
+
+def test_namespace_without_a_graph_asks_nobody(desk: Desk, server: GraphitiServer) -> None:
+    with desk.open(server.url, "team") as book:
+        book.remember("The kettle is broken")
+    receipt = forgotten(desk, server.url, "team")
+    assert receipt.outside == (ELSEWHERE,)
+    assert server.state.calls == []
