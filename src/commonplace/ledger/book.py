@@ -1,0 +1,168 @@
+"""The ledger of one namespace as a person or a program uses it: each call is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import NotFoundError
+from commonplace.ledger import filing, notes, tending
+from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
+
+if TYPE_CHECKING:
+    from commonplace.ledger.tending import Tended
+    from commonplace.store.memory_contract import MemoryStore
+
+_TIMES: Final = ("created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
+
+
+class Ledger:
+    """The issues of one namespace of a store.
+
+    Args:
+        now: tells seconds since the epoch.
+        actor: who does what is done here: an agent with its machine and process, or a person's name.
+        is_gone: tells whether the process of a claim's actor is known not to run any more.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        namespace: str,
+        now: Callable[[], float],
+        actor: str,
+        *,
+        is_gone: Callable[[str], bool] = tending.process_is_gone,
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._now = now
+        self._actor = actor
+        self._is_gone = is_gone
+
+    def create(
+        self,
+        agent: str,
+        memory_ids: Sequence[str],
+        action: str,
+        urgency: str = "medium",
+        extra_data: Mapping[str, Any] | None = None,
+    ) -> str:
+        """File an issue and return its id, or that of the unfinished one of the same agent about the same memories.
+
+        Raises:
+            NotFoundError: a memory is not there.
+            UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+        """
+        draft = filing.Draft(agent, memory_ids, action, urgency, extra_data or {})
+        filing.issue_of(draft, self._now())  # refused before a transaction begins
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in draft.memory_ids:
+                if change.find(id_) is None:
+                    raise NotFoundError(
+                        f"there is no memory {id_!r:.80} in this namespace", remedy="name memories that are there"
+                    )
+            return filing.file(change.ledger, draft, self._doer)
+
+    def query(
+        self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return issues, the oldest first, as `told` gives them; what is None restricts nothing.
+
+        Raises:
+            UsageError: there is no such agent, status or urgency.
+        """
+        wanted = IssueSelection(
+            agents=() if agent is None else (filing.agent_named(agent),),
+            statuses=() if status is None else (filing.status_named(status),),
+        )
+        level = None if urgency is None else filing.urgency_named(urgency)
+        found = self._store.ledger(self._namespace).issues(wanted)
+        return [told(issue) for issue in found if level in (None, filing.urgency_of(issue))]
+
+    def claim(self, id_: str) -> bool:
+        """Take an open issue to work on; return False where others did, or it is blocked or closed.
+
+        A claim whose process is gone, or that is older than 15 minutes, is no claim any more.
+
+        Raises:
+            NotFoundError: there is no such issue.
+        """
+        with self._store.change_memories(self._namespace) as change:
+            issue = filing.known(change.ledger, id_)
+            tending.release(change.ledger, issue, self._doer, is_gone=self._is_gone)
+            return filing.claim(change.ledger, id_, self._doer)
+
+    def close(self, id_: str, reason: str) -> None:
+        """Close an issue; see `filing.close`."""
+        with self._store.change_memories(self._namespace) as change:
+            filing.close(change.ledger, id_, reason, self._doer)
+
+    def block(self, id_: str, error: str) -> None:
+        """Block an issue; see `filing.block`."""
+        with self._store.change_memories(self._namespace) as change:
+            filing.block(change.ledger, id_, error, self._doer)
+
+    def reopen(self, id_: str, why: str = "") -> None:
+        """Open a blocked or closed issue again; see `filing.reopen`."""
+        with self._store.change_memories(self._namespace) as change:
+            filing.reopen(change.ledger, id_, self._doer, why)
+
+    def tend(self) -> Tended:
+        """Release lapsed claims, open blocked issues again that are to be retried, raise the urgency of old ones."""
+        with self._store.change_memories(self._namespace) as change:
+            return tending.tend(change.ledger, self._doer, is_gone=self._is_gone)
+
+    def get(self, id_: str) -> Issue:
+        """Return an issue.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return filing.known(self._store.ledger(self._namespace), id_)
+
+    def history(self, id_: str) -> list[IssueEvent]:
+        """Return what was done on an issue, in order.
+
+        Raises:
+            NotFoundError: there is no such issue.
+        """
+        self.get(id_)
+        return self._store.ledger(self._namespace).events(id_)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
+        counted: dict[str, dict[str, int]] = {}
+        for (agent, status), count in sorted(self._store.ledger(self._namespace).counts().items()):
+            counted.setdefault(agent, {})[status] = count
+        return counted
+
+    @property
+    def _doer(self) -> filing.Doer:
+        return filing.Doer(self._actor, self._now())
+
+
+def told(issue: Issue) -> dict[str, Any]:
+    """Return an issue as plain values: notes as an object, the lines appended to them as `log`, times as text."""
+    values = asdict(issue)
+    parsed, _ = notes.split(issue.notes)
+    lines = notes.log(issue.notes)
+    for name in ("rest", "dependencies", "comments"):
+        del values[name]
+    times = {name: None if values[name] is None else time_of(values[name]) for name in _TIMES}
+    return {
+        **values,
+        **times,
+        "memory_ids": list(issue.memory_ids),
+        "labels": list(issue.labels),
+        "urgency": filing.urgency_of(issue),
+        "notes": parsed,
+        "log": lines,
+    }
+
+
+def time_of(seconds: float) -> str:
+    """Return a time as people and programs read it, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

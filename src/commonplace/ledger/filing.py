@@ -1,0 +1,263 @@
+"""The rules of the ledger: how issues are filed, claimed, closed, blocked and opened again.
+
+Each function takes the ledger of a transaction that its caller holds, so that a change to memories and what the ledger
+tells of it are one. It knows no clock and no agent.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.ledger import notes
+from commonplace.types.ledger import (
+    AGENTS,
+    ISSUE_STATUSES,
+    URGENCIES,
+    Issue,
+    IssueEvent,
+    IssueStatus,
+    Urgency,
+)
+
+if TYPE_CHECKING:
+    from commonplace.store.ledger_contract import LedgerChange, LedgerReading
+
+PRIORITIES: Final[Mapping[Urgency, int]] = {"high": 1, "medium": 2, "low": 3}
+RETRY_AFTER_S: Final = (60.0, 300.0, 1500.0)
+"""How long after it was blocked an issue is opened again: the first time, the second, the third."""
+
+_VERBS: Final[Mapping[str, str]] = {"gc": "Archive", "relate": "Relate", "link": "Link"}
+_AGENT_LABEL: Final = "consolidation:"
+_URGENCY_LABEL: Final = "urgency:"
+
+
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """Who does something in the ledger, and when.
+
+    Attributes:
+        actor: an agent with its machine and process, `agent@host:pid`, or a person's name.
+        now: seconds since the epoch.
+    """
+
+    actor: str
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an issue is to say.
+
+    Attributes:
+        action: one word.
+        extra: what the notes tell besides; JSON.
+        why: one line for the history.
+    """
+
+    agent: str
+    memory_ids: Sequence[str]
+    action: str
+    urgency: str = "medium"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+
+
+def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
+    """File an issue and return its id; where an unfinished one of the same agent names the same memories, return that.
+
+    Raises:
+        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+    """
+    issue = issue_of(draft, doer.now)
+    same = ledger.unfinished(issue.agent, issue.memory_ids)
+    if same is not None:
+        return same.id
+    id_ = issue.id
+    while ledger.issue(id_) is not None:
+        id_ = new_id()
+    ledger.put_issue(replace(issue, id=id_))
+    tell(ledger, id_, doer, "created", draft.why)
+    return id_
+
+
+def issue_of(draft: Draft, now: float) -> Issue:
+    """Return a new issue, under a new id.
+
+    Raises:
+        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+    """
+    agent, urgency = agent_named(draft.agent), urgency_named(draft.urgency)
+    if isinstance(draft.memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in draft.memory_ids):
+        raise UsageError(
+            f"memory_ids is {draft.memory_ids!r:.80}", remedy="give a list of ids", parameters=("memory_ids",)
+        )
+    memory_ids = tuple(sorted(set(draft.memory_ids)))
+    if not memory_ids:
+        raise UsageError("an issue without memory_ids", remedy="name at least one", parameters=("memory_ids",))
+    if not isinstance(draft.action, str) or not draft.action.strip():
+        raise UsageError(f"the action is {draft.action!r:.80}", remedy="give one word", parameters=("action",))
+    action = notes.line_of(draft.action)
+    return Issue(
+        id=new_id(),
+        title=title_of(action, len(memory_ids)),
+        agent=agent,
+        memory_ids=memory_ids,
+        notes=notes.new_notes(agent, memory_ids, action, draft.extra),
+        priority=PRIORITIES[urgency],
+        labels=tuple(sorted((f"{_AGENT_LABEL}{agent}", f"{_URGENCY_LABEL}{urgency}"))),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def new_id() -> str:
+    """Return an id that nobody has."""
+    return f"commonplace-{secrets.token_hex(4)}"
+
+
+def title_of(action: str, count: int) -> str:
+    """Return a title that a person understands; it holds no words of a memory."""
+    verb = _VERBS.get(action) or (action.capitalize() if action.isalpha() and len(action) <= 20 else "Look at")
+    return f"{verb} {count} {'memory' if count == 1 else 'memories'}"
+
+
+def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
+    """Let one work on an open issue; return False where others do already, or it is blocked or closed.
+
+    Raises:
+        NotFoundError: there is no such issue.
+    """
+    issue = known(ledger, id_)
+    if issue.status != "open":
+        return False
+    _put(ledger, issue, doer, status="in_progress", claimed_by=doer.actor, claimed_at=doer.now)
+    tell(ledger, id_, doer, "claimed")
+    return True
+
+
+def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
+    """Close an issue.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is closed already, or no reason is given.
+    """
+    issue, why = known(ledger, id_), _said("reason", reason)
+    if issue.status == "closed":
+        raise UsageError(
+            f"issue {id_!r:.80} is closed already: {issue.close_reason}", remedy="open it again, or leave it"
+        )
+    _put(ledger, issue, doer, status="closed", closed_at=doer.now, close_reason=why, retry_at=None)
+    tell(ledger, id_, doer, "closed", why)
+
+
+def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
+    """Block an issue and append the error to its notes; three times it is opened again later, each time later still.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is closed, or no error is given.
+    """
+    issue, why = known(ledger, id_), _said("error", error)
+    if issue.status == "closed":
+        raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
+    again = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
+    told = notes.appended(issue.notes, f"blocked: {why}", doer.now)
+    _put(ledger, issue, doer, status="blocked", notes=told, retry_at=again)
+    tell(ledger, id_, doer, "blocked", why)
+
+
+def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
+    """Open a blocked or closed issue again, with all its retries.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is open or in progress, what it changed still stands, or another one tells the same.
+    """
+    issue = known(ledger, id_)
+    if issue.status in ("open", "in_progress"):
+        raise UsageError(f"issue {id_!r:.80} is {issue.status}", remedy="only blocked and closed ones open again")
+    undone_by = ledger.reversal(id_)
+    if undone_by is not None and undone_by.undone_at is None:
+        raise UsageError(f"what issue {id_!r:.80} changed stands", remedy=f"undo it first: consolidate undo {id_}")
+    same = ledger.unfinished(issue.agent, issue.memory_ids) if issue.agent else None
+    if same is not None and same.id != id_:
+        raise UsageError(f"issue {same.id} is about the same memories", remedy="work on that one")
+    _put(ledger, issue, doer, status="open", closed_at=None, close_reason="", retries=0, retry_at=None)
+    tell(ledger, id_, doer, "reopened", notes.line_of(why))
+
+
+def known(ledger: LedgerReading, id_: str) -> Issue:
+    """Return an issue.
+
+    Raises:
+        NotFoundError: there is none of that id.
+    """
+    issue = ledger.issue(id_)
+    if issue is None:
+        raise NotFoundError(
+            f"there is no issue {id_!r:.80} in this namespace", remedy="see `commonplace ledger list --all`"
+        )
+    return issue
+
+
+def tell(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:
+    """Write down what was done on an issue."""
+    ledger.add_event(IssueEvent(id_, doer.now, doer.actor, act, why))
+
+
+def urgency_of(issue: Issue) -> Urgency:
+    """Return how urgent an issue is: by its label, else by its priority."""
+    for urgency in URGENCIES:
+        if f"{_URGENCY_LABEL}{urgency}" in issue.labels:
+            return urgency
+    return "high" if issue.priority <= 1 else "medium" if issue.priority == 2 else "low"
+
+
+def with_urgency(issue: Issue, urgency: Urgency) -> Issue:
+    """Return an issue with another urgency, in label and priority."""
+    others = [label for label in issue.labels if not label.startswith(_URGENCY_LABEL)]
+    labels = tuple(sorted({*others, f"{_URGENCY_LABEL}{urgency}"}))
+    return replace(issue, labels=labels, priority=PRIORITIES[urgency])
+
+
+def agent_of(labels: Sequence[str]) -> str:
+    """Return whose an issue with these labels is, "" where it is of no agent."""
+    found = [agent for agent in AGENTS if f"{_AGENT_LABEL}{agent}" in labels]
+    return found[0] if len(found) == 1 else ""
+
+
+def agent_named(name: str) -> str:
+    """Return an agent, or refuse a name that none has."""
+    return _one_of("agent", name, AGENTS)
+
+
+def urgency_named(name: str) -> Urgency:
+    """Return an urgency, or refuse a name that none has."""
+    return _one_of("urgency", name, URGENCIES)  # type: ignore[return-value] # one of them
+
+
+def status_named(name: str) -> IssueStatus:
+    """Return a status, or refuse a name that none has."""
+    return _one_of("status", name, ISSUE_STATUSES)  # type: ignore[return-value] # one of them
+
+
+def _one_of(what: str, name: str, choices: Sequence[str]) -> str:
+    if name not in choices:
+        raise UsageError(f"the {what} is {name!r:.80}", remedy=f"give one of {', '.join(choices)}", parameters=(what,))
+    return name
+
+
+def _said(what: str, text: str) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError(f"the {what} is {text!r:.80}", remedy="say it in a few words", parameters=(what,))
+    return notes.line_of(text)
+
+
+def _put(ledger: LedgerChange, issue: Issue, doer: Doer, **changed: Any) -> None:
+    nobody: dict[str, Any] = {} if changed.get("status") == "in_progress" else {"claimed_by": "", "claimed_at": None}
+    ledger.put_issue(replace(issue, updated_at=doer.now, **nobody, **changed))

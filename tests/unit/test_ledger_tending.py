@@ -1,0 +1,116 @@
+"""Claims lapse, blocked issues are tried again, old ones grow urgent: what is due is done, and only that."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from commonplace.ledger import filing, tending
+from commonplace.ledger.filing import Doer, Draft
+from commonplace.ledger.tending import Tended
+from commonplace.store.memory import MemoryStore
+from commonplace.types.ledger import Issue
+
+DAY = 86400.0
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def filed(store: MemoryStore, memory: str = "a", *, urgency: str = "low", at: float = 0.0) -> str:
+    with store.change_memories("n") as change:
+        return filing.file(change.ledger, Draft("decay", (memory,), "gc", urgency), Doer("anna", at))
+
+
+def tend(store: MemoryStore, now: float, *, gone: tuple[str, ...] = ()) -> Tended:
+    with store.change_memories("n") as change:
+        return tending.tend(change.ledger, Doer("keeper", now), is_gone=lambda actor: actor in gone)
+
+
+def found(store: MemoryStore, id_: str) -> Issue:
+    return filing.known(store.ledger("n"), id_)
+
+
+class TestClaims:
+    def test_a_claim_lapses_with_its_process_or_its_lease(self, store: MemoryStore) -> None:
+        """A worker that was killed holds nothing up."""
+        dead, slow, busy = (filed(store, id_) for id_ in "abc")
+        with store.change_memories("n") as change:
+            for id_, actor, at in ((dead, "x@h:1", 99.0), (slow, "x@h:2", 0.0), (busy, "x@h:2", 1.0)):
+                assert filing.claim(change.ledger, id_, Doer(actor, at))
+        assert tend(store, 901.0, gone=("x@h:1",)) == Tended(released=(dead, slow))
+        assert [found(store, id_).status for id_ in (dead, slow, busy)] == ["open", "open", "in_progress"]
+        last = store.ledger("n").events(dead)[-1]
+        assert (last.actor, last.act, last.why) == ("keeper", "released", "the process of x@h:1 is gone")
+        assert store.ledger("n").events(slow)[-1].why == "x@h:2 held it for more than 15 minutes"
+
+    def test_what_somebody_does_elsewhere_is_left_alone(self, store: MemoryStore) -> None:
+        """It was imported in progress, and nobody here knows by whom."""
+        with store.change_memories("n") as change:
+            change.ledger.put_issue(Issue("x", "t", status="in_progress"))
+        assert tend(store, 1e9) == Tended()
+
+    def test_a_process_is_gone_only_where_that_is_certain(self) -> None:
+        """Of this machine, and not running."""
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait()
+        host = socket.gethostname()
+        assert tending.process_is_gone(f"decay@{host}:{ended.pid}") is (os.name != "nt")
+        for actor in (
+            tending.actor_of("decay"),
+            f"decay@other:{ended.pid}",
+            "anna",
+            "anna@home",
+            f"x@{host}:",
+            "",
+            f"x@{host}:9999999999",
+        ):
+            assert not tending.process_is_gone(actor)
+
+
+class TestRetries:
+    def test_a_blocked_issue_is_opened_again_when_its_time_has_come(self, store: MemoryStore) -> None:
+        """Three times, later each time, and then a person has to look."""
+        id_, now = filed(store), 0.0
+        for number, pause in enumerate((60.0, 300.0, 1500.0), 1):
+            with store.change_memories("n") as change:
+                filing.block(change.ledger, id_, "no", Doer("x", now))
+            assert tend(store, now + pause - 1) == Tended()
+            now += pause
+            assert tend(store, now) == Tended(reopened=(id_,))
+            assert store.ledger("n").events(id_)[-1].why == f"retry {number} of 3"
+        with store.change_memories("n") as change:
+            filing.block(change.ledger, id_, "no", Doer("x", now))
+        assert tend(store, now + DAY) == Tended()
+        assert (found(store, id_).status, found(store, id_).retries) == ("blocked", 3)
+
+
+class TestEscalation:
+    def test_an_issue_rises_one_level_in_seven_days(self, store: MemoryStore) -> None:
+        """Label and priority both, and no higher than the highest."""
+        id_ = filed(store)
+        assert tend(store, 7 * DAY) == Tended()
+        assert tend(store, 7 * DAY + 1) == Tended(escalated=(id_,))
+        risen = found(store, id_)
+        assert (risen.labels, risen.priority) == (("consolidation:decay", "urgency:medium"), 2)
+        assert store.ledger("n").events(id_)[-1].why == "from low to medium: open for more than 7 days"
+        assert tend(store, 14 * DAY) == Tended()
+        assert tend(store, 15 * DAY) == Tended(escalated=(id_,))
+        assert (found(store, id_).labels[-1], found(store, id_).priority) == ("urgency:high", 1)
+        assert tend(store, 99 * DAY) == Tended()
+
+    def test_only_our_own_open_issues_rise(self, store: MemoryStore) -> None:
+        """What is blocked, closed or another tracker's is not ours to raise."""
+        blocked, closed = filed(store, "a"), filed(store, "b")
+        with store.change_memories("n") as change:
+            change.ledger.put_issue(Issue("x", "t", priority=3))
+            filing.block(change.ledger, blocked, "no", Doer("x", 0.0))
+            filing.close(change.ledger, closed, "done", Doer("x", 0.0))
+        assert tend(store, 30.0) == Tended()
+        assert tend(store, 8 * DAY) == Tended(reopened=(blocked,), escalated=(blocked,))
