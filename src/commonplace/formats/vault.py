@@ -1,0 +1,345 @@
+r"""Write a memory as a note of the vault, read notes, and write one anew without losing what a person did to it.
+
+    ---
+    title: "Postgres for billing"
+    memory_id: "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
+    created: 2026-11-21T09:30:00Z
+    modified: 2026-11-21T09:30:00Z
+    tags:
+      - "decision"
+    entities:
+      - "Postgres"
+    promotion_reason: "use_count_threshold"
+    decay_score: 0.8312
+    ---
+
+    ## Content
+
+    We chose Postgres for billing.
+
+    ## Entities
+
+    - [[Postgres]]
+
+It knows texts, no files and no store.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from commonplace.formats.guarded_yaml import load_yaml
+from commonplace.formats.vault_names import link_to, same_place
+from commonplace.formats.vault_text import are_fenced, escaped, lines_of, section_name, unescaped
+
+CONTENT: Final = "Content"
+ENTITIES: Final = "Entities"
+FRONT: Final = "front matter"
+
+_KEYS: Final = (
+    "title",
+    "memory_id",
+    "created",
+    "modified",
+    "tags",
+    "entities",
+    "promotion_reason",
+    "decay_score",
+)
+_KEY: Final = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s\-#'"&*!|>%@`\[\]{},?:][^:#]*?))[ ]*:(?=[ \n]|\Z)""")
+_CLOSING: Final = re.compile(r"---[ \t]*(?:\n|\Z)")
+_UNSEEN: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_MEMORY_ID: Final = re.compile(r"[\"']?memory_id[\"']?[ \t]*:(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A memory as the vault tells it.
+
+    Attributes:
+        created, modified: aware, in UTC; to the second.
+        tags: as `vault_names.tags_of` gives them.
+        reason: the criteria by which it was promoted.
+        score: its retention when the note was written, 0–1, to four decimals.
+    """
+
+    memory_id: str
+    title: str
+    content: str
+    created: datetime
+    modified: datetime
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    reason: str = ""
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A note that was written anew.
+
+    Attributes:
+        by_hand: what a person did to it and what was therefore kept: `Content`, `Entities`, `front matter`, or the
+            names of their own keys and sections.
+    """
+
+    text: str
+    by_hand: tuple[str, ...] = ()
+
+
+def write_note(note: Note) -> str:
+    """Return a note as it is written where there is none."""
+    links = [link for entity in note.entities if (link := link_to(entity))]
+    front = "".join(f"{_property(note, key)}\n" for key in _KEYS)
+    content = escaped(note.content)
+    return f"---\n{front}---\n\n## {CONTENT}\n\n{content}\n\n## {ENTITIES}\n" + _listed(links)
+
+
+def read_note(text: str) -> Note | None:
+    """Return what a note says; None where it is no note of a memory, or its front matter cannot be read."""
+    page = _page(text)
+    if page is None:
+        return None
+    values = page.values
+    content = page.body(CONTENT)
+    score = values.get("decay_score")
+    return Note(
+        memory_id=_text(values.get("memory_id")),
+        title=_text(values.get("title")),
+        content="" if content is None else unescaped(_without_edges(content)),
+        created=_moment(values.get("created")),
+        modified=_moment(values.get("modified")),
+        tags=_texts(values.get("tags")),
+        entities=_texts(values.get("entities")),
+        reason=_text(values.get("promotion_reason")),
+        score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else 0.0,
+    )
+
+
+def rewrite_note(text: str, note: Note, before: Iterable[Note]) -> Rewritten:
+    """Return a note as it is to be now, with everything that a person did to it.
+
+    Title, keys and sections of a person's own stay, and so do tags, entities and lines that they added, and what they
+    took out stays out. A Content section that says what no version of the memory says was edited and stays as it is;
+    one that is gone stays gone. Front matter that cannot be read leaves the whole note as it is.
+
+    Args:
+        before: notes of the memory's versions, by which what we wrote is told from what a person wrote.
+    """
+    page = _page(text)
+    if page is None:
+        return Rewritten(text, (FRONT,))
+    known = [*before, note]
+    by_hand = [*page.own_keys(), *page.own_sections()]
+    old = read_note(text)
+    assert old is not None
+    tags = _merged(note.tags, old.tags, [each.tags for each in known[:-1]])
+    entities = _merged(note.entities, old.entities, [each.entities for each in known[:-1]])
+    is_ours = (tags, entities) == (note.tags, note.entities)
+    is_titled = any(old.title == each.title for each in known) or not old.title
+    by_hand += [FRONT] if not is_ours or not is_titled else []
+    new = replace(note, title=old.title or note.title, tags=tags, entities=entities)
+    written = page.body(CONTENT)
+    if written is None or not any(_same(unescaped(_without_edges(written)), each.content) for each in known):
+        by_hand.append(CONTENT)
+    else:
+        page.set_body(CONTENT, f"\n{escaped(note.content)}\n\n")
+    listed = page.body(ENTITIES)
+    links = {link for each in known for entity in each.entities if (link := link_to(entity))}
+    if listed is None:
+        by_hand.append(ENTITIES)
+    else:
+        own = [line for line in lines_of(listed) if line.strip() and line.strip().removeprefix("- ") not in links]
+        by_hand += [ENTITIES] if own else []
+        page.set_body(ENTITIES, _listed([link for each in entities if (link := link_to(each))], own))
+    made = page.text(new)
+    read = read_note(made)
+    if read is None or (read.tags, read.entities, read.memory_id) != (tags, entities, note.memory_id):
+        return Rewritten(text, (FRONT,))  # front matter whose lines were not what they looked like
+    return Rewritten(made, tuple(dict.fromkeys(by_hand)))
+
+
+def memory_id_of(beginning: str) -> str | None:
+    """Return the memory that a note is of, by a line of its front matter; None where there is none.
+
+    Args:
+        beginning: of a note, or the whole; its front matter need not be whole.
+    """
+    lines = beginning.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].strip() != "---":
+        return None
+    for line in lines[1:]:
+        if line.strip() == "---":
+            return None
+        found = _MEMORY_ID.match(line.strip())
+        if found:
+            return _scalar(found[1].strip())
+    return None
+
+
+class _Page:
+    """A note in parts: blocks of its front matter by key, and sections by name, each as it stands in the file."""
+
+    def __init__(self, values: dict[str, object], blocks: list[tuple[str, str]], body: str) -> None:
+        self.values = values
+        self._blocks = blocks
+        self._sections = _sections(body)
+
+    def own_keys(self) -> list[str]:
+        """Return the keys that are not ours."""
+        return [key for key, _ in self._blocks if key and key not in _KEYS]
+
+    def own_sections(self) -> list[str]:
+        """Return the names of the sections that are not ours, and of those that stand there a second time."""
+        names = [name for name, heading, body in self._sections if (heading + body).strip()]
+        for ours in (CONTENT, ENTITIES):
+            if ours in names:
+                names.remove(ours)
+        return [name or "the beginning" for name in names]
+
+    def body(self, name: str) -> str | None:
+        """Return what stands below the first heading of that name, None where there is none."""
+        return next((body for known, _, body in self._sections if known == name), None)
+
+    def set_body(self, name: str, body: str) -> None:
+        """Set what stands below the first heading of that name."""
+        place = next(place for place, section in enumerate(self._sections) if section[0] == name)
+        is_last = place == len(self._sections) - 1
+        heading = self._sections[place][1]
+        body += "" if is_last or body.endswith("\n\n") else "\n"
+        self._sections[place] = (name, heading if heading.endswith(("\n", "\r")) else f"{heading}\n", body)
+
+    def text(self, note: Note) -> str:
+        """Return the whole note, our keys as this note has them, in the places where they stand."""
+        missing = [key for key in _KEYS if key not in self.values]
+        front = "".join(f"{_property(note, key)}\n" if key in _KEYS else block for key, block in self._blocks)
+        front += "".join(f"{_property(note, key)}\n" for key in missing)
+        return f"---\n{front}---\n" + "".join(heading + body for _, heading, body in self._sections)
+
+
+def _page(text: str) -> _Page | None:
+    text = text.removeprefix("\ufeff")
+    if re.match(r"---[ \t]*\r\n", text):
+        text = text.replace("\r\n", "\n")
+    lines = text.splitlines(keepends=True) if "\n" not in text else re.findall(r"[^\n]*\n|[^\n]+\Z", text)
+    if not lines or not _CLOSING.fullmatch(lines[0]):
+        return None
+    end = next((number for number in range(1, len(lines)) if _CLOSING.fullmatch(lines[number])), None)
+    if end is None:
+        return None
+    values, fault = load_yaml("".join(lines[1:end]))
+    blocks = _blocks(lines[1:end])
+    if fault or not isinstance(values, dict) or not values.get("memory_id"):
+        return None
+    if [key for key, _ in blocks if key] != list(values):
+        return None  # written in a way in which keys cannot be told apart by lines
+    return _Page(values, blocks, "".join(lines[end + 1 :]))
+
+
+def _blocks(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the lines of each key of front matter with the key; what stands before the first has the key ""."""
+    blocks: list[tuple[str, str]] = [("", "")]
+    for line in lines:
+        found = _KEY.match(line)
+        if found or line.startswith("#") or not line.strip():
+            key = next((each for each in found.groups() if each is not None), "") if found else ""
+            blocks.append((key, line))
+        else:
+            blocks[-1] = (blocks[-1][0], blocks[-1][1] + line)
+    return blocks
+
+
+def _sections(body: str) -> list[tuple[str, str, str]]:
+    """Return (name, heading, body) of the parts of a note; what stands before the first heading has the name ""."""
+    found = [("", "", "")]
+    lines = lines_of(body)
+    for line, is_fenced in zip(lines, are_fenced(lines), strict=True):
+        name = None if is_fenced else section_name(line)
+        if name is not None:
+            found.append((name, line, ""))
+        else:
+            found[-1] = (*found[-1][:2], found[-1][2] + line)
+    return found
+
+
+def _property(note: Note, key: str) -> str:
+    values: dict[str, object] = {
+        "title": note.title,
+        "memory_id": note.memory_id,
+        "created": note.created,
+        "modified": note.modified,
+        "tags": note.tags,
+        "entities": note.entities,
+        "promotion_reason": note.reason,
+        "decay_score": note.score,
+    }
+    value = values[key]
+    if isinstance(value, tuple):
+        return f"{key}:" + ("".join(f"\n  - {_quoted(each)}" for each in value) or " []")
+    if isinstance(value, datetime):
+        return f"{key}: {value.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()}Z"
+    return f"{key}: {_quoted(value) if isinstance(value, str) else value}"
+
+
+def _quoted(text: str) -> str:
+    # JSON's texts are YAML's, but for what ends a line there or must not stand in a file.
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _scalar(written: str) -> str:
+    value, fault = load_yaml(written) if written[:1] in ('"', "'") else (written, "")
+    return value if not fault and isinstance(value, str) else written.strip("\"'")
+
+
+def _listed(links: Sequence[str], own: Sequence[str] = ()) -> str:
+    lines = "".join(f"- {link}\n" for link in dict.fromkeys(links)) + "".join(
+        line if line.endswith(("\n", "\r")) else f"{line}\n" for line in own
+    )
+    return f"\n{lines}" if lines else ""
+
+
+def _merged(new: tuple[str, ...], written: tuple[str, ...], versions: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return values with what a person added to those that were written, and without what they took out."""
+    stand = {same_place(each) for each in written}
+    ever = {same_place(each) for version in versions for each in version}
+    kept = [each for each in new if same_place(each) in stand or same_place(each) not in ever]
+    known = ever | {same_place(each) for each in new}
+    return (*kept, *(each for each in written if same_place(each) not in known))
+
+
+def _without_edges(body: str) -> str:
+    """Return a section without the blank line before it and the one behind."""
+    return body.removeprefix("\n").removesuffix("\n").removesuffix("\n")
+
+
+def _same(one: str, other: str) -> bool:
+    """Tell whether two texts differ in no more than line ends and blanks at the ends of lines."""
+    return [line.rstrip() for line in one.strip().splitlines()] == [
+        line.rstrip() for line in other.strip().splitlines()
+    ]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(each for each in re.split(r"[,\s]+", value) if each)
+    return tuple(_text(each) for each in value if each is not None) if isinstance(value, list) else ()
+
+
+def _moment(value: object) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            value = None
+    if not isinstance(value, datetime):
+        return datetime.fromtimestamp(0, UTC)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

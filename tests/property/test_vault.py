@@ -1,0 +1,157 @@
+"""Notes of the vault, whatever stands in a memory and whatever it is called: nothing is lost, and nothing gets out."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from commonplace.formats.vault import Note, memory_id_of, read_note, rewrite_note, write_note
+from commonplace.formats.vault_names import LONGEST_BYTES, file_names, file_stem, link_to, same_place, tags_of, title_of
+from commonplace.formats.vault_text import are_fenced, escaped, lines_of, section_name, unescaped
+
+LETTERS = st.characters(exclude_categories=["Cs"])
+ANY = st.text(LETTERS, max_size=40)
+MARKS = st.text(alphabet="#`~-=+\\[]%$<a!/| \n\r\t>:xE", max_size=60)
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            "## Content\n",
+            "## Entities\n",
+            "---\n",
+            "```\n",
+            "~~~py\n",
+            "# x\n",
+            "[[a]]",
+            "%%",
+            "<!--",
+            "\\",
+            "\r\n",
+            "a",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+CONTENTS = ANY | MARKS | WORDS
+TIMES = st.integers(-62_000_000_000, 253_000_000_000).map(lambda second: datetime.fromtimestamp(second, UTC))
+NOTES = st.builds(
+    Note,
+    memory_id=st.text(LETTERS, min_size=1, max_size=40),
+    title=ANY,
+    content=CONTENTS,
+    created=TIMES,
+    modified=TIMES,
+    tags=st.lists(ANY, max_size=4).map(tags_of),
+    entities=st.lists(ANY, max_size=4, unique_by=same_place).map(tuple),
+    reason=ANY,
+    score=st.integers(0, 10_000).map(lambda number: number / 10_000),
+)
+FORBIDDEN = set('\\/:*?"<>|#^[]')
+
+
+@given(NOTES)
+@example(Note("a", "x: y", "---\ntitle: z\n---", datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)))
+def test_a_note_is_read_back_as_it_was_written(note: Note) -> None:
+    text = write_note(note)
+    assert read_note(text) == note
+    assert memory_id_of(text) == note.memory_id
+
+
+@given(CONTENTS)
+def test_a_text_is_read_back_to_the_byte(text: str) -> None:
+    assert unescaped(escaped(text)) == text
+
+
+@given(CONTENTS)
+def test_nothing_in_a_text_begins_a_section_a_link_or_a_comment(text: str) -> None:
+    lines = lines_of(escaped(text))
+    for line, is_fenced in zip(lines, are_fenced(lines), strict=True):
+        if not is_fenced:
+            assert section_name(line) is None
+            assert not any(mark in line for mark in ("[[", "%%", "$$"))
+
+
+@given(NOTES, NOTES)
+def test_a_note_that_nobody_edited_becomes_the_new_one(old: Note, new: Note) -> None:
+    """Title and name stay, so that links to the note hold."""
+    new = replace(new, memory_id=old.memory_id, title=old.title)
+    again = rewrite_note(write_note(old), new, [old])
+    if old.title:
+        assert (again.text, again.by_hand) == (write_note(new), ())
+    assert read_note(again.text) == new
+
+
+@given(NOTES, NOTES, st.text(LETTERS, max_size=30).filter(lambda text: "\r" not in text))
+def test_what_a_person_wrote_is_kept(old: Note, new: Note, words: str) -> None:
+    new = replace(new, memory_id=old.memory_id)
+    theirs = f"\n## My thoughts\n\n{escaped(words)}\n"
+    edited = write_note(old).replace("---\n\n## Content", "mine: [1, 2]  # two\n---\n\n## Content", 1) + theirs
+    again = rewrite_note(edited, new, [old])
+    assert "mine: [1, 2]  # two\n" in again.text
+    assert again.text.endswith(theirs)
+    assert {"mine", "My thoughts"} <= set(again.by_hand)
+    found = read_note(again.text)
+    assert found is not None
+    assert found.content == new.content
+    assert rewrite_note(again.text, new, [old, new]) == again
+
+
+@given(st.text(max_size=200) | WORDS, NOTES)
+def test_any_file_is_read_or_left_alone(text: str, note: Note) -> None:
+    again = rewrite_note(text, note, [])
+    if read_note(text) is None:
+        assert (again.text, again.by_hand) == (text, ("front matter",))
+    assert memory_id_of(text) is None or "memory_id" in text
+
+
+@given(st.text(max_size=300), st.text(LETTERS, min_size=1, max_size=60))
+@example("CON", "a")
+@example("con.txt", "a")
+@example("LPT¹ ", "a")
+@example("../../etc/passwd", "a")
+@example("x" * 400, "a")
+@example("\u0301" * 300, "a")
+def test_any_title_makes_a_name_that_every_system_takes(title: str, memory_id: str) -> None:
+    for name in file_names(title, memory_id):
+        stem = name.removesuffix(".md")
+        assert name.endswith(".md") and stem
+        assert not FORBIDDEN & set(stem)
+        assert not any(unicodedata.category(character)[0] == "C" for character in stem)
+        assert stem == stem.strip(" .") and not stem.startswith(("-", "~", "$"))
+        assert len(stem.encode()) <= LONGEST_BYTES + 1
+        assert unicodedata.is_normalized("NFC", name)
+        assert stem.split(".")[0].upper().strip() not in {"CON", "PRN", "AUX", "NUL", "COM1", "LPT9", "COM¹", "CLOCK$"}
+    assert file_stem(file_stem(title)) in (file_stem(title), file_stem(title).lstrip("_"))
+
+
+@given(st.text(max_size=40), st.lists(st.text(LETTERS, min_size=1, max_size=20), min_size=2, max_size=2, unique=True))
+def test_two_memories_of_one_title_never_share_their_last_name(title: str, ids: list[str]) -> None:
+    one, other = (same_place(list(file_names(title, id_))[-1]) for id_ in ids)
+    assert one != other
+
+
+@given(ANY, st.lists(ANY, max_size=3), st.text(LETTERS, min_size=1))
+def test_every_memory_has_a_title_of_one_line(content: str, entities: list[str], memory_id: str) -> None:
+    title = title_of(content, entities, memory_id)
+    assert title == " ".join(title.split()) != ""
+
+
+@given(ANY)
+def test_a_link_is_one_link(name: str) -> None:
+    link = link_to(name)
+    if link:
+        assert link.startswith("[[") and link.endswith("]]")
+        assert not {"[", "]", "\n"} & set(link[2:-2])
+        assert link.count("|") <= 1
+
+
+@given(st.lists(st.text(max_size=20), max_size=6))
+def test_tags_are_those_of_obsidian(tags: list[str]) -> None:
+    for tag in tags_of(tags):
+        assert not any(character.isspace() or character in "#,.:[]\"'" for character in tag)
+        assert not tag.replace("/", "").isdigit()
+        assert not tag.startswith("/") and not tag.endswith("/")
+    assert tags_of(tags_of(tags)) == tags_of(tags)
