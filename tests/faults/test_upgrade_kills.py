@@ -17,8 +17,10 @@ from commonplace.types import Document
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = 520
-MOMENTS = 12
-"""Before and after: its begin, three batches, the switch, and the new index."""
+SWITCHED = 12
+"""From this moment on: its begin, inside which it looks for what another one left, and three batches come before."""
+MOMENTS = 18
+"""Before and after each, these, the switch, the two steps of settling, and the new index."""
 
 
 def upgrade(path: Path, number: int) -> subprocess.CompletedProcess[str]:
@@ -61,9 +63,9 @@ def test_a_kill_loses_nothing(number: int, template: Path, tmp_path: Path) -> No
             assert finds(fresh)
             report = fresh.index_upgrade("hashing")
             is_switched = report.before == report.embedder
-            assert is_switched == (number > MOMENTS - 3)
+            assert is_switched == (number >= SWITCHED)
             assert report.passages + report.resumed == (0 if is_switched else DOCUMENTS + 1)
-            assert report.resumed == (0 if is_switched else min(DOCUMENTS, 256 * max(0, (number - 2) // 2)))
+            assert report.resumed == (0 if is_switched else min(DOCUMENTS, 256 * max(0, (number - 4) // 2)))
             assert finds(fresh)
             assert fresh.doctor().is_healthy
             assert fresh.index_status().upgrade is None

@@ -16,7 +16,12 @@ import commonplace
 from commonplace.index.directory import Index
 from commonplace.store.sqlite import SqliteStore
 
-STEPS = ((SqliteStore, "begin_reembedding"), (SqliteStore, "put_reembedded"), (SqliteStore, "finish_reembedding"))
+STEPS = (
+    (SqliteStore, "begin_reembedding"),
+    (SqliteStore, "put_reembedded"),
+    (SqliteStore, "finish_reembedding"),
+    (SqliteStore, "settle_reembedding"),
+)
 
 
 def main() -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 INDEX_WAIT_S: Final = 60.0
 """How long the switch waits for a process that writes the index, before it looks again for passages to embed."""
 MOST_TRIES: Final = 10
+SETTLED_AT_ONCE: Final = 2_000
+SETTLING_PAUSE_S: Final = 0.05
+"""After the switch so many passages are put in order at a time, and others may write in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class Upgrading(Workings):
                 self._store.drop_reembedding()
                 return UpgradeReport(str(before), str(before), 0, 0, time.perf_counter() - begun)
             done = self._embedded_and_switched(target)
-        self._adopt(target)
+            self._adopt(target)
+            self._settle()
         self._upkeep.project()
         was = "none yet" if before is None else str(before)
         return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun)
@@ -96,9 +100,15 @@ class Upgrading(Workings):
                 findings.append(Finding("embedder", error.args[0], error.remedy))
         return findings + self._unfinished_upgrade()
 
+    def _settle(self) -> None:
+        """Put in order what the switch left, a part at a time: everything is found meanwhile."""
+        while self._store.settle_reembedding(SETTLED_AT_ONCE):
+            time.sleep(SETTLING_PAUSE_S)
+
     def _unfinished_upgrade(self) -> list[Finding]:
         under_way = self._store.reembedding()
         if under_way is None:
+            self._settle()  # what a run left that was ended after its switch
             return []
         try:
             with self._alone():

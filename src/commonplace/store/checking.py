@@ -7,6 +7,7 @@ import sqlite3
 from commonplace.store.graph_checking import graph_problems
 from commonplace.store.knowledge_checking import knowledge_problems
 from commonplace.store.ledger_checking import ledger_problems
+from commonplace.store.queries import LIVE_VECTOR
 from commonplace.store.rows import pack_text, unpack_texts
 
 _MOST_PROBLEMS = 20
@@ -34,16 +35,20 @@ _CLAIMS = (
     ),
     (
         "vectors of another length than the embedder's",
-        """
-        SELECT count(*) FROM passage_vectors
-        WHERE length(vector) != (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'dimensions')
-        """,
+        f"""
+        SELECT count(*) FROM passage_vectors v
+        WHERE length({LIVE_VECTOR}) != (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'dimensions')
+        """,  # noqa: S608 - SQL of ours
     ),
     (
         "new vectors without an embedder, or of another length than its",
         """
         SELECT count(*) FROM next_vectors
-        WHERE length(vector) IS NOT (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'next_dimensions')
+        WHERE length(vector) IS NOT (
+            SELECT CAST(value AS INTEGER) FROM meta WHERE key = CASE
+                WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from') THEN 'dimensions'
+                ELSE 'next_dimensions' END
+        )
         """,
     ),
     ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),

@@ -1,5 +1,7 @@
 """The SQL about memories of the SQLite store. The orders of columns are those that `memory_rows` unpacks."""
 
+from commonplace.store.queries import LIVE_VECTOR
+
 _SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
 
 _COLUMNS = """
@@ -103,7 +105,7 @@ DATED_PAST = f"""
 """
 
 PAST = f"""
-    SELECT v.number, v.owner, v.token_ids, v.vector
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}
     FROM owners o INDEXED BY owners_past
         CROSS JOIN passages p ON p.owner = o.number
         CROSS JOIN passage_vectors v ON v.number = p.number

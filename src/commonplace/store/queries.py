@@ -32,37 +32,42 @@ PASSAGES_OF = """
     WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """
 
-TOKENS = """
-    SELECT v.number, v.owner, v.token_ids, v.vector
+LIVE_VECTOR = """CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
+            THEN coalesce((SELECT x.vector FROM next_vectors x WHERE x.number = v.number), v.vector)
+            ELSE v.vector END"""
+"""The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there."""
+
+TOKENS = f"""
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}
     FROM json_each(:numbers) j
         CROSS JOIN passage_vectors v ON v.number = j.value
     WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-"""
+"""  # noqa: S608 - SQL of ours
 
-TAIL = """
-    SELECT v.number, v.owner, v.token_ids, v.vector
+TAIL = f"""
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}
     FROM passage_vectors v
     WHERE v.number >= coalesce(
             (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
         )
         AND v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
     ORDER BY v.number
-"""
+"""  # noqa: S608 - SQL of ours
 
-ENTRIES = """
+ENTRIES = f"""
     SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, v.vector
+        v.token_ids, {LIVE_VECTOR}
     FROM json_each(:numbers) j
         CROSS JOIN passages p ON p.number = j.value
         CROSS JOIN passage_vectors v ON v.number = p.number
         CROSS JOIN owners o ON o.number = p.owner
         CROSS JOIN namespaces n ON n.number = p.namespace
     WHERE n.name = :namespace
-"""
+"""  # noqa: S608 - SQL of ours
 
-ENTRIES_BETWEEN = """
+ENTRIES_BETWEEN = f"""
     SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, v.vector
+        v.token_ids, {LIVE_VECTOR}
     FROM passages p
         CROSS JOIN passage_vectors v ON v.number = p.number
         CROSS JOIN owners o ON o.number = p.owner
@@ -70,7 +75,7 @@ ENTRIES_BETWEEN = """
     WHERE p.number >= :first AND p.number < :end AND v.is_past = 0
     ORDER BY p.number
     LIMIT :limit
-"""
+"""  # noqa: S608 - SQL of ours
 
 NUMBERS_OF_CHANGES = """
     SELECT

@@ -31,6 +31,8 @@ class ReembeddingStore(Protocol):
     def begin_reembedding(self, embedding: Embedding) -> None:
         """Begin to change the embedder, or go on with that; what was made for another one is dropped.
 
+        One process at a time does so: whoever calls sees to that.
+
         Raises:
             StoreError: the store's vectors are of that embedder.
         """
@@ -56,14 +58,27 @@ class ReembeddingStore(Protocol):
         ...
 
     def finish_reembedding(self, embedding: Embedding) -> bool:
-        """Put all new vectors in the place of the old ones and stamp the store, as one change.
+        """Let all new vectors count in the place of the old ones and stamp the store, as one change.
 
-        Recipes of files and records of knowledge that name the old embedder's stamp name the new one's.
+        It writes a few rows, however many passages there are: nobody who writes waits for it. What is to be done
+        besides is for `settle_reembedding`.
 
         Returns:
             False, and nothing is changed, where a passage has no new vector yet.
 
         Raises:
             StoreError: another change of embedder is under way, or none.
+        """
+        ...
+
+    def settle_reembedding(self, limit: int) -> bool:
+        """Put some of what a finished change left to be done where it belongs, in one short transaction.
+
+        New vectors go to where the old ones are, at most `limit` of them; so many recipes of files and records of
+        knowledge that name the old embedder's stamp name the new one's, each. Nothing that is read changes by it, and
+        it takes no change number. The next change of embedder does it first, where nobody did.
+
+        Returns:
+            False where nothing is left.
         """
         ...

@@ -85,6 +85,10 @@ class ReferenceReembedding(ABC):
             self._state.record(self._state.begin(Space()))
             return True
 
+    def settle_reembedding(self, limit: int) -> bool:  # noqa: ARG002 - all is where it belongs
+        """Leave nothing to be done."""
+        return False
+
     def _drop(self) -> None:
         self._state.next_embedding = None
         self._state.next_vectors.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from commonplace.store import rows
 from commonplace.store.batches import refuse_other_reembedding, refuse_same_embedding, refuse_unfit_vectors
@@ -35,18 +35,33 @@ _KEEP = """
 
 _IS_INCOMPLETE = """
     SELECT EXISTS (
-        SELECT 1 FROM passage_vectors v WHERE NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
+        SELECT 1 FROM passage_vectors v
+        WHERE v.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
     )
 """
 
-_SWITCH = """
-    UPDATE passage_vectors SET vector = (SELECT x.vector FROM next_vectors x WHERE x.number = passage_vectors.number)
-"""
+_SWITCHED_FROM: Final = "switched_from"
+"""The name under which `meta` keeps the old stamp from the switch on until everything is settled."""
 
-_RENAME = (
-    "UPDATE file_stamps SET recipe = replace(recipe, :old, :new) WHERE instr(recipe, :old)",
-    "UPDATE knowledge_items SET embedder = :new WHERE embedder = :old",
+_FIRST = "SELECT number FROM next_vectors ORDER BY number LIMIT :limit"
+_SETTLE = (
+    f"""
+    UPDATE passage_vectors SET vector = (SELECT x.vector FROM next_vectors x WHERE x.number = passage_vectors.number)
+    WHERE number IN ({_FIRST})
+    """,  # noqa: S608 - SQL of ours
+    f"DELETE FROM next_vectors WHERE number IN ({_FIRST})",  # noqa: S608
+    """
+    UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
+    WHERE owner IN (
+        SELECT owner FROM file_stamps WHERE instr(recipe, :old) AND NOT instr(recipe, :new) LIMIT :limit
+    )
+    """,
+    """
+    UPDATE knowledge_items SET embedder = :new
+    WHERE owner IN (SELECT owner FROM knowledge_items WHERE embedder = :old LIMIT :limit)
+    """,
 )
+_SETTLED_AT_ONCE: Final = 2_000
 
 
 class SqliteReembedding:
@@ -66,6 +81,7 @@ class SqliteReembedding:
 
     def begin_reembedding(self, embedding: Embedding) -> None:
         """Begin to change the embedder, or go on with that."""
+        self._settle_all()
         with self._connections.writing() as db:
             refuse_same_embedding(read_embedding(db), embedding)
             if read_embedding(db, NEXT) != embedding:
@@ -74,6 +90,7 @@ class SqliteReembedding:
 
     def drop_reembedding(self) -> None:
         """Give up the change of embedder under way, if there is one."""
+        self._settle_all()
         with self._connections.writing() as db:
             _drop(db)
 
@@ -97,24 +114,61 @@ class SqliteReembedding:
             db.executemany(_KEEP, [{"number": number, "vector": vector} for number, vector in vectors])
 
     def finish_reembedding(self, embedding: Embedding) -> bool:
-        """Put all new vectors in the place of the old ones and stamp the store, as one change."""
+        """Let all new vectors count in the place of the old ones and stamp the store, as one change."""
+        with self._connections.reading() as db:
+            # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile has a higher number.
+            refuse_other_reembedding(read_embedding(db, NEXT), embedding)
+            if db.execute(_IS_INCOMPLETE, {"after": 0}).fetchone()[0]:
+                return False
+            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM passage_vectors").fetchone()
         with self._connections.writing() as db:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
-            if db.execute(_IS_INCOMPLETE).fetchone()[0]:
+            if db.execute(_IS_INCOMPLETE, {"after": last}).fetchone()[0]:
                 return False
             old = read_embedding(db)
-            db.execute(_SWITCH)
-            if old is not None:
-                for sql in _RENAME:
-                    db.execute(sql, {"old": pack_text(str(old)), "new": pack_text(str(embedding))})
-            _drop(db)
+            switched_from = "" if old is None else pack_text(str(old))
+            db.execute("INSERT INTO meta VALUES (?, ?)", (_SWITCHED_FROM, switched_from))
+            _drop_stamp(db)
             set_embedding(db, embedding)
             change = Change.begin(db, 0)
             change.mark()
             change.finish()
         return True
 
+    def settle_reembedding(self, limit: int) -> bool:
+        """Put some of what a finished change left to be done where it belongs, in one short transaction."""
+        if self._connections.is_read_only:
+            return False
+        with self._connections.reading() as db:
+            if _switched_from(db) is None:
+                return False
+        with self._connections.writing() as db:
+            old, new = _switched_from(db), read_embedding(db)
+            if old is None or new is None:
+                return False
+            values = {"limit": limit, "old": old, "new": pack_text(str(new))}
+            # What names no old stamp holds none: `instr` finds an empty text in everything.
+            statements = _SETTLE if old else _SETTLE[:2]
+            if not sum(db.execute(sql, values).rowcount for sql in statements):
+                db.execute("DELETE FROM meta WHERE key = ?", (_SWITCHED_FROM,))
+                return False
+        return True
+
+    def _settle_all(self) -> None:
+        while self.settle_reembedding(_SETTLED_AT_ONCE):
+            pass
+
+
+def _switched_from(db: sqlite3.Connection) -> str | bytes | None:
+    """Return the packed stamp of the embedder before a switch that is not settled yet, None where there is none."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (_SWITCHED_FROM,)).fetchone()
+    return None if row is None else row[0]
+
 
 def _drop(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM next_vectors")
+    _drop_stamp(db)
+
+
+def _drop_stamp(db: sqlite3.Connection) -> None:
     db.executemany("DELETE FROM meta WHERE key = ?", [(f"{NEXT}{key}",) for key in STAMP_KEYS])
