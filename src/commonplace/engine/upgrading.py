@@ -72,8 +72,8 @@ class Upgrading(Workings):
                 return UpgradeReport(str(before), str(before), 0, 0, time.perf_counter() - begun)
             done = self._embedded_and_switched(target)
             self._adopt(target)
+            self._upkeep.project()
             self._settle()
-        self._upkeep.project()
         was = "none yet" if before is None else str(before)
         return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun)
 
