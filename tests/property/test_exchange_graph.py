@@ -6,6 +6,7 @@ import json
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.property.graph_records import Drawn
 from tests.property.test_exchange import ids, names, shares, texts, times, two_stores, values
 from tests.unit.exchanging import dump, import_file, import_given, read
 
@@ -13,28 +14,14 @@ from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem,
 from commonplace.exchange.items import Item, Problem
 from commonplace.graph.evidence import Evidence, happening
 from commonplace.graph.facts import OWN
-from commonplace.types import ORIGINS
-from commonplace.types.graph import EPISODE_SOURCES, Alias, Entity, Episode, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
 contents = st.text("abc é\ud800\n", min_size=1, max_size=12).filter(str.strip)
 maybe = st.none() | times
 keys = st.text(min_size=1, max_size=3).filter(lambda key: key != OWN)
 objects = st.dictionaries(keys, values, max_size=2).map(lambda value: json.dumps(value, sort_keys=True))
-episodes = st.builds(
-    Episode,
-    id=ids,
-    content=contents,
-    reference_time=times,
-    created_at=times,
-    name=texts,
-    source=st.sampled_from(EPISODE_SOURCES),
-    source_description=texts,
-    origin=st.sampled_from(ORIGINS),
-    trust=shares,
-    group=texts,
-    memory=st.sampled_from(["", "m"]),
-    version=st.integers(0, 9),
-)
+drawn = Drawn(ids, texts, times, maybe, shares, st.integers(0, 9))
+episodes = drawn.records(Episode, content=contents, memory=st.sampled_from(["", "m"]))
 places = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)
 
 
@@ -71,19 +58,15 @@ def graphs(draw: st.DrawFn) -> list[Item]:
     entities: list[GraphItem] = []
     known: list[str] = []
     for id_ in draw(st.lists(ids, max_size=3, unique=True)):
-        entity = Entity(
-            id_,
-            draw(names),
-            draw(names),
-            draw(times),
-            draw(texts),
-            draw(objects),
-            draw(shares),
-            draw(texts),
-            draw(maybe),
-            draw(maybe),
-            draw(maybe),
-            draw(st.sampled_from(["", *known])),
+        entity = draw(
+            drawn.records(
+                Entity,
+                id=st.just(id_),
+                name=names,
+                type=names,
+                attributes=objects,
+                merged_into=st.sampled_from(["", *known]),
+            )
         )
         forms = draw(st.lists(names, max_size=2, unique=True))
         aliases = tuple(Alias(id_, draw(texts), form, draw(times), draw(ids)) for form in forms)
@@ -93,21 +76,9 @@ def graphs(draw: st.DrawFn) -> list[Item]:
         known.append(id_)
     relations: list[GraphItem] = []
     for id_ in draw(st.lists(ids, max_size=2, unique=True)) if known else []:
-        ends = [draw(st.sampled_from(known)) for _ in range(2)]
-        relation = Relation(
-            id_,
-            *ends,
-            draw(names),
-            draw(texts),
-            draw(times),
-            *[draw(maybe) for _ in range(4)],
-            is_retracted=draw(st.booleans()),
-            dispute=draw(texts),
-            disputed_at=draw(maybe),
-            confidence=draw(shares),
-            trust=draw(shares),
-            group=draw(texts),
-            attributes=draw(objects),
+        ends = st.sampled_from(known)
+        relation = draw(
+            drawn.records(Relation, id=st.just(id_), source=ends, target=ends, type=names, attributes=objects)
         )
         relations.append(
             RelationItem("", relation, draw(mentions("relation", id_, said)), draw(happenings("relation", id_)))

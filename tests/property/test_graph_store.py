@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.contract.graphs import whole
 from tests.contract.memories import everything
+from tests.property.graph_records import Drawn
 from tests.property.test_memory_store import outcome
 
 from commonplace.store.contract import Store
 from commonplace.store.graph_contract import texts_of
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
-from commonplace.types import GRAPH_KINDS, ORIGINS, Chunk, NewPassage
+from commonplace.types import GRAPH_KINDS, Chunk, NewPassage
 from commonplace.types.graph import (
-    EPISODE_SOURCES,
     Alias,
     Entity,
     Episode,
@@ -52,56 +52,10 @@ passages = st.builds(
     vector=st.binary(min_size=4, max_size=4),
 )
 some_passages = st.none() | st.lists(passages, max_size=2)
-episodes = st.builds(
-    Episode,
-    id=ids,
-    content=texts,
-    reference_time=times,
-    created_at=finite,
-    name=words,
-    source=st.sampled_from(EPISODE_SOURCES),
-    source_description=words,
-    origin=st.sampled_from(ORIGINS),
-    trust=shares,
-    group=words,
-    memory=ids,
-    version=small,
-)
-entities = st.builds(
-    Entity,
-    id=ids,
-    name=words | texts,
-    type=words,
-    created_at=times,
-    summary=texts,
-    attributes=texts,
-    trust=shares,
-    group=words,
-    valid_from=maybe,
-    valid_to=maybe,
-    expired_at=maybe,
-    merged_into=ids,
-)
-relations = st.builds(
-    Relation,
-    id=ids,
-    source=ids,
-    target=ids,
-    type=words,
-    fact=texts,
-    created_at=finite,
-    valid_from=maybe,
-    valid_to=maybe,
-    stated_to=maybe,
-    expired_at=maybe,
-    is_retracted=st.booleans(),
-    dispute=words,
-    disputed_at=maybe,
-    confidence=shares,
-    trust=shares,
-    group=words,
-    attributes=texts,
-)
+drawn = Drawn(ids, words, times, maybe, shares, small)
+episodes = drawn.records(Episode, content=texts, created_at=finite)
+entities = drawn.records(Entity, name=words | texts, summary=texts, attributes=texts)
+relations = drawn.records(Relation, fact=texts, created_at=finite, attributes=texts)
 aliases = st.builds(Alias, entity=ids, name=texts, normal=words, created_at=times, episode=ids)
 mentions = st.builds(Mention, ids, st.sampled_from(GRAPH_KINDS), ids, small, small, words)
 some_mentions = st.lists(mentions, max_size=3)

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.property.graph_records import Drawn
 
 from commonplace.formats.graphiti import (
     EntityItem,
@@ -22,10 +23,8 @@ from commonplace.formats.graphiti import (
     relation_json,
     type_of,
 )
-from commonplace.types import ORIGINS
 from commonplace.types.graph import (
     ENTITY_TYPES,
-    EPISODE_SOURCES,
     RELATION_TYPES,
     Alias,
     Entity,
@@ -48,56 +47,10 @@ HAPPENINGS = st.lists(
     st.builds(Happening, st.sampled_from(["entity", "relation"]), IDS, TIMES, TEXTS, TEXTS, TEXTS, ATTRIBUTES),
     max_size=2,
 ).map(tuple)
-EPISODES = st.builds(
-    Episode,
-    id=IDS,
-    content=TEXTS,
-    reference_time=TIMES,
-    created_at=TIMES,
-    name=TEXTS,
-    source=st.sampled_from(EPISODE_SOURCES),
-    source_description=TEXTS,
-    origin=st.sampled_from(ORIGINS),
-    trust=SHARES,
-    group=TEXTS,
-    memory=TEXTS,
-    version=NUMBERS,
-)
-ENTITIES = st.builds(
-    Entity,
-    id=IDS,
-    name=TEXTS,
-    type=st.sampled_from(ENTITY_TYPES) | TEXTS,
-    created_at=TIMES,
-    summary=TEXTS,
-    attributes=ATTRIBUTES,
-    trust=SHARES,
-    group=TEXTS,
-    valid_from=MAYBE,
-    valid_to=MAYBE,
-    expired_at=MAYBE,
-    merged_into=TEXTS,
-)
-RELATIONS = st.builds(
-    Relation,
-    id=IDS,
-    source=IDS,
-    target=IDS,
-    type=st.sampled_from(RELATION_TYPES) | TEXTS,
-    fact=TEXTS,
-    created_at=TIMES,
-    valid_from=MAYBE,
-    valid_to=MAYBE,
-    stated_to=MAYBE,
-    expired_at=MAYBE,
-    is_retracted=st.booleans(),
-    dispute=TEXTS,
-    disputed_at=MAYBE,
-    confidence=SHARES,
-    trust=SHARES,
-    group=TEXTS,
-    attributes=ATTRIBUTES,
-)
+DRAWN = Drawn(IDS, TEXTS, TIMES, MAYBE, SHARES, NUMBERS)
+EPISODES = DRAWN.records(Episode, memory=TEXTS)
+ENTITIES = DRAWN.records(Entity, type=st.sampled_from(ENTITY_TYPES) | TEXTS, attributes=ATTRIBUTES, merged_into=TEXTS)
+RELATIONS = DRAWN.records(Relation, type=st.sampled_from(RELATION_TYPES) | TEXTS, attributes=ATTRIBUTES)
 
 
 def there_and_back(value: dict[str, Any]) -> Any:
