@@ -106,7 +106,8 @@ class Exchanging(Workings):
         importing twice changes nothing, and an import that was cut short is completed by importing again. So it is with
         an entity or a fact of which all that is imported is known here, and perhaps more. Ids, versions and times,
         places in sessions, tiers, status and use are kept. Passages and vectors are made anew, and secrets are
-        replaced, so that what is exported from here again is the same up to placeholders.
+        replaced, so that what is exported from here again is the same up to placeholders. An export of Commonplace
+        brings its graph along; what the memories of another system say goes into the graph, as by `remember`.
 
         Args:
             format: "commonplace", or another system's name; "auto" looks at the files.
@@ -122,6 +123,7 @@ class Exchanging(Workings):
                 with other content. The message says which, and where. Nothing was written.
         """
         from commonplace.exchange.importing import ON_CONFLICT, Rules, import_items
+        from commonplace.exchange.sources import OWN
         from commonplace.exchange.writing import Into
 
         policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
@@ -129,7 +131,8 @@ class Exchanging(Workings):
         now = self._now()
         source = _source(path, format, self.settings, now)
         self._before()
-        into = Into(self._store, self.namespace, self._destination, now)
+        has_graph = source.format == OWN
+        into = Into(self._store, self.namespace, self._destination, now, self._feed, has_graph=has_graph)
         report = import_items(source, into, rules, progress=self._progress)
         if not dry_run:
             self._tokens.release()

@@ -29,7 +29,9 @@ def outcome_of(graph: GraphReading, item: GraphItem) -> Outcome:
         known = graph.episodes([item.episode.id]).get(item.episode.id)
         if known is None:
             return "added"
-        return "unchanged" if replace(known, created_at=item.episode.created_at) == item.episode else "conflict"
+        # A version of a memory that says what the one before it said is the same episode.
+        same = replace(known, created_at=item.episode.created_at, version=item.episode.version)
+        return "unchanged" if same == item.episode else "conflict"
     if isinstance(item, EntityItem):
         return _outcome_of_entity(graph, item)
     return _outcome_of_relation(graph, item)

@@ -94,6 +94,7 @@ def import_items(source: Source, into: Into, rules: Rules, *, progress: Progress
     """
     begun = time.perf_counter()
     survey = _surveyed(source, Known(into.store, into.namespace), rules)
+    told: list[str] = []
     if not rules.is_dry_run:
         writer = Writer(into, is_replacing=rules.on_conflict == "replace")
         for number, item in enumerate(source.items()):
@@ -102,9 +103,10 @@ def import_items(source: Source, into: Into, rules: Rules, *, progress: Progress
             if progress and number % 256 == 0:
                 progress("Importing", number, survey.items)
         writer.flush()
+        told = [f"{notice} ({count:,} of the memories)" for notice, count in writer.notices.items()]
         if progress:
             progress("Importing", survey.items, survey.items)
-    return _report(source.format, survey, rules, time.perf_counter() - begun)
+    return _report(source.format, survey, rules, time.perf_counter() - begun, told)
 
 
 def refuse_unfit(source: Source, rules: Rules) -> None:
@@ -260,7 +262,7 @@ def _some(named: Sequence[object]) -> str:
     return "; ".join([*map(str, named[:MOST_NAMED]), *more])
 
 
-def _report(format_: str, survey: _Survey, rules: Rules, seconds: float) -> ImportReport:
+def _report(format_: str, survey: _Survey, rules: Rules, seconds: float, told: Sequence[str]) -> ImportReport:
     def counts(sort: type[Item]) -> Counts:
         found = {outcome: survey.outcomes[sort, outcome] for outcome in ("added", "unchanged")}
         conflicts = survey.outcomes[sort, "conflict"]
@@ -289,5 +291,5 @@ def _report(format_: str, survey: _Survey, rules: Rules, seconds: float) -> Impo
         problems=tuple(survey.problems),
         is_dry_run=rules.is_dry_run,
         seconds=seconds,
-        notices=(*notices, *map(str, survey.remarks)),
+        notices=(*notices, *told, *map(str, survey.remarks)),
     )

@@ -5,13 +5,14 @@ It compares again inside each transaction: others write meanwhile. What it passe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from commonplace.exchange.comparing import Known, outcome_of
-from commonplace.exchange.graph_comparing import text_of, write
+from commonplace.exchange.graph_comparing import Outcome, text_of, write
 from commonplace.exchange.graph_items import EpisodeItem, GraphItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
 from commonplace.exchange.knowledge_items import (
@@ -26,10 +27,11 @@ from commonplace.exchange.knowledge_items import (
 from commonplace.graph.ground import Texts, names_text
 from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
 from commonplace.memories.admission import replaced
-from commonplace.memories.making import writes_of
+from commonplace.memories.making import BATCH_CHARACTERS, writes_of
 from commonplace.models.contract import TokenizedText
 
 if TYPE_CHECKING:
+    from commonplace.graph.remembering import Feed
     from commonplace.ingest.passages import Destination
     from commonplace.store.contract import Store
     from commonplace.store.memory_contract import MemoryChange
@@ -47,16 +49,29 @@ class Into:
     Attributes:
         destination: makes passages anew; asked for before the first write.
         now: seconds since the epoch.
+        feed: lets the graph follow the memories.
+        has_graph: what is imported brings along what its memories say, as our own exports do.
     """
 
     store: Store
     namespace: str
     destination: Callable[[], Destination]
     now: float
+    feed: Feed | None = None
+    has_graph: bool = False
+
+    @property
+    def reader(self) -> Feed | None:
+        """What reads the memories, where that is to be done."""
+        return None if self.has_graph else self.feed
 
 
 class Writer:
-    """Collects items and writes them when a batch is full; call `flush` at the end."""
+    """Collects items and writes them when a batch is full; call `flush` at the end.
+
+    Attributes:
+        notices: what was said of memories that say more than the graph takes, by how many it was said of.
+    """
 
     def __init__(self, into: Into, *, is_replacing: bool) -> None:
         self._into = into
@@ -68,6 +83,10 @@ class Writer:
         self._knowledge: list[KnowledgeItem] = []
         self._graph: list[GraphItem] = []
         self._graph_characters = 0
+        self._skipped: dict[str, str] = {}
+        self._versions_here: dict[str, int] = {}
+        self.notices: Counter[str] = Counter()
+        self._batch_characters = BATCH_BYTES if into.reader is None else BATCH_CHARACTERS
         self._destination = into.destination()
         self._owners = PassageWriter(self._destination)
 
@@ -77,6 +96,7 @@ class Writer:
         if not (self._is_replacing and isinstance(item, GraphItem)):
             outcome = self._known.outcome(item)
             if outcome == "unchanged" or (outcome == "conflict" and not self._is_replacing):
+                self._note_skipped(item, outcome)
                 return
         if isinstance(item, LinkItem):
             self._links.append(item)
@@ -107,7 +127,7 @@ class Writer:
         self._memories.append(item)
         self._versions += len(item.versions)
         self._bytes += sum(len(version.record.content) for version in item.versions)
-        if self._versions >= BATCH or self._bytes >= BATCH_BYTES:
+        if self._versions >= BATCH or self._bytes >= self._batch_characters:
             self._write_memories()
 
     def _write_memories(self) -> None:
@@ -116,9 +136,15 @@ class Writer:
         versions = [(version.owner, version.record) for item in self._memories for version in item.versions]
         writes = (replace(write, is_placed=True) for write in writes_of(self._destination, versions))
         made = [(item, [next(writes) for _ in item.versions]) for item in self._memories]
+        feed = self._into.reader
+        live = [its[-1] for item, its in made if item.latest.expired_at is None]
+        readings = None if feed is None else feed.read(live, self._destination)
         with self._changing() as change:
             for item, its_writes in made:
-                self._write_memory(change, item, its_writes)
+                is_written = self._write_memory(change, item, its_writes)
+                if is_written and feed is not None and readings is not None:
+                    feed.follow(change, [item.id], readings)
+                    self.notices.update(readings.notices(its_writes[-1].owner, its_writes[-1].record))
         self._destination.after_batch()
         self._memories, self._versions, self._bytes = [], 0, 0
 
@@ -127,7 +153,8 @@ class Writer:
         made_by = self._destination.embedder.stamp
         return self._into.store.change_memories(self._into.namespace, made_by=made_by)
 
-    def _write_memory(self, change: MemoryChange, item: MemoryItem, writes: list[MemoryWrite]) -> None:
+    def _write_memory(self, change: MemoryChange, item: MemoryItem, writes: list[MemoryWrite]) -> bool:
+        """Write what a memory lacks here, and tell whether there was something to write."""
         known = change.find(item.id)
         outcome = outcome_of(item, known)
         if known is None:
@@ -136,8 +163,19 @@ class Writer:
         elif outcome == "conflict" and self._is_replacing:
             now = max(self._into.now, known.created_at)
             stored = replaced(change, known, writes[-1], now)
+            self._versions_here[item.id] = stored.record.version
+            if self._into.has_graph and self._into.feed is not None:
+                self._into.feed.let_go(change, item.id)
             if item.latest.expired_at is not None:
                 change.expire(stored.number, stored.record, now)
+        else:
+            self._note_skipped(item, outcome)
+            return False
+        return True
+
+    def _note_skipped(self, item: Item, outcome: Outcome) -> None:
+        if outcome == "conflict" and isinstance(item, MemoryItem):
+            self._skipped[item.id] = item.latest.record.content
 
     def _add_knowledge(self, item: KnowledgeItem) -> None:
         self._knowledge.append(item)
@@ -174,13 +212,25 @@ class Writer:
         """Write parts of the graph in their order; what they name came before them."""
         if not self._graph:
             return
+        self._write_memories()
         texts = Texts(self._destination)
         texts.prepare(map(_text_of, self._graph))
         with self._changing() as change:
             for item in self._graph:
-                write(change.graph, item, texts, is_replacing=self._is_replacing)
+                write(change.graph, self._as_here(item), texts, is_replacing=self._is_replacing)
         self._destination.after_batch()
         self._graph, self._graph_characters = [], 0
+
+    def _as_here(self, item: GraphItem) -> GraphItem:
+        """Let an episode that a memory is speak of the version that holds its words here, or hold them itself."""
+        if not isinstance(item, EpisodeItem):
+            return item
+        episode = item.episode
+        if episode.memory in self._skipped:
+            words = self._skipped[episode.memory]
+            return replace(item, episode=replace(episode, content=words, memory="", version=0, source="text"))
+        version = self._versions_here.get(episode.memory, episode.version)
+        return replace(item, episode=replace(episode, version=version))
 
     def _prepared(self, item: OwnerItem) -> PreparedOwner:
         """Return an owner that keeps the passages it was cut into."""

@@ -85,6 +85,13 @@ class Feed:
         )
         add_episode(change.graph, readings.ground, readings.texts, episode, extraction, record.content)
 
+    def let_go(self, change: MemoryChange, id_: str) -> None:
+        """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
+        episodes = [each.id for each in change.graph.episodes_of_memory(id_)]
+        if episodes:
+            readings = self.read()
+            take_out(change.graph, readings.ground, readings.texts, episodes)
+
     def follow(
         self,
         change: MemoryChange,
