@@ -1,0 +1,212 @@
+"""What all agents of consolidation share: plan, decide by confidence, act in one transaction, and leave one issue.
+
+An agent plans without writing. A dry run takes the same way and stops before the transaction. What is planned rests on
+versions of memories; where one has changed until the transaction begins, the plan is made anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+from uuid import uuid4
+
+from commonplace.consolidation.carrying import Carrier, told
+from commonplace.consolidation.confidence import ConfidenceConfig
+from commonplace.consolidation.ground import Book, Ground, ground_of
+from commonplace.consolidation.planning import Plan
+from commonplace.consolidation.results import Result
+from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
+from commonplace.types import StoredMemory
+from commonplace.types.ledger import Agent, Issue
+
+__all__ = ["ConsolidationAgent", "Failure", "Plan"]
+
+T = TypeVar("T", bound=Result)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that an agent could not process."""
+
+    agent: str
+    item: str
+    error: str
+
+
+class ConsolidationAgent(ABC, Generic[T]):
+    """An agent that looks for memories to be consolidated, and does it or proposes it.
+
+    Args:
+        dry_run: preview without making changes.
+        rate_limit: the most operations a minute, over all processes that work on the store; 0 is without limit.
+        confidence_config: when to act, when to record details too, when to wait; None is what the settings say.
+        book: the engine whose memories it works on; None is the default store.
+
+    Attributes:
+        run_id: the UUID under which what this agent applies can be undone together.
+        failures: the items that the last `run` could not process.
+        skipped: how many items of the last `run` came to nothing, as two memories do that hang together too little.
+    """
+
+    name: ClassVar[Agent]
+    takes_issues: ClassVar[bool] = False
+    """Whether its items are issues of the ledger, filed by others."""
+
+    def __init__(
+        self,
+        dry_run: bool = False,
+        rate_limit: int = 100,
+        confidence_config: ConfidenceConfig | None = None,
+        *,
+        book: Book | None = None,
+    ) -> None:
+        if isinstance(rate_limit, bool) or not isinstance(rate_limit, int) or rate_limit < 0:
+            raise UsageError(
+                f"rate_limit is {rate_limit!r:.80}",
+                remedy="give the most operations a minute, 0 for no limit",
+                parameters=("rate_limit",),
+            )
+        self._ground: Ground = ground_of(book)
+        self._dry_run = dry_run
+        self._rate_limit = rate_limit
+        self._confidence = confidence_config or self._ground.confidence
+        self.run_id = str(uuid4())
+        self.failures: list[Failure] = []
+        self.skipped = 0
+
+    @abstractmethod
+    def scan(self) -> list[str]:
+        """Return the items that need processing, the most urgent first; it changes nothing."""
+
+    @abstractmethod
+    def plan(self, item: str) -> Plan[T]:
+        """Return what is to be done with an item; it changes nothing.
+
+        Raises:
+            NotFoundError: a memory or an issue is not there, or no longer active.
+            NoRelation: two memories hang together too little.
+        """
+
+    @abstractmethod
+    def item_of(self, issue: Issue) -> str:
+        """Return the item that an issue of this agent is about."""
+
+    def process_item(self, memory_id: str) -> T:
+        """Process one item: apply it, or file an issue that waits, by how sure the agent is.
+
+        Args:
+            memory_id: an item, as `scan` returns it.
+
+        Raises:
+            NotFoundError: it is not there, or no longer active.
+            NoRelation: two memories hang together too little.
+        """
+        plan = self.plan(memory_id)
+        if self._dry_run or not plan.is_filed:
+            return plan.result
+        is_sure = plan.apply is not None and not plan.needs_a_person
+        is_acting = is_sure and self._confidence.decide(plan.confidence) != "wait"
+        if self.takes_issues:
+            return self._with_issue(memory_id, memory_id, plan) if is_acting else told(plan.result, memory_id)
+        if self._carrier.was_turned_down(plan):
+            return plan.result
+        if is_acting:
+            return self._carrier.apply(plan, lambda: self.plan(memory_id), None)
+        return told(plan.result, self._carrier.propose(plan))
+
+    def process_issue(self, issue_id: str) -> T:
+        """Claim an issue of this agent, apply it whatever the confidence, and close it.
+
+        Where that fails the issue is blocked with the error, and the memories are as they were.
+
+        Raises:
+            NotFoundError: there is no such issue, or a memory of it is not there any more.
+            UsageError: it is another agent's, is claimed by others, blocked or closed, or asks for nothing that an
+                agent can do.
+        """
+        issue = self._ground.issues.get(issue_id)
+        if issue.agent != self.name:
+            raise UsageError(
+                f"issue {issue_id} is of {issue.agent or 'no agent'}, not of {self.name}",
+                remedy="name an issue of this agent; see `commonplace ledger list`",
+            )
+        item = issue_id if self.takes_issues else self.item_of(issue)
+        if self._dry_run:
+            return told(self.plan(item).result, issue_id)
+        return self._with_issue(item, issue_id, None)
+
+    def run(self) -> list[T]:
+        """Process every item that `scan` finds; the failure of one is counted and does not stop the others."""
+        self.failures, self.skipped = [], 0
+        return self._each(self.scan(), self.process_item)
+
+    def rehearse(self, _proposed: Sequence[Result]) -> list[T]:
+        """Return what `run` would, and change nothing.
+
+        Args:
+            _proposed: what the agent before this one would have proposed, in the same rehearsal.
+        """
+        return self.run()
+
+    def _each(self, items: Sequence[str], process: Callable[[str], T]) -> list[T]:
+        results: list[T] = []
+        for item in items:
+            try:
+                results.append(process(item))
+            except (NoRelation, NotFoundError):
+                # What was there at the scan and is not there now was processed, or taken away, by others.
+                self.skipped += 1
+            except Exception as error:
+                if not isinstance(error, CommonplaceError):
+                    _log.exception("agent %s failed at %s", self.name, item)
+                said = str(error) if isinstance(error, CommonplaceError) else f"{type(error).__name__}: {error}"
+                self.failures.append(Failure(self.name, item, said))
+        return results
+
+    def _with_issue(self, item: str, issue: str, plan: Plan[T] | None) -> T:
+        """Claim an issue, apply what it asks for and close it; block it where that fails."""
+        if not self._carrier.claim(issue):
+            raise NotFoundError(
+                f"issue {issue} is not open: others work on it, or it is blocked or closed",
+                remedy=f"see `commonplace ledger show {issue}`",
+            )
+        try:
+            made = plan or self.plan(item)
+            _refuse_unfit(made, issue)
+            return self._carrier.apply(made, lambda: self.plan(item), issue)
+        except Exception as error:
+            self._carrier.block(issue, error)
+            raise
+
+    @property
+    def _carrier(self) -> Carrier:
+        return Carrier(self._ground, self.name, self.run_id, self._rate_limit)
+
+    def _active(self, id_: str) -> StoredMemory:
+        """Return an active memory.
+
+        Raises:
+            NotFoundError: it is not there, or no longer active.
+        """
+        memory = self._ground.store.memory(self._ground.namespace, id_)
+        if memory is None:
+            raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
+        if memory.expired_at is not None or memory.record.status != "active":
+            raise NotFoundError(
+                f"memory {id_!r:.80} is {memory.record.status}, not active", remedy="name an active memory"
+            )
+        return memory
+
+
+def _refuse_unfit(plan: Plan[T], issue: str) -> None:
+    """Refuse a plan with which there is nothing to do but to tell."""
+    if plan.apply is None:
+        raise UsageError(
+            f"issue {issue} asks for {plan.action}, which no agent does by itself",
+            remedy="do what it asks for, and close it with `commonplace ledger close`",
+        )

@@ -1,0 +1,170 @@
+"""Carry out what an agent planned: each change of memories, its issue and what undoes it in one transaction.
+
+Where issues are kept by another program, they are filed before that transaction and closed after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from commonplace.consolidation.acting import Acts
+from commonplace.errors import StoreBusyError
+from commonplace.ledger import filing, window
+from commonplace.ledger.filing import Doer, Draft
+from commonplace.ledger.tending import actor_of, process_is_gone, release
+from commonplace.types.ledger import IssueEvent, IssueSelection, Reversal
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.ground import Ground
+    from commonplace.consolidation.planning import Plan
+    from commonplace.consolidation.results import Result
+    from commonplace.store.memory_contract import MemoryChange
+
+_T = TypeVar("_T", bound="Result")
+
+_TRIES: Final = 5
+"""So often a plan is made anew where others change its memories meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """Carries out the plans of one agent in one run.
+
+    Attributes:
+        rate_limit: operations a minute over all processes; 0 is without limit.
+    """
+
+    ground: Ground
+    agent: str
+    run: str
+    rate_limit: int
+
+    def propose(self, plan: Plan[_T]) -> str:
+        """File an issue that waits, and return its id; where an unfinished one tells the same, return that one's."""
+        elsewhere = self.ground.elsewhere
+        if elsewhere is not None:
+            self._take(1)
+            return elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
+        while True:
+            with self.ground.store.change_memories(self.ground.namespace) as change:
+                known = change.ledger.unfinished(plan.agent, plan.memory_ids)
+                if known is not None:
+                    return known.id
+                wait = window.take(change.ledger, self.ground.now(), 1, self.rate_limit)
+                if not wait:
+                    return filing.file(change.ledger, self._draft(plan), self._doer)
+            self.ground.sleep(wait)
+
+    def apply(self, plan: Plan[_T], again: Callable[[], Plan[_T]], issue: str | None, reason: str = "") -> _T:
+        """Apply a plan, file its issue unless it has one, close it, and keep what undoes the change.
+
+        Args:
+            again: makes the plan anew, where others changed its memories since.
+
+        Raises:
+            StoreBusyError: they did so over and over.
+        """
+        elsewhere = self.ground.elsewhere
+        if elsewhere is not None and issue is None:
+            issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
+            elsewhere.claim(issue)
+        tries = _TRIES
+        while tries:
+            with self.ground.store.change_memories(self.ground.namespace, made_by=self.ground.stamp()) as change:
+                wait = 0.0
+                if _is_current(change, plan):
+                    wait = window.take(change.ledger, self.ground.now(), 1 + (issue is None), self.rate_limit)
+                    if not wait:
+                        result, issue = self._apply(change, plan, issue, reason)
+                        break
+            if wait:
+                self.ground.sleep(wait)
+            else:
+                tries -= 1
+                plan = again()
+        else:
+            raise StoreBusyError(
+                f"the memories of an item of {self.agent} changed {_TRIES} times while it was processed",
+                remedy="run the agent again",
+            )
+        if elsewhere is not None:
+            elsewhere.close(issue, reason or plan.why or plan.action)
+        self.ground.after()
+        return told(result, issue)
+
+    def claim(self, issue: str) -> bool:
+        """Take an issue to work on; return False where others did, or it is blocked or closed."""
+        if self.ground.elsewhere is not None:
+            return self.ground.elsewhere.claim(issue)
+        with self.ground.store.change_memories(self.ground.namespace) as change:
+            release(change.ledger, filing.known(change.ledger, issue), self._doer, is_gone=process_is_gone)
+            return filing.claim(change.ledger, issue, self._doer)
+
+    def block(self, issue: str, error: Exception) -> None:
+        """Block an issue with what went wrong."""
+        if self.ground.elsewhere is not None:
+            self.ground.elsewhere.block(issue, _said(error))
+            return
+        with self.ground.store.change_memories(self.ground.namespace) as change:
+            known = change.ledger.issue(issue)
+            if known is not None and known.status != "closed":
+                filing.block(change.ledger, issue, _said(error), self._doer)
+
+    def was_turned_down(self, plan: Plan[Any]) -> bool:
+        """Tell whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
+        ledger = self.ground.store.ledger(self.ground.namespace)
+        closed = IssueSelection(agents=(plan.agent,), statuses=("closed",), memory_ids=plan.memory_ids)
+        at = 0.0
+        for issue in ledger.issues(closed):
+            if issue.memory_ids != plan.memory_ids or issue.closed_at is None:
+                continue
+            reversal = ledger.reversal(issue.id)
+            if reversal is None:
+                at = max(at, issue.closed_at)
+            elif reversal.undone_at is not None:
+                at = max(at, reversal.undone_at)
+        return at > 0 and all(max(each.record.last_used, each.created_at) <= at for each in plan.basis)
+
+    def _apply(self, change: MemoryChange, plan: Plan[_T], issue: str | None, reason: str) -> tuple[_T, str]:
+        acts = Acts(change, self.ground.now())
+        assert plan.apply is not None
+        if issue is None:
+            issue = filing.file(change.ledger, self._draft(plan), self._doer)
+        result = plan.apply(acts)
+        change.ledger.put_reversal(Reversal(issue, self.run, acts.now, acts.touched, acts.steps))
+        why = reason or plan.why or plan.action
+        change.ledger.add_event(IssueEvent(issue, acts.now, self._doer.actor, "applied", why))
+        if self.ground.elsewhere is None:
+            filing.close(change.ledger, issue, why, self._doer)
+        return result, issue
+
+    def _take(self, count: int) -> None:
+        while True:
+            with self.ground.store.change_memories(self.ground.namespace) as change:
+                wait = window.take(change.ledger, self.ground.now(), count, self.rate_limit)
+            if not wait:
+                return
+            self.ground.sleep(wait)
+
+    def _draft(self, plan: Plan[Any]) -> Draft:
+        return Draft(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
+
+    @property
+    def _doer(self) -> Doer:
+        return Doer(actor_of(self.agent), self.ground.now())
+
+
+def told(result: _T, issue: str | None) -> _T:
+    """Return a result that names its issue."""
+    return result.model_copy(update={"beads_issue_id": issue})
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _is_current(change: MemoryChange, plan: Plan[Any]) -> bool:
+    """Tell whether the memories that a plan rests on are as they were, their use included."""
+    return all(change.find(memory.owner.id) == memory for memory in plan.basis)

@@ -1,0 +1,100 @@
+"""What agents of consolidation stand on: the memories of one namespace, the ledger, and the world around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from commonplace.consolidation.confidence import ConfidenceConfig
+    from commonplace.memories.fading import Fading
+    from commonplace.store.contract import Store
+    from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner
+    from commonplace.types.ledger import Issue
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What agents stand on.
+
+    Attributes:
+        directory: the store's.
+        vault: where promoted notes are written, below the store's directory.
+        now: seconds since the epoch.
+        sleep: waits for so many seconds.
+        write_of: makes passages and vectors of a memory's words.
+        stamp: the embedder of these vectors.
+        calibrated: maps cosines of that embedder's vectors to similarity, 0–1.
+        actor: who acts for a person, for the ledger.
+        issues: the ledger.
+        elsewhere: the same where issues are kept by another program, else None.
+        after: lets Markdown and the index follow what was written.
+        rate_limit: operations a minute where an agent is not told otherwise; 0 is without limit.
+    """
+
+    store: Store
+    namespace: str
+    directory: Path
+    vault: Path
+    fading: Fading
+    confidence: ConfidenceConfig
+    now: Callable[[], float]
+    sleep: Callable[[float], None]
+    write_of: Callable[[Owner, MemoryRecord], MemoryWrite]
+    stamp: Callable[[], Embedding]
+    calibrated: Callable[[NDArray[Any]], NDArray[Any]]
+    actor: str
+    issues: Issues
+    elsewhere: Issues | None
+    after: Callable[[], None]
+    rate_limit: int = 100
+
+
+class Issues(Protocol):
+    """What agents ask of a ledger, whoever keeps it; see `ledger.book.Ledger`."""
+
+    def get(self, id_: str) -> Issue: ...
+
+    def create(
+        self,
+        agent: str,
+        memory_ids: Sequence[str],
+        action: str,
+        urgency: str = "medium",
+        extra_data: Mapping[str, Any] | None = None,
+    ) -> str: ...
+
+    def query(
+        self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
+    ) -> list[dict[str, Any]]: ...
+
+    def counts(self) -> dict[str, dict[str, int]]: ...
+
+    def claim(self, id_: str) -> bool: ...
+
+    def close(self, id_: str, reason: str) -> None: ...
+
+    def block(self, id_: str, error: str) -> None: ...
+
+
+class Book(Protocol):
+    """What gives agents their ground: an engine."""
+
+    def consolidation_ground(self) -> Ground:
+        """Return what agents of consolidation stand on."""
+        ...
+
+
+def ground_of(book: Book | None) -> Ground:
+    """Return the ground of a book, or of the default store."""
+    if book is None:
+        # The library that opens stores stands above its agents.
+        from importlib import import_module
+
+        opened: Book = import_module("commonplace").open()
+        return opened.consolidation_ground()
+    return book.consolidation_ground()
