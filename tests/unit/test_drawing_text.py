@@ -60,7 +60,7 @@ def test_a_drawing_for_mermaid() -> None:
         '  n2["Ada"]:::t2\n'
         '  n0 -->|"depends on, since 2026-03-01"| n1\n'
         '  n1 -.->|"similar to, disputed"| n1\n'
-        '  n2 -->|"decided, 2024-01-01 #8211; 2026-01-01"| n0\n'
+        '  n2 -->|"decided, 2024-01-01 – 2026-01-01"| n0\n'
         "  linkStyle 1 stroke:#c02626\n"
         "  linkStyle 2 stroke:#8a8a94\n"
         "  classDef t0 fill:#e3eefa,stroke:#2f6fb3,color:#1b1b1f\n"

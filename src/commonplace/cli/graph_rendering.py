@@ -124,7 +124,7 @@ def print_entity(entity: EntityView, facts: Sequence[RelationView], target: Cons
     lines = [
         ("also", ", ".join(entity.aliases)),
         ("known since", told(entity.created_at)),
-        ("existed", _span(entity.valid_from, entity.valid_to)),
+        ("in the world", when(entity) if entity.valid_from or entity.valid_to else ""),
         ("merged into", entity.merged_into),
         ("group", entity.group_id),
         ("trust", f"{entity.trust:.2f}"),
@@ -175,9 +175,10 @@ def print_history(found: History, about: EntityView | RelationView, target: Cons
     else:
         _print_fact(about, target, before="")
     for entry in found.entries:
-        source = f" · episode {entry.episode}" if entry.episode else ""
         reason = f": {entry.reason}" if entry.reason else ""
-        print_under(f"{told(entry.at)}  {entry.what}{reason}{source}", target)
+        print_under(f"{told(entry.at)}  {entry.what}{reason}", target)
+        if entry.episode:
+            print_under(f"episode {entry.episode}", target, "dim", level=2)
     if not found.entries:
         print_under("Nothing is recorded.", target)
 
@@ -325,12 +326,6 @@ def _state(fact: RelationView) -> tuple[str, ...]:
 
 def _away(entity: EntityView) -> str:
     return "" if entity.distance is None else f"{counted(entity.distance, 'fact')} away"
-
-
-def _span(start: datetime | None, end: datetime | None) -> str:
-    if start is None and end is None:
-        return ""
-    return f"{_day(start) or '…'} until {_day(end) or 'now'}"
 
 
 def _day(at: datetime | None) -> str:

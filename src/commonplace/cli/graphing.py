@@ -107,7 +107,7 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **options: Any) -
         print_json(made.to_dict())
     elif made.text:
         say(made.text)
-    else:
+    elif not made.missing:
         notify(("nothing is known of it, or it has no room in so few tokens",), invocation)
 
 

@@ -17,7 +17,7 @@ from commonplace.formats.drawing_words import caption, name_of, plain, sentence,
 _SIZE, _MOST_NAME, _MOST_VERB = 12.0, 220.0, 160.0
 _PAST, _DISPUTED, _INK = "#8a8a94", "#c02626", "#1b1b1f"
 _UNSAFE_IN_DOT: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
-_SAFE_IN_MERMAID: Final = re.compile(r"[^\w .,:/()-]|_(?=_)|:(?=//)|^[-\d]|d(?=irection (?:TB|BT|TD|LR|RL))")
+_SAFE_IN_MERMAID: Final = re.compile(r"[^\w .,:/()–…-]|_(?=_)|:(?=//)|^[-\d]|d(?=irection (?:TB|BT|TD|LR|RL))")
 """What does not stand for itself there: brackets, quotes, backticks, `#`, `%`, what begins a list, and the words
 `direction LR`, which Mermaid takes for an order even between quotes."""
 

@@ -62,9 +62,9 @@ def fact_item(fact: RelationView) -> Recalled:
     return Recalled(f"fact:{fact.uuid}", fact.fact, ", ".join(parts))
 
 
-def when(fact: RelationView) -> str:
-    """Say when a fact holds."""
-    start, end = _day(fact.valid_from), _day(fact.valid_to)
+def when(known: RelationView | EntityView) -> str:
+    """Say when a fact holds, or an entity is known to have been."""
+    start, end = _day(known.valid_from), _day(known.valid_to)
     if start and end:
         return f"from {start} to {end}"
     if end:
