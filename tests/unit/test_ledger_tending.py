@@ -40,7 +40,7 @@ def found(store: MemoryStore, id_: str) -> Issue:
 class TestClaims:
     def test_a_claim_lapses_with_its_process_or_its_lease(self, store: MemoryStore) -> None:
         """A worker that was killed holds nothing up."""
-        dead, slow, busy = (filed(store, id_) for id_ in "abc")
+        dead, slow, busy = (filed(store, id_, at=at) for at, id_ in enumerate("abc"))
         with store.change_memories("n") as change:
             for id_, actor, at in ((dead, "x@h:1", 99.0), (slow, "x@h:2", 0.0), (busy, "x@h:2", 1.0)):
                 assert filing.claim(change.ledger, id_, Doer(actor, at))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.errors import NotFoundError
+from commonplace.errors import NotFoundError, StoreError, UsageError
+from commonplace.formats.beads import read, split_notes, time_text, to_line
 from commonplace.ledger import filing, notes, tending
+from commonplace.ledger.importing import ImportedIssues, take_in
+from commonplace.ledger.notes import without_secrets
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from commonplace.store.memory_contract import MemoryStore
 
 _TIMES: Final = ("created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
+_MOST_BYTES: Final = 256 * 1024 * 1024
 
 
 class Ledger:
@@ -132,6 +136,46 @@ class Ledger:
         self.get(id_)
         return self._store.ledger(self._namespace).events(id_)
 
+    def show(self, id_: str) -> dict[str, Any]:
+        """Return an issue as `told` gives it.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return told(self.get(id_))
+
+    def export(self, target: Path) -> int:
+        """Write every issue to a new file as beads has them, one a line, by creation; return how many.
+
+        Raises:
+            StoreError: the file exists already, or cannot be written.
+            UsageError: a time of an issue is beyond the years 1 to 9999.
+        """
+        issues = self._store.ledger(self._namespace).issues(IssueSelection())
+        lines = "".join(f"{to_line(issue)}\n" for issue in issues)
+        try:
+            with target.open("x", encoding="utf-8", newline="\n") as stream:
+                stream.write(lines)
+        except FileExistsError as error:
+            raise StoreError(f"{target} exists already", remedy="name a new file") from error
+        except OSError as error:
+            raise StoreError(f"{target} cannot be written: {error}", remedy="name another file") from error
+        return len(issues)
+
+    def import_(self, source: Path) -> ImportedIssues:
+        """Take in the issues of a file that beads or another ledger wrote, all or none; secrets are replaced.
+
+        Of two issues with one id the one that was changed last stays. An unfinished one that says the same as one here
+        is left out.
+
+        Raises:
+            NotFoundError: there is no such file.
+            UsageError: a line is no issue; the message says which and why. Nothing was imported.
+        """
+        issues = read(_lines(source), without_secrets)
+        with self._store.change_memories(self._namespace) as change:
+            return take_in(change.ledger, issues, self._doer, f"from {source.name}")
+
     def counts(self) -> dict[str, dict[str, int]]:
         """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
         counted: dict[str, dict[str, int]] = {}
@@ -144,14 +188,31 @@ class Ledger:
         return filing.Doer(self._actor, self._now())
 
 
+def _lines(source: Path) -> list[str]:
+    try:
+        with source.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {source}", remedy="correct the path") from error
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read: {error}", remedy="name a file") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{source} has more than {_MOST_BYTES:,} bytes", remedy="import it in parts")
+    try:
+        return data.decode("utf-8-sig").split("\n")  # other ends of lines may stand in a text
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"line {number}: it is not UTF-8", remedy="correct it; nothing was imported") from error
+
+
 def told(issue: Issue) -> dict[str, Any]:
     """Return an issue as plain values: notes as an object, the lines appended to them as `log`, times as text."""
     values = asdict(issue)
-    parsed, _ = notes.split(issue.notes)
+    parsed, _ = split_notes(issue.notes)
     lines = notes.log(issue.notes)
     for name in ("rest", "dependencies", "comments"):
         del values[name]
-    times = {name: None if values[name] is None else time_of(values[name]) for name in _TIMES}
+    times = {name: None if values[name] is None else time_text(values[name]) for name in _TIMES}
     return {
         **values,
         **times,
@@ -161,8 +222,3 @@ def told(issue: Issue) -> dict[str, Any]:
         "notes": parsed,
         "log": lines,
     }
-
-
-def time_of(seconds: float) -> str:
-    """Return a time as people and programs read it, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.beads import AGENT_LABEL
 from commonplace.ledger import notes
 from commonplace.types.ledger import (
     AGENTS,
@@ -31,7 +32,6 @@ RETRY_AFTER_S: Final = (60.0, 300.0, 1500.0)
 """How long after it was blocked an issue is opened again: the first time, the second, the third."""
 
 _VERBS: Final[Mapping[str, str]] = {"gc": "Archive", "relate": "Relate", "link": "Link"}
-_AGENT_LABEL: Final = "consolidation:"
 _URGENCY_LABEL: Final = "urgency:"
 
 
@@ -108,7 +108,7 @@ def issue_of(draft: Draft, now: float) -> Issue:
         memory_ids=memory_ids,
         notes=notes.new_notes(agent, memory_ids, action, draft.extra),
         priority=PRIORITIES[urgency],
-        labels=tuple(sorted((f"{_AGENT_LABEL}{agent}", f"{_URGENCY_LABEL}{urgency}"))),
+        labels=tuple(sorted((f"{AGENT_LABEL}{agent}", f"{_URGENCY_LABEL}{urgency}"))),
         created_at=now,
         updated_at=now,
     )
@@ -146,7 +146,7 @@ def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
         NotFoundError: there is no such issue.
         UsageError: it is closed already, or no reason is given.
     """
-    issue, why = known(ledger, id_), _said("reason", reason)
+    issue, why = known(ledger, id_), said("reason", reason)
     if issue.status == "closed":
         raise UsageError(
             f"issue {id_!r:.80} is closed already: {issue.close_reason}", remedy="open it again, or leave it"
@@ -162,7 +162,7 @@ def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
         NotFoundError: there is no such issue.
         UsageError: it is closed, or no error is given.
     """
-    issue, why = known(ledger, id_), _said("error", error)
+    issue, why = known(ledger, id_), said("error", error)
     if issue.status == "closed":
         raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
     again = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
@@ -225,12 +225,6 @@ def with_urgency(issue: Issue, urgency: Urgency) -> Issue:
     return replace(issue, labels=labels, priority=PRIORITIES[urgency])
 
 
-def agent_of(labels: Sequence[str]) -> str:
-    """Return whose an issue with these labels is, "" where it is of no agent."""
-    found = [agent for agent in AGENTS if f"{_AGENT_LABEL}{agent}" in labels]
-    return found[0] if len(found) == 1 else ""
-
-
 def agent_named(name: str) -> str:
     """Return an agent, or refuse a name that none has."""
     return _one_of("agent", name, AGENTS)
@@ -252,7 +246,8 @@ def _one_of(what: str, name: str, choices: Sequence[str]) -> str:
     return name
 
 
-def _said(what: str, text: str) -> str:
+def said(what: str, text: str) -> str:
+    """Return what somebody said as one line, or refuse it where it is nothing."""
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"the {what} is {text!r:.80}", remedy="say it in a few words", parameters=(what,))
     return notes.line_of(text)

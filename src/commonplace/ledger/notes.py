@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from commonplace.errors import UsageError
+from commonplace.formats.beads import split_notes
 from commonplace.redaction import redact
 from commonplace.redaction.structures import cleaned_json
 
@@ -32,8 +33,7 @@ def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mappi
     told = {"memory_ids": list(memory_ids), "agent": agent, "action": action}
     try:
         plain = json.loads(json.dumps(added, allow_nan=False))
-        clean = cleaned_json(plain, lambda text: redact(text).text)
-        return json.dumps({**told, **clean}, ensure_ascii=False, allow_nan=False)
+        return json.dumps({**told, **without_secrets(plain)}, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"extra_data cannot be written as JSON: {error}",
@@ -42,19 +42,9 @@ def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mappi
         ) from error
 
 
-def split(notes: str) -> tuple[dict[str, Any], str]:
-    """Return the JSON object in front of notes, {} where there is none, and the text behind it."""
-    start = len(notes) - len(notes.lstrip())
-    try:
-        parsed, end = json.JSONDecoder().raw_decode(notes, start)
-    except (ValueError, RecursionError):
-        return {}, notes
-    return (parsed, notes[end:]) if isinstance(parsed, dict) else ({}, notes)
-
-
 def log(notes: str) -> list[str]:
     """Return the lines that were appended."""
-    return [line for line in split(notes)[1].splitlines() if line.strip()]
+    return [line for line in split_notes(notes)[1].splitlines() if line.strip()]
 
 
 def appended(notes: str, text: str, at: float) -> str:
@@ -66,3 +56,8 @@ def line_of(text: str) -> str:
     """Return a text as one line without secrets, cut where it is very long."""
     line = redact(" ".join(text.split())).text
     return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+
+
+def without_secrets(value: Any) -> Any:
+    """Return what JSON holds, with placeholders for secrets."""
+    return cleaned_json(value, lambda text: redact(text).text)

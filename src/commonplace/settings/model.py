@@ -321,6 +321,20 @@ class ConsolidationSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerSettings:
+    """Where the issues of consolidation are kept that people and programs file."""
+
+    backend: str = setting(
+        "store",
+        "who keeps them: this store, or beads by its program `bd`",
+        "choice",
+        choices=("store", "bd"),
+        project=False,
+    )
+    bd: str = setting("bd", "the program of beads, by its name or path", "text", project=False)
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSettings:
     """Which store and which part of it a command means."""
 
@@ -380,6 +394,7 @@ class Settings:
     knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     specs: SpecSettings = field(default_factory=SpecSettings)
     consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)
+    ledger: LedgerSettings = field(default_factory=LedgerSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -405,6 +420,7 @@ SECTIONS: Mapping[str, type] = {
     "knowledge": KnowledgeSettings,
     "specs": SpecSettings,
     "consolidation": ConsolidationSettings,
+    "ledger": LedgerSettings,
     "store": StoreSettings,
     "log": LogSettings,
 }

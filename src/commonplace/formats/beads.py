@@ -1,0 +1,253 @@
+"""Issues as beads writes them, one JSON object a line, and back. It knows texts and issues, no store and no program.
+
+What an issue has that beads knows no field for stands in a field of our own, `commonplace`; what beads has that we
+know no field for is kept in `rest` and written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from commonplace.errors import UsageError
+from commonplace.types.ledger import AGENTS, Issue
+
+AGENT_LABEL: Final = "consolidation:"
+OWN_FIELD: Final = "commonplace"
+
+_TEXTS: Final = ("title", "description", "notes", "status", "issue_type", "close_reason")
+_LISTS: Final = ("labels", "dependencies", "comments")
+_TIMES: Final = ("created_at", "updated_at", "closed_at")
+_OWN_TIMES: Final = ("retry_at", "claimed_at", "escalated_at")
+_KNOWN: Final = frozenset(("id", "priority", *_TEXTS, *_LISTS, *_TIMES))
+_DEFAULTS: Final[Mapping[str, Any]] = {field.name: field.default for field in fields(Issue)}
+_PRIORITIES: Final = range(5)
+
+
+def to_line(issue: Issue) -> str:
+    """Return an issue as one line without its end.
+
+    Raises:
+        UsageError: a time of it is beyond the years 1 to 9999.
+    """
+    told = to_object(issue)
+    line = json.dumps(told, ensure_ascii=False)
+    return line if _is_writable(line) else json.dumps(told)
+
+
+def to_object(issue: Issue) -> dict[str, Any]:
+    """Return an issue as the object of its line.
+
+    Raises:
+        UsageError: a time of it is beyond the years 1 to 9999.
+    """
+    told: dict[str, Any] = {
+        "id": issue.id,
+        "title": issue.title,
+        "description": issue.description,
+        "notes": issue.notes,
+        "status": issue.status,
+        "priority": issue.priority,
+        "issue_type": issue.issue_type,
+        "labels": list(issue.labels),
+        "dependencies": json.loads(issue.dependencies),
+        "comments": json.loads(issue.comments),
+        "created_at": _written(issue.id, issue.created_at),
+        "updated_at": _written(issue.id, issue.updated_at),
+    }
+    if issue.closed_at is not None:
+        told["closed_at"] = _written(issue.id, issue.closed_at)
+    if issue.close_reason:
+        told["close_reason"] = issue.close_reason
+    told.update({name: value for name, value in json.loads(issue.rest).items() if name not in told})
+    own: dict[str, Any] = {"retries": issue.retries, "claimed_by": issue.claimed_by}
+    own = {name: value for name, value in own.items() if value != _DEFAULTS[name]}
+    for name in _OWN_TIMES:
+        if getattr(issue, name) is not None:
+            own[name] = _written(issue.id, getattr(issue, name))
+    if own:
+        told[OWN_FIELD] = own
+    return told
+
+
+def read(lines: Iterable[str], clean: Callable[[Any], Any] = lambda value: value) -> list[Issue]:
+    """Return the issues of lines, all or none; empty lines are passed over.
+
+    Args:
+        clean: what is to be done with the object of a line before it is read.
+
+    Raises:
+        UsageError: naming the first line that is no issue, or that has the id of an earlier one.
+    """
+    found: dict[str, Issue] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            issue = from_object(clean(parsed(line, f"line {number}")), f"line {number}")
+            if issue.id in found:
+                raise _wrong(f"line {number}", f"issue {issue.id!r:.80} was on an earlier line")
+            found[issue.id] = issue
+    return list(found.values())
+
+
+def parsed(text: str, where: str) -> Any:
+    """Return what a JSON text holds.
+
+    Raises:
+        UsageError: it is none, or holds a number that is none.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise _wrong(where, f"it is no JSON: {error}") from error
+
+
+def from_object(data: Any, where: str = "the issue") -> Issue:
+    """Return the issue of an object.
+
+    Args:
+        where: names it in messages.
+
+    Raises:
+        UsageError: naming the field that is not as beads has it.
+    """
+    if not isinstance(data, dict):
+        raise _wrong(where, "it is no object")
+    texts = {name: _text(data, name, where) for name in ("id", *_TEXTS)}
+    if not texts["id"]:
+        raise _wrong(where, "id is missing")
+    lists = {name: _list(data, name, where) for name in _LISTS}
+    if not all(isinstance(label, str) for label in lists["labels"]):
+        raise _wrong(where, "labels holds what is no text")
+    labels = tuple(sorted(set(lists["labels"])))
+    if data.get("created_at") is None:
+        raise _wrong(where, "created_at is missing")
+    times = {name: _time(data, name, where) for name in _TIMES}
+    own, rest = _own(data, where)
+    return Issue(
+        id=texts["id"],
+        title=texts["title"],
+        agent=agent_of(labels),
+        memory_ids=memory_ids_of(texts["notes"]),
+        description=texts["description"],
+        notes=texts["notes"],
+        status=texts["status"] or "open",
+        priority=_priority(data, where),
+        issue_type=texts["issue_type"] or "task",
+        labels=labels,
+        dependencies=_json(lists["dependencies"]),
+        comments=_json(lists["comments"]),
+        rest=_json(rest),
+        created_at=times["created_at"] or 0.0,
+        updated_at=(times["created_at"] or 0.0) if times["updated_at"] is None else times["updated_at"],
+        closed_at=times["closed_at"],
+        close_reason=texts["close_reason"],
+        **own,
+    )
+
+
+def split_notes(notes: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON object in front of notes, {} where there is none, and the text behind it."""
+    start = len(notes) - len(notes.lstrip())
+    try:
+        found, end = json.JSONDecoder().raw_decode(notes, start)
+    except (ValueError, RecursionError):
+        return {}, notes
+    return (found, notes[end:]) if isinstance(found, dict) else ({}, notes)
+
+
+def agent_of(labels: Sequence[str]) -> str:
+    """Return whose an issue with these labels is, "" where it is of no agent."""
+    found = [agent for agent in AGENTS if f"{AGENT_LABEL}{agent}" in labels]
+    return found[0] if len(found) == 1 else ""
+
+
+def memory_ids_of(notes: str) -> tuple[str, ...]:
+    """Return the memories that notes name, sorted."""
+    named = split_notes(notes)[0].get("memory_ids")
+    if not isinstance(named, list) or not all(isinstance(id_, str) and id_ for id_ in named):
+        return ()
+    return tuple(sorted(set(named)))
+
+
+def time_text(seconds: float) -> str:
+    """Return a time in UTC, as ISO 8601 has it, to the microsecond where it is no whole second."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _written(id_: str, seconds: float) -> str:
+    try:
+        return time_text(seconds)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"a time of issue {id_!r:.80} is {seconds!r} seconds, which no calendar has", remedy="close it, or mend it"
+        ) from error
+
+
+def _own(data: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of ours that an object has, and what it has that we have no field for."""
+    rest = {name: value for name, value in data.items() if name not in _KNOWN}
+    given = rest.pop(OWN_FIELD, {})
+    if not isinstance(given, dict):
+        raise _wrong(where, f"{OWN_FIELD} is no object")
+    retries, claimed_by = given.get("retries", 0), given.get("claimed_by", "")
+    if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries < 2**31:
+        raise _wrong(where, f"{OWN_FIELD}.retries is {retries!r:.80}")
+    if not isinstance(claimed_by, str):
+        raise _wrong(where, f"{OWN_FIELD}.claimed_by is no text")
+    times = {name: _time(given, name, f"{where}, {OWN_FIELD}") for name in _OWN_TIMES}
+    return {"retries": retries, "claimed_by": claimed_by, **times}, rest
+
+
+def _text(data: Mapping[str, Any], name: str, where: str) -> str:
+    value = data.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _wrong(where, f"{name} is no text")
+    return value or ""
+
+
+def _list(data: Mapping[str, Any], name: str, where: str) -> list[Any]:
+    value = data.get(name)
+    if value is not None and not isinstance(value, list):
+        raise _wrong(where, f"{name} is no list")
+    return value or []
+
+
+def _time(data: Mapping[str, Any], name: str, where: str) -> float | None:
+    value = data.get(name)
+    if value is None:
+        return None
+    try:
+        read_time = datetime.fromisoformat(value)
+        return (read_time if read_time.tzinfo else read_time.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _wrong(where, f"{name} is {value!r:.80}, no time as 2026-01-31T12:00:00Z") from error
+
+
+def _priority(data: Mapping[str, Any], where: str) -> int:
+    value = data.get("priority", 2)
+    if isinstance(value, bool) or not isinstance(value, int) or value not in _PRIORITIES:
+        raise _wrong(where, f"priority is {value!r:.80}, not one of 0 to 4")
+    return value
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, dict))
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _wrong(where: str, what: str) -> UsageError:
+    return UsageError(f"{where}: {what}", remedy="correct it; nothing was imported")

@@ -1,0 +1,296 @@
+"""The five operations of the ledger through `bd`, the program of beads. It knows how that is asked, no store.
+
+Every call is a process without a shell, with a deadline. Each value stands behind its flag's `=`, so that none is taken
+for a flag.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import NotFoundError, ProviderError, UsageError
+from commonplace.formats import beads
+from commonplace.ledger import filing, notes
+from commonplace.ledger.book import told
+from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED
+
+if TYPE_CHECKING:
+    from commonplace.types.ledger import Issue, IssueEvent
+
+TIMEOUT_S: Final = 30.0
+DIRECTORY: Final = ".beads"
+_LONGEST_EXCERPT: Final = 300
+
+
+class BdLedger:
+    """The issues of a beads database, as `Ledger` has them of a store.
+
+    Whoever calls `bd` at the same time may file the same issue: it has no transaction over two of its commands. Only a
+    claim is atomic.
+
+    Args:
+        program: the path of `bd`.
+        directory: where its `.beads` stands.
+    """
+
+    def __init__(self, program: str, directory: Path, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._program = program
+        self._directory = directory
+        self._timeout_s = timeout_s
+
+    def create(
+        self,
+        agent: str,
+        memory_ids: Sequence[str],
+        action: str,
+        urgency: str = "medium",
+        extra_data: Mapping[str, Any] | None = None,
+    ) -> str:
+        """File an issue and return its id, or that of the unfinished one of the same agent about the same memories.
+
+        Raises:
+            ProviderError: `bd` failed.
+            UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+        """
+        wanted = filing.issue_of(filing.Draft(agent, memory_ids, action, urgency, extra_data or {}), 0.0)
+        for status in UNFINISHED:
+            for known in self._list(status, wanted.labels[:1]):
+                if known.memory_ids == wanted.memory_ids:
+                    return known.id
+        options = [f"--notes={wanted.notes}", "-t=task", f"-p={wanted.priority}", f"-l={','.join(wanted.labels)}"]
+        made = _one(self._ask("create", *options, "--", wanted.title))
+        if not isinstance(made.get("id"), str) or not made["id"]:
+            raise self._misunderstood("create", json.dumps(made))
+        return str(made["id"])
+
+    def query(
+        self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return issues, the oldest first, as `book.told` gives them; what is None restricts nothing.
+
+        Raises:
+            ProviderError: `bd` failed.
+            UsageError: there is no such agent, status or urgency.
+        """
+        labels = [] if agent is None else [f"{beads.AGENT_LABEL}{filing.agent_named(agent)}"]
+        level = None if urgency is None else filing.urgency_named(urgency)
+        statuses = ISSUE_STATUSES if status is None else (filing.status_named(status),)
+        found = [issue for each in statuses for issue in self._list(each, labels) if issue.agent or agent is None]
+        found.sort(key=lambda issue: (issue.created_at, issue.id))
+        return [told(issue) for issue in found if level in (None, filing.urgency_of(issue))]
+
+    def claim(self, id_: str) -> bool:
+        """Take an open issue to work on; return False where others did, or it is blocked or closed.
+
+        Raises:
+            ProviderError: `bd` failed.
+            NotFoundError: there is no such issue.
+        """
+        if self.get(id_).status != "open":
+            return False
+        try:
+            self._ask("update", "--claim", "--", id_)
+        except ProviderError as error:
+            if "claimed" in str(error).lower() or self.get(id_).status != "open":
+                return False
+            raise
+        return True
+
+    def close(self, id_: str, reason: str) -> None:
+        """Close an issue.
+
+        Raises:
+            ProviderError: `bd` failed.
+            NotFoundError: there is no such issue.
+            UsageError: it is closed already, or no reason is given.
+        """
+        why, issue = filing.said("reason", reason), self.get(id_)
+        if issue.status == "closed":
+            raise UsageError(f"issue {id_!r:.80} is closed already", remedy="open it again, or leave it")
+        self._ask("close", f"--reason={why}", "--", id_)
+
+    def block(self, id_: str, error: str) -> None:
+        """Block an issue and append the error to its notes.
+
+        Raises:
+            ProviderError: `bd` failed.
+            NotFoundError: there is no such issue.
+            UsageError: it is closed, or no error is given.
+        """
+        why, issue = filing.said("error", error), self.get(id_)
+        if issue.status == "closed":
+            raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
+        line, blocked = f"blocked: {why}", ("--status=blocked", "--assignee=")
+        try:
+            self._ask("update", *blocked, f"--append-notes={line}", "--", id_)
+        except ProviderError as failure:
+            if "unknown flag" not in str(failure):
+                raise
+            # Versions that cannot append take the notes as a whole.
+            self._ask("update", *blocked, f"--notes={issue.notes.rstrip()}\n{line}", "--", id_)
+
+    def reopen(self, id_: str, why: str = "") -> None:
+        """Open a blocked or closed issue again.
+
+        Raises:
+            ProviderError: `bd` failed.
+            NotFoundError: there is no such issue.
+            UsageError: it is open or in progress.
+        """
+        status = self.get(id_).status
+        if status == "closed":
+            self._ask("reopen", f"--reason={notes.line_of(why)}", "--", id_)
+        elif status == "blocked":
+            self._ask("update", "--status=open", "--assignee=", "--", id_)
+        else:
+            raise UsageError(f"issue {id_!r:.80} is {status}", remedy="only blocked and closed ones open again")
+
+    def get(self, id_: str) -> Issue:
+        """Return an issue.
+
+        Raises:
+            ProviderError: `bd` failed.
+            NotFoundError: there is none of that id.
+        """
+        missing = NotFoundError(f"beads has no issue {id_!r:.80}", remedy="see `commonplace ledger list --all`")
+        if not id_ or id_.startswith("-"):
+            raise missing
+        try:
+            found = self._issues("show", self._ask("show", "--", id_))
+        except ProviderError as error:
+            if "not found" in str(error).lower() or "no issue" in str(error).lower():
+                raise missing from error
+            raise
+        if not found:
+            raise missing
+        return found[0]
+
+    def history(self, id_: str) -> list[IssueEvent]:
+        """Refuse: beads tells itself what was done.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError("beads keeps the history of its issues itself", remedy=f"ask it: bd show {id_}")
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
+        counted: dict[str, dict[str, int]] = {}
+        for status in ISSUE_STATUSES:
+            for issue in self._list(status, []):
+                of_agent = counted.setdefault(issue.agent, {})
+                of_agent[status] = of_agent.get(status, 0) + 1
+        return dict(sorted(counted.items()))
+
+    def _list(self, status: str, labels: Sequence[str]) -> list[Issue]:
+        wanted = [f"--label={label}" for label in labels]
+        return self._issues("list", self._ask("list", f"--status={status}", *wanted, "--limit=0"))
+
+    def _ask(self, command: str, *arguments: str) -> Any:
+        """Run `bd`, and return what its JSON holds, without the envelope that newer versions put around it."""
+        answer = self._run([self._program, "--json", command, *arguments], command)
+        if not answer.strip():
+            return []
+        try:
+            found = json.loads(answer)
+        except (ValueError, RecursionError) as error:
+            raise self._misunderstood(command, answer) from error
+        if isinstance(found, dict) and "schema_version" in found and "data" in found:
+            found = found["data"]
+        if isinstance(found, dict) and found.get("error") and "id" not in found:
+            raise self._failed(command, str(found["error"]))
+        return [] if found is None else found
+
+    def _run(self, command: list[str], name: str) -> str:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=self._directory,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ProviderError(f"bd cannot be run: {error}", remedy="correct the setting ledger.bd") from error
+        with process:
+            try:
+                output, errors = process.communicate(timeout=self._timeout_s)
+            except subprocess.TimeoutExpired as error:
+                _end(process)
+                raise ProviderError(
+                    f"bd {name} gave no answer within {self._timeout_s:g} s",
+                    remedy=f"try it by hand in {self._directory}",
+                ) from error
+            except BaseException:
+                _end(process)
+                raise
+        if process.returncode:
+            said = errors.decode(errors="replace").strip() or output.decode(errors="replace").strip()
+            raise self._failed(name, said or f"it ended with {process.returncode}")
+        return output.decode(errors="replace")
+
+    def _issues(self, command: str, found: Any) -> list[Issue]:
+        rows = found if isinstance(found, list) else [found]
+        try:
+            return [beads.from_object(row, "an issue") for row in rows]
+        except UsageError as error:
+            raise self._misunderstood(command, str(error)) from error
+
+    def _failed(self, command: str, said: str) -> ProviderError:
+        return ProviderError(
+            f"bd {command} failed: {notes.line_of(said)[:_LONGEST_EXCERPT]}",
+            remedy=f"try it by hand in {self._directory}",
+        )
+
+    def _misunderstood(self, command: str, answer: str) -> ProviderError:
+        return ProviderError(
+            f"bd {command} answered {notes.line_of(answer)[:_LONGEST_EXCERPT]!r}",
+            remedy="see whether the setting ledger.bd names the program of beads",
+        )
+
+
+def open_bd(program: str, start: Path, *, timeout_s: float = TIMEOUT_S) -> BdLedger:
+    """Return the ledger that `bd` keeps for a directory or one above it.
+
+    Args:
+        program: its name or path.
+
+    Raises:
+        UsageError: there is no such program, or no `.beads` directory.
+    """
+    found = shutil.which(program)
+    if found is None:
+        raise UsageError(
+            f"there is no program {program!r:.80}",
+            remedy="install beads, correct ledger.bd, or set ledger.backend = store",
+        )
+    for directory in (start, *start.parents):
+        if (directory / DIRECTORY).is_dir():
+            return BdLedger(str(Path(found).absolute()), directory, timeout_s=timeout_s)
+    raise UsageError(
+        f"there is no {DIRECTORY} directory in {start} or above it",
+        remedy="make one with `bd init`, or set ledger.backend = store",
+    )
+
+
+def _one(found: Any) -> Mapping[str, Any]:
+    first = found[0] if isinstance(found, list) and found else found
+    return first if isinstance(first, dict) else {}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it started, which may hold its output open."""
+    with suppress(OSError):
+        if os.name == "nt":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
