@@ -1,1 +1,1 @@
-"""Consolidation: five agents that let memories fade, merge, rise and find each other, and leave an issue of each act."""
+"""Consolidation: five agents that let memories fade, merge, rise and find each other, and tell of each act."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from commonplace.engine.consolidating import Consolidating
 from commonplace.engine.exchanging import Exchanging
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 class Engine(
+    Consolidating,
     Graphing,
     Knowing,
     Specialising,

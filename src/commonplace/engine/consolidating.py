@@ -1,0 +1,140 @@
+"""The calls of an engine that consolidate memories. What agents do and how it is undone is in `consolidation`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from commonplace.engine.workings import Workings
+from commonplace.memories.intake import flag, one_of, refuse_unfit_id, short_text, whole
+from commonplace.types.ledger import AGENTS
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.confidence import ConfidenceConfig
+    from commonplace.consolidation.ground import Ground
+    from commonplace.consolidation.running import RunReport
+    from commonplace.consolidation.status import ConsolidationStatus
+    from commonplace.consolidation.undoing import Undone
+
+MOST_A_MINUTE = 1_000_000
+
+
+class Consolidating(Workings):
+    """The part of `Engine` that is about consolidation."""
+
+    def consolidate(
+        self,
+        agents: Sequence[str] | None = None,
+        dry_run: bool = False,
+        *,
+        rate_limit: int | None = None,
+        confidence: ConfidenceConfig | None = None,
+    ) -> RunReport:
+        """Run agents over the memories of this namespace: decay, cluster, merge, promote, relations, in this order.
+
+        What they are sure of they do, the rest they propose as issues of the ledger; `undo_consolidation` takes back
+        what an issue or the whole run changed.
+
+        Args:
+            agents: which; None is all.
+            dry_run: take the same way, and stop before anything is written.
+            rate_limit: the most operations a minute over all processes, which a run waits for; 0 is without limit, None
+                the setting consolidation.rate_limit.
+            confidence: when to act; None is what the settings say.
+
+        Raises:
+            UsageError: there is no such agent, or a number is out of its range.
+        """
+        from commonplace.consolidation.running import Wanted, agents_of, run
+
+        self._before()
+        wanted = Wanted(agents_of(agents), flag("dry_run", dry_run), self._rate(rate_limit), confidence)
+        return run(self, wanted)
+
+    def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
+        """Do what an issue of an agent proposes, whatever the confidence, and close it.
+
+        Where that fails the issue is blocked with the error, and the memories are as they were.
+
+        Raises:
+            NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
+            UsageError: it is of no agent, or asks for nothing that an agent does.
+        """
+        from commonplace.consolidation.running import Wanted, process
+
+        refuse_unfit_id(issue)
+        self._before()
+        return process(self, issue, Wanted(dry_run=flag("dry_run", dry_run), rate_limit=self._rate(rate_limit)))
+
+    def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
+        """Undo what an issue changed, or everything that still stands of a run, in one transaction.
+
+        Raises:
+            NotFoundError: there is no such issue or run, or nothing of it stands.
+            UsageError: a later change rests on it, or a memory of it was changed by others since.
+        """
+        from commonplace.consolidation.undoing import undo
+
+        short_text("id", id)
+        self._before()
+        return undo(self.consolidation_ground(), id)
+
+    def unmerge(self, id: str) -> Undone:  # noqa: A002 - the name of the field
+        """Undo the merge that made a memory: its sources are exactly what they were.
+
+        Raises:
+            NotFoundError: no merge that stands made it.
+            UsageError: a later change rests on it, or a memory of it was changed by others since.
+        """
+        from commonplace.consolidation.undoing import undo_merge
+
+        refuse_unfit_id(id)
+        self._before()
+        return undo_merge(self.consolidation_ground(), id)
+
+    def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
+        """Say how many issues of the agents wait, are in progress and are blocked, and what the rate limit leaves.
+
+        Raises:
+            UsageError: there is no such agent.
+        """
+        from commonplace.consolidation.status import status_of
+
+        if agent is not None:
+            one_of("agent", agent, AGENTS)
+        return status_of(self.consolidation_ground(), agent, self._rate(rate_limit))
+
+    def consolidation_ground(self) -> Ground:
+        """Return what agents of consolidation stand on, for those who write one of their own."""
+        from commonplace.consolidation.confidence import ConfidenceConfig
+        from commonplace.consolidation.ground import Ground
+        from commonplace.forgetting.vault import VAULT
+        from commonplace.ledger.book import Ledger
+        from commonplace.ledger.tending import actor_of
+        from commonplace.models.calibrating import scale_of
+
+        chosen = self.settings.consolidation
+        return Ground(
+            store=self._store,
+            namespace=self.namespace,
+            directory=self.directory,
+            vault=self.directory / VAULT,
+            fading=self._fading,
+            confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
+            now=self._now,
+            sleep=time.sleep,
+            write_of=self._keeper.write_of,
+            stamp=lambda: self._destination().embedder.stamp,
+            calibrated=scale_of(self._embedder.stamp.name),
+            actor=actor_of("consolidation"),
+            issues=Ledger(self._store, self.namespace, self._now, actor_of("consolidation")),
+            elsewhere=None,
+            after=self._after,
+            rate_limit=chosen.rate_limit,
+        )
+
+    def _rate(self, given: int | None) -> int:
+        if given is None:
+            return self.settings.consolidation.rate_limit
+        return whole("rate_limit", given, 0, MOST_A_MINUTE)

@@ -1,0 +1,307 @@
+"""What every agent has from its base, shown by one that archives whatever is tagged as old."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+import commonplace
+from commonplace.consolidation.acting import Acts
+from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.confidence import ConfidenceConfig
+from commonplace.consolidation.results import DecayResult
+from commonplace.consolidation.undoing import undo
+from commonplace.engine import Engine
+from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
+from commonplace.types import Selection
+from commonplace.types.ledger import Agent, Issue, IssueSelection
+
+from .conftest import Clock, Shelf, dump
+
+
+class Tidier(ConsolidationAgent[DecayResult]):
+    """Archives what is tagged "old", as sure as the tag says; fails at what is tagged "bad"."""
+
+    name: ClassVar[Agent] = "decay"
+    confidence: ClassVar[float] = 0.95
+
+    def scan(self) -> list[str]:
+        chosen = Selection(tags=("old", "bad", "none"), statuses=("active",), order="id")
+        return [each.owner.id for each in self._ground.store.memories(self._ground.namespace, chosen)]
+
+    def plan(self, item: str) -> Plan[DecayResult]:
+        memory = self._active(item)
+        if "none" in memory.owner.tags:
+            raise NoRelation("nothing to be done")
+        result = DecayResult(memory_id=item, score=0.01, urgency="high", action="gc")
+
+        def apply(acts: Acts) -> DecayResult:
+            acts.archive(memory)
+            if "bad" in memory.owner.tags:
+                raise ZeroDivisionError("after the first act")
+            return result
+
+        return Plan(result, (memory,), "decay", "gc", self.confidence, "high", "it is old", {"score": 0.01}, apply)
+
+    def item_of(self, issue: Issue) -> str:
+        return issue.memory_ids[0]
+
+
+class Unsure(Tidier):
+    confidence: ClassVar[float] = 0.5
+
+
+class Asking(Tidier):
+    def plan(self, item: str) -> Plan[DecayResult]:
+        return replace(super().plan(item), needs_a_person=True)
+
+
+class Telling(Tidier):
+    def plan(self, item: str) -> Plan[DecayResult]:
+        return replace(super().plan(item), apply=None)
+
+
+@pytest.fixture
+def three(book: Engine) -> Engine:
+    for id_ in ("a", "b", "c"):
+        book.remember(f"The {id_} harbour froze in winter {ord(id_)}", id=id_, tags=["old"])
+    return book
+
+
+def issues(book: Engine, *statuses: str) -> list[Issue]:
+    return book._store.ledger(book.namespace).issues(IssueSelection(statuses=statuses))
+
+
+def live(book: Engine) -> list[str]:
+    return sorted(memory.id for memory in book.list(statuses=["active"]))
+
+
+def test_run_scans_and_processes_each_item(three: Engine, shelf: Shelf) -> None:
+    results = Tidier(book=shelf).run()
+    assert [result.memory_id for result in results] == ["a", "b", "c"]
+    assert live(three) == []
+
+
+def test_what_was_applied_leaves_one_closed_issue_that_tells_why_and_what_undoes_it(
+    three: Engine, shelf: Shelf
+) -> None:
+    result = Tidier(book=shelf).process_item("a")
+    (issue,) = issues(three)
+    assert result.beads_issue_id == issue.id
+    assert (issue.status, issue.close_reason, issue.memory_ids) == ("closed", "it is old", ("a",))
+    ledger = three._store.ledger(three.namespace)
+    assert [event.act for event in ledger.events(issue.id)] == ["created", "applied", "closed"]
+    reversal = ledger.reversal(issue.id)
+    assert reversal is not None
+    assert reversal.memory_ids == ("a",)
+    assert "harbour" not in reversal.steps
+
+
+def test_a_dry_run_takes_the_same_way_and_writes_nothing(three: Engine, shelf: Shelf) -> None:
+    before, change = dump(three), three._store.change()
+    dry = Tidier(dry_run=True, book=shelf).run()
+    assert (dump(three), three._store.change(), issues(three)) == (before, change, [])
+    wet = Tidier(book=shelf).run()
+    assert dry == [result.model_copy(update={"beads_issue_id": None}) for result in wet]
+
+
+def test_what_an_agent_is_not_sure_of_it_proposes_once(three: Engine, shelf: Shelf) -> None:
+    first, second = Unsure(book=shelf).run(), Unsure(book=shelf).run()
+    assert first == second
+    assert [issue.status for issue in issues(three)] == ["open"] * 3
+    assert live(three) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("log_threshold", "left"), [(0.5, []), (0.51, ["a", "b", "c"])])
+def test_every_agent_obeys_the_thresholds_it_is_given(
+    three: Engine, shelf: Shelf, log_threshold: float, left: list[str]
+) -> None:
+    Unsure(confidence_config=ConfidenceConfig(0.9, log_threshold), book=shelf).run()
+    assert live(three) == left
+
+
+def test_what_needs_a_person_waits_however_sure_the_agent_is(three: Engine, shelf: Shelf) -> None:
+    result = Asking(book=shelf).process_item("a")
+    assert live(three) == ["a", "b", "c"]
+    assert Asking(book=shelf).process_issue(str(result.beads_issue_id)).memory_id == "a"
+    assert live(three) == ["b", "c"]
+    assert [issue.status for issue in issues(three)] == ["closed"]
+
+
+def test_an_issue_is_processed_once(three: Engine, shelf: Shelf) -> None:
+    result = Unsure(book=shelf).process_item("a")
+    Unsure(book=shelf).process_issue(str(result.beads_issue_id))
+    with pytest.raises(NotFoundError, match="is not open"):
+        Unsure(book=shelf).process_issue(str(result.beads_issue_id))
+
+
+def test_an_issue_in_progress_is_nobody_elses(three: Engine, shelf: Shelf) -> None:
+    result = Unsure(book=shelf).process_item("a")
+    assert shelf.consolidation_ground().issues.claim(str(result.beads_issue_id)) is True
+    with pytest.raises(NotFoundError, match="others work on it"):
+        Unsure(book=shelf).process_issue(str(result.beads_issue_id))
+    assert live(three) == ["a", "b", "c"]
+
+
+def test_the_issue_of_another_agent_is_refused(three: Engine, shelf: Shelf) -> None:
+    id_ = shelf.consolidation_ground().issues.create("merge", ["a", "b"], "merge")
+    with pytest.raises(UsageError, match="is of merge, not of decay"):
+        Tidier(book=shelf).process_issue(id_)
+
+
+def test_what_no_agent_does_is_refused_and_blocks_its_issue(three: Engine, shelf: Shelf) -> None:
+    result = Telling(book=shelf).process_item("a")
+    with pytest.raises(UsageError, match="asks for gc, which no agent does"):
+        Telling(book=shelf).process_issue(str(result.beads_issue_id))
+    assert [issue.status for issue in issues(three)] == ["blocked"]
+
+
+def test_the_failure_of_one_item_does_not_stop_the_others_and_leaves_nothing_half_done(
+    three: Engine, shelf: Shelf
+) -> None:
+    three.remember("The dam burst", id="aa", tags=["bad"])
+    three.remember("The dam held", id="bb", tags=["none"])
+    agent = Tidier(book=shelf)
+    assert [result.memory_id for result in agent.run()] == ["a", "b", "c"]
+    assert [(failure.item, failure.error) for failure in agent.failures] == [
+        ("aa", "ZeroDivisionError: after the first act")
+    ]
+    assert agent.skipped == 1
+    assert live(three) == ["aa", "bb"]
+    assert "aa" not in {id_ for issue in issues(three) for id_ in issue.memory_ids}
+
+
+def test_a_failure_blocks_the_issue_with_the_error_in_its_notes_and_leaves_the_memories(
+    three: Engine, shelf: Shelf
+) -> None:
+    three.remember("The dam burst", id="aa", tags=["bad"])
+    before = dump(three)
+    id_ = shelf.consolidation_ground().issues.create("decay", ["aa"], "gc")
+    with pytest.raises(ZeroDivisionError):
+        Tidier(book=shelf).process_issue(id_)
+    (issue,) = issues(three)
+    assert issue.status == "blocked"
+    assert "ZeroDivisionError: after the first act" in issue.notes
+    assert dump(three) == before
+
+
+def test_the_rate_limit_is_waited_for(three: Engine, shelf: Shelf, clock: Clock) -> None:
+    """Each item is a change and an issue: two operations, of which four fit into a minute."""
+    Tidier(rate_limit=4, book=shelf).run()
+    assert live(three) == []
+    assert sum(clock.waited) == 60.0
+
+
+def test_the_rate_limit_counts_what_other_agents_did(three: Engine, shelf: Shelf, clock: Clock) -> None:
+    Tidier(rate_limit=4, book=shelf).process_item("a")
+    Unsure(rate_limit=3, book=shelf).process_item("b")
+    assert clock.waited == []
+    Unsure(rate_limit=3, book=shelf).process_item("c")
+    assert sum(clock.waited) == 60.0
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_dry_runs_and_a_rate_of_zero_wait_for_nothing(three: Engine, shelf: Shelf, clock: Clock, dry_run: bool) -> None:
+    Tidier(dry_run, rate_limit=int(dry_run), book=shelf).run()
+    assert clock.waited == []
+
+
+@pytest.mark.parametrize("rate", [-1, 1.5, "100", None, True])
+def test_a_rate_that_is_none_is_refused(shelf: Shelf, rate: object) -> None:
+    with pytest.raises(UsageError, match="rate_limit is"):
+        Tidier(rate_limit=rate, book=shelf)  # type: ignore[arg-type]
+
+
+def test_a_memory_that_changes_between_plan_and_act_is_planned_anew(three: Engine, shelf: Shelf) -> None:
+    planned: list[int] = []
+
+    class Slow(Tidier):
+        def plan(self, item: str) -> Plan[DecayResult]:
+            plan = super().plan(item)
+            planned.append(plan.basis[0].record.version)
+            if len(planned) == 1:
+                three.update(item, content="The a harbour never froze")
+            return plan
+
+    Slow(book=shelf).process_item("a")
+    assert planned == [1, 2]
+    assert live(three) == ["b", "c"]
+
+
+def test_a_memory_that_changes_over_and_over_is_left_alone(three: Engine, shelf: Shelf) -> None:
+    class Outrun(Tidier):
+        def plan(self, item: str) -> Plan[DecayResult]:
+            plan = super().plan(item)
+            three.touch(item)
+            return plan
+
+    with pytest.raises(StoreBusyError, match="changed 5 times"):
+        Outrun(book=shelf).process_item("a")
+    assert live(three) == ["a", "b", "c"]
+    assert issues(three) == []
+
+
+def test_a_change_is_undone_exactly(three: Engine, shelf: Shelf) -> None:
+    before = dump(three)
+    result = Tidier(book=shelf).process_item("a")
+    undone = undo(shelf.consolidation_ground(), str(result.beads_issue_id))
+    assert dump(three) == before
+    assert (undone.issues, undone.memory_ids, undone.notices) == ((result.beads_issue_id,), ("a",), ())
+    assert three.search("a harbour winter 97").hits[0].owner_id == "a"
+
+
+def test_a_run_is_undone_as_a_whole(three: Engine, shelf: Shelf) -> None:
+    before = dump(three)
+    agent = Tidier(book=shelf)
+    agent.run()
+    assert len(undo(shelf.consolidation_ground(), agent.run_id).issues) == 3
+    assert dump(three) == before
+    with pytest.raises(NotFoundError, match="was undone already"):
+        undo(shelf.consolidation_ground(), agent.run_id)
+
+
+def test_what_was_undone_is_not_done_again_until_the_memory_is_used(three: Engine, shelf: Shelf, clock: Clock) -> None:
+    agent = Tidier(book=shelf)
+    agent.run()
+    undo(shelf.consolidation_ground(), agent.run_id)
+    assert [result.beads_issue_id for result in Tidier(book=shelf).run()] == [None] * 3
+    assert live(three) == ["a", "b", "c"]
+    clock.now += 1
+    three.touch("b")
+    Tidier(book=shelf).run()
+    assert live(three) == ["a", "c"]
+
+
+def test_a_proposal_that_somebody_closed_is_not_made_again(three: Engine, shelf: Shelf) -> None:
+    result = Unsure(book=shelf).process_item("a")
+    shelf.consolidation_ground().issues.close(str(result.beads_issue_id), "no")
+    assert Unsure(book=shelf).process_item("a").beads_issue_id is None
+
+
+@pytest.mark.parametrize("id_", ["nothing", "commonplace-00000000"])
+def test_what_is_no_issue_or_run_cannot_be_undone(shelf: Shelf, id_: str) -> None:
+    with pytest.raises(NotFoundError, match="there is no issue or run"):
+        undo(shelf.consolidation_ground(), id_)
+
+
+def test_an_issue_that_changed_nothing_cannot_be_undone(three: Engine, shelf: Shelf) -> None:
+    result = Unsure(book=shelf).process_item("a")
+    with pytest.raises(NotFoundError, match="changed nothing"):
+        undo(shelf.consolidation_ground(), str(result.beads_issue_id))
+
+
+def test_a_memory_that_was_brought_back_is_not_undone_again(three: Engine, shelf: Shelf) -> None:
+    result = Tidier(book=shelf).process_item("a")
+    three.restore_memory("a")
+    with pytest.raises(UsageError, match="was changed, archived or brought back since"):
+        undo(shelf.consolidation_ground(), str(result.beads_issue_id))
+
+
+def test_an_agent_without_a_book_works_on_the_default_store(three: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    three.close()
+    monkeypatch.setenv("COMMONPLACE_STORE", str(three.directory))
+    assert [result.memory_id for result in Tidier().run()] == ["a", "b", "c"]
+    with commonplace.open(three.directory) as book:
+        assert live(book) == []
