@@ -35,7 +35,7 @@ def seconds(name: str, moment: Moment) -> float:
         found = math.nan
     if not EARLIEST <= found <= LATEST:
         raise UsageError(
-            f"{name} is {moment!r}",
+            f"{name} is {moment!r:.80}",
             remedy="give an ISO 8601 time like 2026-03-01T09:30:00Z, a datetime, or seconds since the epoch, of the"
             " years 1 to 9999",
             parameters=(name,),
