@@ -26,6 +26,10 @@ from commonplace.graph.naming import MAX_NAME_CHARACTERS, checked, cleaned, keys
         ("!!!", "!!!"),
         ("🙂", "🙂"),
         ("the", "the"),
+        ("A B", "ab"),
+        ("a cache", "cache"),
+        ("an API", "api"),
+        ("the C", "c"),
         ("東京", "東京"),
     ],
 )
@@ -46,6 +50,8 @@ def test_the_normal_form_of_a_name(name: str, form: str) -> None:
         ("phase 1 2", "phase 12"),
         (".env", "env"),
         ("Postgres", "PostgreSQL"),
+        ("A B", "B"),
+        ("An X", "X"),
     ],
 )
 def test_names_of_different_things_differ(one: str, other: str) -> None:
@@ -88,3 +94,35 @@ def test_a_name_is_kept_without_control_characters() -> None:
 def test_what_is_no_name_is_refused(name: object) -> None:
     with pytest.raises(UsageError, match="source is"):
         checked("source", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("\ud800", "half of a character"),
+        ("Mira\ud800", "half of a character"),
+        ("\x00", "nothing is to be seen"),
+        ("\x07\x9b", "nothing is to be seen"),
+        ("\u200b", "nothing is to be seen"),
+        ("\u200b \u2060\ufeff", "nothing is to be seen"),
+        ("\u202e", "nothing is to be seen"),
+        ("\u0301", "nothing is to be seen"),
+        ("\xad", "nothing is to be seen"),
+        ("  ", "characters"),
+    ],
+)
+def test_what_nobody_can_see_or_write_is_no_name(name: str, fault: str) -> None:
+    with pytest.raises(UsageError, match=fault) as caught:
+        checked("source", name)
+    assert str(caught.value).startswith("source is ")
+    assert caught.value.remedy != ""
+
+
+@pytest.mark.parametrize("name", ["Mira\nOkafor", "🙂", "!!!", "👩\u200d💻", "می\u200cخواهم", "C", "\tMira", "é"])
+def test_what_people_write_is_a_name(name: str) -> None:
+    assert checked("source", name) == " ".join(name.split())
+
+
+@pytest.mark.parametrize("name", ["\ud800", "\u200b", "\x00", "\u202e \u0301", ""])
+def test_nothing_is_kept_of_a_name_that_nobody_can_see(name: str) -> None:
+    assert cleaned(name) == ""

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from commonplace.graph.evidence import Evidence, evidence_of, happening
 from commonplace.graph.facts import OWN
+from commonplace.graph.forms import stored_keys
 from commonplace.graph.kinds import topic_of
-from commonplace.graph.naming import KEY, keys, normal
+from commonplace.graph.naming import KEY, normal
 from commonplace.redaction import Secret, with_placeholders
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
@@ -102,7 +103,7 @@ class GraphCleaner:
             if form != old.normal:
                 self.forms[old.normal] = form
             kept.setdefault(form, replace(new, normal=form))
-        wanted = sorted({key for each in clean for key in keys(each.name, entity.type)})
+        wanted = sorted({key for each in clean for key in stored_keys(each.name, entity.type)})
         return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
 
     def relation(self, relation: Relation) -> Relation:

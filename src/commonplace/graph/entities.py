@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.facts import OWN
-from commonplace.graph.naming import KEY, MAX_NAME_CHARACTERS, cleaned, keys, normal
+from commonplace.graph.forms import stored_keys
+from commonplace.graph.naming import KEY, MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.resolving import Known, better_name, better_type, choose, lookups
 from commonplace.types.graph import Alias, Entity, Episode, Happening
 
@@ -54,7 +55,7 @@ class Entities:
 
     def _write(self, entity: Entity, aliases: Sequence[Alias]) -> None:
         names = [alias for alias in aliases if not alias.normal.startswith(KEY)]
-        wanted = {key for alias in names for key in keys(alias.name, entity.type)}
+        wanted = {key for alias in names for key in stored_keys(alias.name, entity.type)}
         for alias in aliases:
             if alias.normal.startswith(KEY) and alias.normal not in wanted:
                 self._graph.drop_alias(entity.id, alias.normal)

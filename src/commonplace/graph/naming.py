@@ -18,7 +18,8 @@ MAX_NAME_CHARACTERS: Final = 200
 KEY: Final = "\x1f"
 """What a key begins with that is no name; no name contains it."""
 
-_ARTICLES: Final = re.compile(r"^(?:the|an?)\s+(?=\S)")
+_ARTICLES: Final = re.compile(r"^(?:the\s+(?=\S)|an?\s+(?=\S\S))")
+"""`A B` is no article and a letter, but two letters."""
 _TITLES: Final = re.compile(r"^(?:dr|mr|mrs|ms|miss|prof|professor|sir)\b\.?\s+(?=\S)")
 _LEGAL: Final = re.compile(r"[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$")
 _KIND_WORDS: Final = re.compile(r"\s+(?:project|library|framework|database|language|tool|platform)$")
@@ -28,6 +29,9 @@ _KEPT: Final = re.compile(r"(?<=\w)\.(?=\w)|[/+#&]")
 _APART: Final = re.compile(r"[^\w.+#&/]|_")
 _DOT_OF_WORDS: Final = re.compile(r"(?<!\w)\.+(?!\w)|\.+(?!\w)|(?<!\w)\.+(?=\s|$)")
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]+")
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which no text can be written with."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs"})
 _VERSIONED: Final = re.compile(r"\d")
 _EXTENSION: Final = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
@@ -65,8 +69,15 @@ _NAMES_AT_HAND: Final = 1_024
 
 
 def cleaned(name: str) -> str:
-    """Return a name as it is kept: without control characters, with single spaces."""
-    return " ".join(_CONTROLS.sub(" ", name).split())
+    """Return a name as it is kept: without control characters, with single spaces; "" where nobody could see it."""
+    kept = " ".join(_HALVES.sub("", _CONTROLS.sub(" ", name)).split())
+    return kept if any(map(_is_seen, kept)) else ""
+
+
+def _is_seen(char: str) -> bool:
+    """Tell whether a character by itself is to be seen: not one that only joins, marks or turns others, nor a space."""
+    category = unicodedata.category(char)
+    return category not in _UNSEEN and category[0] not in "MZ"
 
 
 def checked(field: str, name: object) -> str:
@@ -77,7 +88,19 @@ def checked(field: str, name: object) -> str:
     """
     if not isinstance(name, str):
         raise UsageError(f"{field} is {name!r:.80}", remedy="give a name, as text", parameters=(field,))
+    if _HALVES.search(name):
+        raise UsageError(
+            f"{field} is {name!r:.80}, with half of a character",
+            remedy="give a name as people write it",
+            parameters=(field,),
+        )
     kept = cleaned(name)
+    if not kept and name.strip():
+        raise UsageError(
+            f"{field} is {name!r:.80}, of which nothing is to be seen",
+            remedy="give a name with a letter, a digit or a sign",
+            parameters=(field,),
+        )
     if not kept or len(kept) > MAX_NAME_CHARACTERS:
         raise UsageError(
             f"{field} is {name!r:.80}, of {len(name):,} characters",

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from commonplace.graph.forms import are_forms, more_keys
+from commonplace.graph.hypocorisms import related
 from commonplace.graph.naming import basename, has_extension, is_path, keys, loose, normal, parts, stems
 from commonplace.types.graph import ENTITY_TYPES, Entity
 
@@ -37,7 +39,8 @@ class Known:
 def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which the entities stand that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
-    return tuple(dict.fromkeys((normal(name), *(key for each in types for key in keys(name, each)))))
+    found = [normal(name), *(key for each in types for key in (*keys(name, each), *more_keys(name, each)))]
+    return tuple(dict.fromkeys(found))
 
 
 def choose(name: str, type_: str, candidates: Sequence[Known], similarity: Similarity) -> Known | None:
@@ -94,7 +97,11 @@ def is_known_type(type_: str, more: Sequence[str] = ()) -> bool:
 
 def _is_near(name: str, type_: str, known: Known, similarity: Similarity) -> bool:
     kind = known.entity.type if type_ == "concept" else type_
-    return any(_is_form_of(name, other, kind, similarity) for other in known.names)
+    names = known.names
+    if kind == "person" and len(parts(name)) > 1 and len(parts(known.entity.name)) > 1:
+        # Whoever is called Mira is not for that everybody with a surname who is called Mira.
+        names = tuple(each for each in names if len(parts(each)) > 1)
+    return any(_is_form_of(name, other, kind, similarity) for other in names)
 
 
 def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bool:
@@ -104,12 +111,10 @@ def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bo
         return _is_part(first, second) or _is_part(second, first)
     if type_ == "file":
         return _is_end(name, other) or _is_end(other, name)
-    if type_ == "place":
-        return loose(name) == loose(other)
-    if has_extension(name) != has_extension(other) and loose(name) != loose(other):
-        return False
-    if loose(name) == loose(other):
+    if loose(name) == loose(other) or are_forms(name, other, type_):
         return True
+    if type_ == "place" or has_extension(name) != has_extension(other):
+        return False
     return bool(stems(name)) and stems(name) == stems(other) and similarity(name, other) >= LEAST_SIMILAR
 
 
@@ -118,7 +123,7 @@ def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
     if not fewer or len(fewer) > len(more):
         return False
     if len(fewer) == 1:
-        return len(fewer[0]) > _INITIAL and fewer[0] in (more[0], more[-1])
+        return len(fewer[0]) > _INITIAL and (fewer[0] in (more[0], more[-1]) or more[0] in related(fewer[0]))
     if fewer[-1] != more[-1] or not _is_given(fewer[0], more[0]):
         return False
     rest = iter(more[1:-1])
@@ -126,7 +131,7 @@ def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
 
 
 def _is_given(part: str, whole: str) -> bool:
-    return part == whole or (len(part) == _INITIAL and whole.startswith(part))
+    return part == whole or (len(part) == _INITIAL and whole.startswith(part)) or whole in related(part)
 
 
 def _is_end(name: str, path: str) -> bool:

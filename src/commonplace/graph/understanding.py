@@ -68,6 +68,7 @@ def understand(content: str, source: EpisodeSource, at: float, kinds: Kinds, *, 
     Raises:
         UsageError: the source is JSON, and the content is not.
     """
+    speaker = cleaned(speaker)
     if source == "message":
         return _messages(content, at, speaker)
     if source == "json":
