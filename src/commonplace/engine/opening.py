@@ -53,12 +53,16 @@ def open_engine(
         raise UsageError(
             "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
         )
+    tokens = StaticEmbedder.load()
+    budget = Budget(settings.models.max_calls, settings.models.max_tokens)
+    # One that cannot be had leaves no empty store behind.
+    first = None if (directory / DATABASE).exists() else _embedder(embedder, settings, None, tokens, budget)
     _make_directory(directory)
     store = SqliteStore.open(directory / DATABASE, create=True)
     try:
-        tokens = StaticEmbedder.load()
-        budget = Budget(settings.models.max_calls, settings.models.max_tokens)
-        chosen = _embedder(embedder, settings, store.embedding(), tokens, budget)
+        stored = store.embedding()
+        usable = None if stored is not None else first
+        chosen = usable or _embedder(embedder, settings, stored, tokens, budget)
         index = Index(directory / INDEX, store_id=store.id, embedding=chosen.stamp)
     except BaseException:
         store.close()

@@ -231,10 +231,9 @@ class Workings:
     @cached_property
     def _kinds(self) -> Kinds:
         """The types of entities and facts that there are, ours and those of the settings."""
-        from commonplace.graph.kinds import kinds_of
+        from commonplace.engine.graph_giving import kinds_of_settings
 
-        chosen = self.settings.graph
-        return kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
+        return kinds_of_settings(self.settings)
 
     def _similarity(self, one: str, other: str) -> float:
         """Return the cosine of two names' vectors in the shipped table."""

