@@ -36,6 +36,12 @@ def why_not_taken_back(fact: Fact, evidence: Evidence) -> str:
     return ""
 
 
+def was_ended_by(other: Fact, fact: Fact) -> bool:
+    """Tell whether a fact was learnt to have ended where another one began."""
+    has_ended = other.expired_at is not None and not other.is_retracted and other.id != fact.id
+    return has_ended and other.valid_to is not None and other.valid_to == fact.valid_from
+
+
 def gone_on(ended: Fact, by: Fact, evidence: Evidence, id_: str) -> Fact:
     """Return the fact that an ended one goes on as where what had ended it never came about, as we learn now."""
     return replace(

@@ -54,9 +54,13 @@ _COUNTRY_OF: Final = _countries()
 _STATES: Final = frozenset(map(loose, STATES))
 
 
-def compare(one: Iterable[str], other: Iterable[str]) -> str:
-    """Tell by their names whether of two places one lies in the other: "within", "apart", or "unknown"."""
-    first, second = frozenset(map(loose, one)), frozenset(map(loose, other))
+def forms_of(names: Iterable[str]) -> frozenset[str]:
+    """Return the forms of a place's names by which it is compared."""
+    return frozenset(map(loose, names))
+
+
+def compare(first: frozenset[str], second: frozenset[str]) -> str:
+    """Tell by the forms of their names whether of two places one lies in the other: "within", "apart", "unknown"."""
     for inner, outer in ((first, second), (second, first)):
         countries = {_COUNTRY_OF[name] for name in inner if name in _COUNTRY_OF}
         if countries & outer:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-from commonplace.graph.cancelling import gone_on, why_not_taken_back
+from commonplace.graph.cancelling import gone_on, was_ended_by, why_not_taken_back
 from commonplace.graph.contradicting import LEAST_SURE, judge
 from commonplace.graph.evidence import Evidence
 from commonplace.graph.facts import Fact, fact_of, first_said, relation_of
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC, topic_of
+from commonplace.graph.slot_facts import DISPUTES, SlotFacts
 from commonplace.graph.timelines import Span, overlap
 from commonplace.types.graph import Relation
 
-DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
-"""Namespace of the UUIDv5 of disputes, named by their oldest fact."""
+MOST_DISPUTED: Final = 16
+"""A fact that comes disputes no more of those that it meets: they hang together without, and share one dispute."""
+_FAR_REACHING: Final = frozenset({"settled", "cancelled"})
+"""Sayings that may change any fact of a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +82,59 @@ def reckon(known: Iterable[Relation], evidence: Sequence[Evidence], rule: Rule) 
     """Return what facts become when more is said of them.
 
     Args:
-        known: all facts of one slot (see `is_of_one_slot`), as they were reckoned before.
+        known: all facts of one slot (see `slots.Slot`), as they were reckoned before.
         evidence: in order.
     """
-    run = _Run(rule, [fact_of(each) for each in known])
-    for each in evidence:
-        run.take(each)
-    run.name_disputes()
-    return Reckoned(tuple(map(relation_of, run.facts)), tuple(run.effects))
+    run = Reckoning(rule, map(fact_of, known))
+    effects = [effect for each in evidence for effect in run.take(each)]
+    return Reckoned(tuple(map(relation_of, run.facts)), tuple(effects))
 
 
-@dataclass
-class _Run:
-    rule: Rule
-    facts: list[Fact]
-    effects: list[Effect] = field(default_factory=list)
+class Reckoning:
+    """The facts of one slot, to which saying after saying is added; what one costs does not grow with the facts.
 
-    def take(self, evidence: Evidence) -> None:
-        """Take in one saying."""
+    Attributes:
+        facts: in the order in which they came.
+        order: the place of what is said last among all that was said of them.
+    """
+
+    def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
+        """Take over all facts of a slot, as they were reckoned before."""
+        self.rule = rule
+        self.facts = SlotFacts(facts, has_topics=rule.type in PER_TOPIC and not rule.is_topic)
+        self.order = max((each.order for each in self.facts), default=0)
+        self.effects: list[Effect] = []
+        self._changed: dict[str, None] = {}
+
+    def take(self, evidence: Evidence) -> tuple[Effect, ...]:
+        """Take in one saying, and return what became of facts by it."""
+        self.effects = []
+        self._take(evidence)
+        self.order = max(self.order, evidence.order)
+        told = [self.facts[id_] for id_ in dict.fromkeys(each.relation for each in self.effects)]
+        if evidence.saying in _FAR_REACHING:
+            self.facts.name_all_disputes()
+            changed = told = list(self.facts)
+        else:
+            disputed = dict.fromkeys(each.relation for each in self.effects if each.what == "disputed")
+            changed = [*told, *self.facts.name_disputes(self.facts[id_] for id_ in disputed)]
+        for each in told:
+            self.facts.note(each)
+        self._changed.update((each.id, None) for each in changed)
+        return tuple(self.effects)
+
+    def changed(self) -> list[Relation]:
+        """Return the facts that may have changed since this was asked last, in the order in which they did."""
+        changed = [relation_of(self.facts[id_]) for id_ in self._changed]
+        self._changed.clear()
+        return changed
+
+    def _take(self, evidence: Evidence) -> None:
         if evidence.saying == "settled":
             self._settle(evidence)
             return
-        same = [each for each in self.facts if not each.is_retracted and self._is_of(each, evidence)]
+        begins = evidence.begins if evidence.saying == "said" else None
+        same = [each for each in self.facts.between(*self.rule.ends(evidence), begins) if self._is_of(each, evidence)]
         if evidence.saying == "denied":
             self._deny(evidence, same)
             return
@@ -116,26 +150,6 @@ class _Run:
         else:
             self._confirm(fact, evidence)
         self._judge(fact, evidence)
-
-    def name_disputes(self) -> None:
-        """Give the facts that dispute each other one id, that of their oldest; none to those that no longer do."""
-        by_id = {each.id: each for each in self.facts}
-        for fact in self.facts:
-            fact.rivals &= by_id.keys()
-        named: set[str] = set()
-        for fact in sorted(self.facts, key=lambda each: (each.created_at, each.id)):
-            if fact.id in named or not (fact.rivals or fact.is_doubted):
-                continue
-            waiting, dispute = [fact.id], str(uuid.uuid5(DISPUTES, fact.id))
-            while waiting:
-                one = by_id[waiting.pop()]
-                if one.id not in named:
-                    named.add(one.id)
-                    one.dispute = dispute
-                    waiting.extend(one.rivals)
-        for fact in self.facts:
-            if fact.id not in named:
-                fact.dispute, fact.disputed_at = "", None
 
     def _is_of(self, fact: Fact, evidence: Evidence) -> bool:
         ends = (fact.source, fact.target)
@@ -162,12 +176,11 @@ class _Run:
         )
 
     def _begin(self, evidence: Evidence, what: str) -> Fact:
-        taken = {each.id for each in self.facts}
         id_ = evidence.home
-        while id_ in taken:
+        while id_ in self.facts:
             id_ = str(uuid.uuid5(DISPUTES, f"{id_} {evidence.order}"))
         fact = first_said(evidence, id_, self.rule.type, self.rule.ends(evidence))
-        self.facts.append(fact)
+        self.facts.add(fact)
         self._tell(fact, what, evidence.reason, evidence, is_own=True)
         return fact
 
@@ -240,9 +253,9 @@ class _Run:
             return
         fact.retract(evidence.at)
         self._tell(fact, "retracted", evidence.reason or "it is said never to have come about", evidence, is_own=True)
-        for other in [each for each in self.facts if _was_ended_by(each, fact)]:
+        for other in [each for each in self.facts if was_ended_by(each, fact)]:
             again = gone_on(other, fact, evidence, str(uuid.uuid5(DISPUTES, f"{other.id} {evidence.order}")))
-            self.facts.append(again)
+            self.facts.add(again)
             self._tell(again, "reopened", "what is to have ended it never came about", evidence)
         for other in self.facts:
             other.rivals.discard(fact.id)
@@ -274,20 +287,37 @@ class _Run:
         """Bring a fact together with those that cannot hold beside it."""
         if not self.rule.is_single:
             return
-        for other in self.facts:
+        unclear = []
+        for other in self.facts.met(fact):
+            if fact.valid_to is not None and other.valid_from is not None and other.valid_from >= fact.valid_to:
+                break  # what comes behind begins later still
             verdict = judge(fact.standing, other.standing)
             # To compare two places costs more than to compare two times.
-            if verdict.ruling == "apart" or other.id in fact.rivals or not self._excludes(other, fact):
-                continue
-            if verdict.ruling == "closes" and self.rule.compare(fact.target, other.target) == "unknown":
-                verdict = replace(verdict, ruling="disputed", reason="one of the two may lie in the other")
             if verdict.ruling == "disputed":
-                self._dispute(fact, other, verdict.reason, evidence)
-            elif verdict.ruling == "closes":
+                unclear.append((other, verdict.reason))
+            elif verdict.ruling == "closes" and other.id not in fact.rivals and self._excludes(other, fact):
+                if self.rule.compare(fact.target, other.target) == "unknown":
+                    unclear.append((other, "one of the two may lie in the other"))
+                    continue
                 assert verdict.at is not None
                 older = fact if verdict.is_first_older else other
                 older.end(verdict.at, evidence.at)
                 self._tell(older, "ended", verdict.reason, evidence)
+        self._dispute_some(fact, unclear, evidence)
+
+    def _dispute_some(self, fact: Fact, unclear: Sequence[tuple[Fact, str]], evidence: Evidence) -> None:
+        """Dispute what still holds when a fact does: of many the nearest, so that none is disputed by many."""
+        chosen: list[tuple[int, Fact, str]] = []
+        places = range(len(unclear))
+        for place in sorted(places, key=lambda place: (_apart(unclear[place][0], fact), -place)):
+            other, reason = unclear[place]
+            if len(fact.rivals) + len(chosen) >= MOST_DISPUTED:
+                break
+            is_over = judge(fact.standing, other.standing).ruling == "apart"
+            if not is_over and other.id not in fact.rivals and self._excludes(other, fact):
+                chosen.append((place, other, reason))
+        for _, other, reason in sorted(chosen, key=lambda each: each[0]):
+            self._dispute(fact, other, reason, evidence)
 
     def _excludes(self, other: Fact, fact: Fact) -> bool:
         """Tell whether two facts cannot hold at once, whenever they hold."""
@@ -316,21 +346,36 @@ class _Run:
         fact.order = max(fact.order, evidence.order)
         fact.is_doubted = False
         self._tell(fact, "settled", evidence.reason, evidence, is_own=True)
-        for other in self.facts:
-            if other.id not in fact.rivals:
-                continue
-            began = fact.valid_from
+        began = fact.valid_from
+        for other in self._disputed_by(fact):
             if other.valid_from is not None and began is not None and other.valid_from < began:
                 other.end(min(began, other.valid_to or began), evidence.at)
                 self._tell(other, "ended", evidence.reason, evidence)
+                other.rivals.discard(fact.id)
             else:
                 other.retract(evidence.at)
                 self._tell(other, "retracted", evidence.reason, evidence)
-            for rival in self.facts:
-                if other.is_retracted or rival is fact:
-                    rival.rivals.discard(other.id)
-            other.rivals = set() if other.is_retracted else other.rivals - {fact.id}
+                for id_ in other.rivals:
+                    self.facts[id_].rivals.discard(other.id)
+                other.rivals = set()
         fact.rivals = set()
+
+    def _disputed_by(self, fact: Fact) -> list[Fact]:
+        """Return the facts that cannot be true beside one, in order: also those that are too many to be remembered."""
+        rivals = [each for each in self.facts if each.id in fact.rivals]
+        if len(rivals) < MOST_DISPUTED:
+            return rivals
+        span = Span(fact.valid_from, fact.valid_to)
+        return [
+            each
+            for each in self.facts
+            if each.id in fact.rivals
+            or (
+                each.dispute == fact.dispute
+                and overlap(span, Span(each.valid_from, each.valid_to)) is not None
+                and self._excludes(each, fact)
+            )
+        ]
 
     def _tell(self, fact: Fact, what: str, reason: str, evidence: Evidence, *, is_own: bool = False) -> None:
         self.effects.append(Effect(fact.id, what, reason, evidence, is_own))
@@ -341,10 +386,9 @@ def _end_of(evidence: Evidence, begins: float | None) -> float | None:
     return None if ends is not None and begins is not None and ends <= begins else ends
 
 
-def _was_ended_by(other: Fact, fact: Fact) -> bool:
-    """Tell whether a fact was learnt to have ended where another one began."""
-    has_ended = other.expired_at is not None and not other.is_retracted and other.id != fact.id
-    return has_ended and other.valid_to is not None and other.valid_to == fact.valid_from
+def _apart(one: Fact, other: Fact) -> float:
+    """Return how long before or after another a fact began, 0 where nobody knows."""
+    return 0.0 if one.valid_from is None or other.valid_from is None else abs(one.valid_from - other.valid_from)
 
 
 def _latest(one: float | None, other: float | None) -> float | None:

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.entities import roots
 from commonplace.graph.evidence import Evidence, evidence_of, happening
-from commonplace.graph.facts import fact_of
+from commonplace.graph.facts import Fact, fact_of
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
-from commonplace.graph.places import compare
-from commonplace.graph.reckoning import Effect, Rule, reckon
+from commonplace.graph.places import compare, forms_of
+from commonplace.graph.reckoning import Effect, Reckoning, Rule, reckon
 from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground, Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
-FEW: Final = 64
-"""An entity with fewer facts of a type is asked for all of them before one with more is."""
+MOST_SLOTS: Final = 1_000
+"""So many slots are kept at hand while an episode is taken in."""
+_FEW: Final = 64
+"""So many facts tell what a place lies in."""
 _DECIDERS: Final = frozenset({"person", "organization"})
 """Who decides this and that; of anything else, its decisions are about it."""
 _LYING_IN: Final = ("LOCATED_IN", "PART_OF")
@@ -70,10 +72,10 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """A target that may be a place, its names, and what it lies in."""
+    """A target that may be a place, the forms of its names, and what it lies in."""
 
     is_place: bool = False
-    names: set[str] = field(default_factory=set)
+    forms: frozenset[str] = frozenset()
     around: set[str] = field(default_factory=set)
 
 
@@ -86,6 +88,7 @@ class Slots:
         self._texts = texts
         self._places: dict[tuple[str, str], str] = {}
         self._ends: dict[str, _End] = {}
+        self._runs: dict[tuple[Slot, bool], tuple[Reckoning, dict[str, Relation]]] = {}
 
     def slot_of(self, source: str, type_: str, target: str) -> Slot:
         """Return the slot of a fact."""
@@ -97,22 +100,19 @@ class Slots:
 
     def say(self, evidence: Evidence, type_: str, changed: Changed) -> None:
         """Take in one thing that is said of a fact."""
+        self._places.clear()
         if type_ in _LYING_IN:
             self._ends.clear()
-            self._places.clear()
-        slot = self.slot_of(evidence.source, type_, evidence.target)
-        known = facts_of(self._graph, slot)
-        order = 1 + max((fact_of(each).order for each in known), default=0)
-        reckoned = reckon(known, [replace(evidence, order=order)], self._rule(slot, {}))
-        old = {each.id: each for each in known}
-        for relation in reckoned.relations:
-            if old.get(relation.id) != relation:
-                is_new = relation.id not in old
-                self._graph.put_relation(relation, self._texts.of_relation(relation) if is_new else None)
+        run, known = self._reckoning(self.slot_of(evidence.source, type_, evidence.target))
+        told = run.take(replace(evidence, order=run.order + 1))
+        for relation in run.changed():
+            old = known.get(relation.id)
+            if old != relation:
+                self._graph.put_relation(relation, self._texts.of_relation(relation) if old is None else None)
+                known[relation.id] = relation
         # From now on it speaks of the fact that it was taken for, whoever said that first.
         effects = [
-            replace(each, evidence=replace(each.evidence, home=each.relation)) if each.is_own else each
-            for each in reckoned.effects
+            replace(each, evidence=replace(each.evidence, home=each.relation)) if each.is_own else each for each in told
         ]
         self._write(effects)
         changed.take(effects)
@@ -122,6 +122,7 @@ class Slots:
 
         Facts that nothing is said of any more go, and so does what happened to the others because of what is gone.
         """
+        self._runs.clear()
         now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
         wanted = list(dict.fromkeys(slots))
         known = {each.id: each for slot in wanted for each in facts_of(self._graph, slot)}
@@ -159,6 +160,17 @@ class Slots:
             for each in self._graph.happenings("relation", relation.id)
             if (evidence := evidence_of(each)) is not None
         ]
+
+    def _reckoning(self, slot: Slot) -> tuple[Reckoning, dict[str, Relation]]:
+        """Return the facts of a slot, read once for all that is said of them, and the same as they are stored."""
+        rule = self._rule(slot, {})
+        if (slot, rule.is_topic) not in self._runs:
+            if len(self._runs) >= MOST_SLOTS:
+                self._runs.clear()
+            found = _facts_of(self._graph, slot)
+            run = Reckoning(rule, [fact for _, fact in found])
+            self._runs[slot, rule.is_topic] = run, {relation.id: relation for relation, _ in found}
+        return self._runs[slot, rule.is_topic]
 
     def _rule(self, slot: Slot, now: Mapping[str, str]) -> Rule:
         source = self._graph.entities([slot.source]).get(slot.source) if slot.type in PER_TOPIC else None
@@ -198,7 +210,7 @@ class Slots:
         if all(each.is_place for each in ends):
             if other in ends[0].around or one in ends[1].around:
                 return "within"
-            return compare(ends[0].names, ends[1].names)
+            return compare(ends[0].forms, ends[1].forms)
         return "apart"
 
     def _end(self, id_: str) -> _End:
@@ -209,7 +221,7 @@ class Slots:
                 self._ends[id_] = _End()
             else:
                 names = {found.name, *(alias.name for alias in self._graph.aliases([id_]).get(id_, ()))}
-                self._ends[id_] = _End(True, names, self._around(id_))
+                self._ends[id_] = _End(True, forms_of(names), self._around(id_))
         return self._ends[id_]
 
     def _around(self, place: str) -> set[str]:
@@ -217,7 +229,7 @@ class Slots:
         wanted = GraphFilter(types=_LYING_IN)
         found, rim = set[str](), [place]
         for _ in range(_STEPS):
-            of = self._graph.relations_of(rim, wanted, limit=FEW)
+            of = self._graph.relations_of(rim, wanted, limit=_FEW)
             rim = [each.target for one in rim for each in of.get(one, ()) if each.source == one]
             rim = [each for each in dict.fromkeys(rim) if each not in found]
             found.update(rim)
@@ -226,24 +238,12 @@ class Slots:
 
 def facts_of(graph: GraphReading, slot: Slot) -> list[Relation]:
     """Return the facts of a slot, past and retracted ones too, in the order in which they came."""
-    wanted = GraphFilter(types=(slot.type,), with_past=True)
-    ends = (slot.source, slot.target)
-    found = _fewest(graph, ends, wanted) if slot.target else graph.relations_of(ends[:1], wanted).get(slot.source, [])
-    chosen = [each for each in found if _is_of(each, slot)]
-    return sorted(chosen, key=lambda each: (each.created_at, fact_of(each).born, each.id))
+    return [relation for relation, _ in _facts_of(graph, slot)]
 
 
-def _is_of(relation: Relation, slot: Slot) -> bool:
-    if not slot.target:
-        return relation.source == slot.source
-    ends = (relation.source, relation.target)
-    return ends == (slot.source, slot.target) or (slot.type in SYMMETRIC and ends == (slot.target, slot.source))
-
-
-def _fewest(graph: GraphReading, ends: Sequence[str], wanted: GraphFilter) -> list[Relation]:
-    """Return the facts of whichever end has few of them, so that a hub costs nothing where the other end is none."""
-    for end in ends:
-        found = graph.relations_of([end], wanted, limit=FEW).get(end, [])
-        if len(found) < FEW:
-            return found
-    return graph.relations_of(ends[:1], wanted).get(ends[0], [])
+def _facts_of(graph: GraphReading, slot: Slot) -> list[tuple[Relation, Fact]]:
+    found = graph.facts(slot.source, slot.type, slot.target or None)
+    if slot.target and slot.type in SYMMETRIC and slot.target != slot.source:
+        found += graph.facts(slot.target, slot.type, slot.source)
+    read = [(each, fact_of(each)) for each in found]
+    return sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))
