@@ -19,14 +19,13 @@ from tests.stubs.model_server import (
     dropped,
     dropped_half_way,
     empty,
-    fenced,
     good,
     hang,
     huge,
-    prose,
     refusal,
     truncated,
 )
+from tests.stubs.replies import LASTING, PASSING, WRAPPED
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.answers import json_of
@@ -229,14 +228,14 @@ def test_what_is_ours_to_set_cannot_be_an_option(provider: str, name: str) -> No
         assert server.asked == []
 
 
-@pytest.mark.parametrize("reply", [good, fenced, prose])
+@pytest.mark.parametrize("reply", WRAPPED.values(), ids=WRAPPED)
 def test_json_is_found_however_it_is_wrapped(provider: str, reply: Callable[[str], Reply]) -> None:
     """The text comes as it is; `json_of` finds the value."""
     with ModelServer([reply(ANSWER)]) as server:
         assert json_of(answered(server, provider, schema=SCHEMA).text) == {"colour": "blue"}
 
 
-@pytest.mark.parametrize("fault", [lambda: busy("1"), broken, dropped, dropped_half_way])
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
 def test_a_fault_that_passes_is_not_noticed(provider: str, fault: Callable[[], Reply]) -> None:
     """After a retry the answer is the same."""
     with ModelServer([fault(), good("blue")]) as server:
@@ -320,6 +319,16 @@ def test_asking_in_simpler_ways_has_one_deadline(provider: str) -> None:
         with pytest.raises(ProviderError, match="did not answer in time"):
             model.generate(ASKED, schema=SCHEMA, total_s=10.0)
         assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("fault", LASTING.values(), ids=LASTING)
+def test_nothing_that_a_server_does_is_taken_for_an_answer_or_waited_for(
+    provider: str, fault: Callable[[], Reply]
+) -> None:
+    with ModelServer(rule=lambda asked: fault()) as server, pytest.raises(ProviderError) as raised:
+        opened(server, provider, read_s=0.1, total_s=0.3, retries=1).generate(ASKED, schema=SCHEMA)
+    assert raised.value.remedy
+    assert "sk-" not in str(raised.value)
 
 
 def test_an_answer_in_words_may_be_cut_short(provider: str) -> None:

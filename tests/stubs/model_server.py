@@ -14,9 +14,13 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+
+from tests.stubs.serving import Serving
+
+if TYPE_CHECKING:
+    import pytest
 
 DIMENSIONS = 16
 
@@ -144,36 +148,19 @@ def everything(asked: Asked) -> Reply:
     return embeddings(asked) if asked.path.endswith("/embeddings") else good("yes")
 
 
-class ModelServer:
+class ModelServer(Serving):
     """The stub. It listens from `with` on until its end."""
 
     def __init__(self, replies: Iterable[Reply] = (), rule: Rule = everything) -> None:
+        super().__init__(_Handler)
         self.asked: list[Asked] = []
         self.rule = rule
-        self.closing = threading.Event()
         self._replies = list(replies)
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Self:
-        handler = type("Handler", (_Handler,), {"server_stub": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        # So that the end waits for every handler, and no thread of one test is alive in the next.
-        self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self.address
 
     @property
     def openai_url(self) -> str:
@@ -190,6 +177,11 @@ class ModelServer:
             "OLLAMA_HOST": self.url,
         }
 
+    def name_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the process's own environment name it, until the end of the test."""
+        for name, value in self.environ.items():
+            monkeypatch.setenv(name, value)
+
     def answer(self, asked: Asked) -> Reply:
         """Return the next reply, and note what was asked."""
         with self._lock:
@@ -200,7 +192,7 @@ class ModelServer:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server_stub: ModelServer
+    stub: ModelServer
 
     def log_message(self, *args: object) -> None:
         """Keep quiet."""
@@ -209,13 +201,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         asked = Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, json.loads(body))
-        reply = self.server_stub.answer(asked)
+        reply = self.stub.answer(asked)
         with contextlib.suppress(ConnectionError):
             self._send(reply, asked)
 
     def _send(self, reply: Reply, asked: Asked) -> None:
         if reply.manner == "hang":
-            self.server_stub.closing.wait()
+            self.stub.closing.wait()
         elif reply.manner in ("drip", "drip headers"):
             self._drip(b"HTTP/1.1 200 OK\r\n" + (b"\r\n" if reply.manner == "drip" else b"X-Slow: "))
         elif reply.manner == "huge":
@@ -235,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _drip(self, beginning: bytes) -> None:
         self.wfile.write(beginning)
-        while not self.server_stub.closing.wait(0.005):
+        while not self.stub.closing.wait(0.005):
             self.wfile.write(b" ")
             self.wfile.flush()
 
@@ -243,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        while not self.server_stub.closing.is_set():
+        while not self.stub.closing.is_set():
             self.wfile.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import socket
 import socketserver
-import threading
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
+
+from tests.stubs.serving import Serving
 
 Manner = Literal["pass", "hang", "cut", "lost", "garbage", "huge", "fail"]
 _FOUL = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 
 
-class Wire:
+class Wire(Serving):
     """Passes each request on over a connection of its own.
 
     Attributes:
@@ -23,35 +23,19 @@ class Wire:
     """
 
     def __init__(self, port: int) -> None:
+        super().__init__(_Handler, socketserver.ThreadingTCPServer)
         self.server_port = port
         self.manner: Manner = "pass"
         self.only = b"tools/call"
         self.seen = 0
-        self.closing = threading.Event()
-
-    def __enter__(self) -> Self:
-        handler = type("Handler", (_Handler,), {"wire": self})
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/mcp"
+        return f"{self.address}/mcp"
 
 
 class _Handler(socketserver.StreamRequestHandler):
-    wire: Wire
+    stub: Wire
 
     def handle(self) -> None:
         with contextlib.suppress(ConnectionError):
@@ -59,18 +43,18 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def _handle(self) -> None:
         request = self._request()
-        is_meant = self.wire.only in request
-        self.wire.seen += is_meant
-        manner = self.wire.manner if is_meant else "pass"
+        is_meant = self.stub.only in request
+        self.stub.seen += is_meant
+        manner = self.stub.manner if is_meant else "pass"
         if manner == "hang":
-            self.wire.closing.wait()
+            self.stub.closing.wait()
         elif manner == "garbage":
             self.wfile.write(_FOUL + b'\r\n{"jsonrpc": "2.0", "id": ')
         elif manner == "fail":
             self.wfile.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
         elif manner == "huge":
             self.wfile.write(_FOUL + b"\r\n")
-            while not self.wire.closing.is_set():
+            while not self.stub.closing.is_set():
                 self.wfile.write(b" " * 65_536)
         elif manner != "cut":
             self._pass(request, is_lost=manner == "lost")
@@ -82,11 +66,11 @@ class _Handler(socketserver.StreamRequestHandler):
             if name.lower() == b"content-length":
                 length = int(value)
             # The server believes that it is asked for directly.
-            head += f"Host: 127.0.0.1:{self.wire.server_port}\r\n".encode() if name.lower() == b"host" else line
+            head += f"Host: 127.0.0.1:{self.stub.server_port}\r\n".encode() if name.lower() == b"host" else line
         return head + b"\r\n" + self.rfile.read(length)
 
     def _pass(self, request: bytes, *, is_lost: bool) -> None:
-        with socket.create_connection(("127.0.0.1", self.wire.server_port)) as server:
+        with socket.create_connection(("127.0.0.1", self.stub.server_port)) as server:
             server.sendall(request)
             while data := server.recv(65_536):
                 if not is_lost:

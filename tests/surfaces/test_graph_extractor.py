@@ -56,8 +56,7 @@ ANSWER = json.dumps(
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     with ModelServer(rule=lambda _: good(ANSWER)) as server:
-        for name, value in server.environ.items():
-            monkeypatch.setenv(name, value)
+        server.name_in(monkeypatch)
         monkeypatch.setenv("COMMONPLACE_GRAPH_EXTRACTOR", "openai:stub")
         monkeypatch.setenv("COMMONPLACE_MODELS_RETRIES", "0")
         monkeypatch.setenv("COMMONPLACE_MODELS_TIMEOUT_S", "0.3")

@@ -24,8 +24,7 @@ OTHERS = ["Lunch is at noon on Fridays", "The cat sleeps on the router"]
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     """A stub that the environment names, as OPENAI_BASE_URL and its key."""
     with ModelServer() as server:
-        for name, value in server.environ.items():
-            monkeypatch.setenv(name, value)
+        server.name_in(monkeypatch)
         monkeypatch.setenv("COMMONPLACE_MODELS_RETRIES", "0")
         yield server
 

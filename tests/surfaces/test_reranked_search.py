@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,17 @@ from tests.stubs.model_server import (
     Asked,
     ModelServer,
     Reply,
-    bad_json,
     broken,
-    busy,
-    dropped,
-    empty,
-    fenced,
     good,
-    huge,
-    prose,
-    refusal,
-    truncated,
 )
+from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 
 import commonplace
 from commonplace.cli.main import cli
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.models.reranking import MAX_CHARACTERS
+from commonplace.types import RerankMode
 
 QUERY = "which database does billing use"
 TEXTS = [
@@ -45,9 +39,9 @@ TEXTS = [
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     """A stub that the environment names, as OPENAI_BASE_URL and its key."""
     with ModelServer() as server:
-        for name, value in server.environ.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setenv("COMMONPLACE_MODELS_RETRIES", "0")
+        server.name_in(monkeypatch)
+        for name, value in {"RETRIES": "0", "TIMEOUT_S": "0.2", "TOTAL_TIMEOUT_S": "0.4"}.items():
+            monkeypatch.setenv(f"COMMONPLACE_MODELS_{name}", value)
         yield server
 
 
@@ -137,39 +131,27 @@ def test_why_tells_who_re_ranked_and_where_the_hit_stood_before(book: Engine, se
     assert book.why(plain, plain.hits[0].id).reranked_by == ""
 
 
+@pytest.mark.parametrize("mode", ["single", "batch"])
 @pytest.mark.parametrize(
-    "fault",
-    [
-        broken,
-        busy,
-        dropped,
-        bad_json,
-        huge,
-        empty,
-        lambda: refusal(401, "bad key"),
-        lambda: truncated('{"scores": [{"index": 1, "score": 1}, {"index": 0, "score": 1}]}'),
-        lambda: good("I would rather not."),
-        lambda: good('{"colour": "blue"}'),
-        lambda: good("[1, 2, 3]"),
-    ],
+    "fault", [*LASTING.values(), *(partial(good, text) for text in USELESS.values())], ids=[*LASTING, *USELESS]
 )
 def test_a_model_that_fails_leaves_the_hits_as_they_were_and_is_named(
-    book: Engine, server: ModelServer, fault: Callable[[], Reply]
+    book: Engine, server: ModelServer, fault: Callable[[], Reply], mode: RerankMode
 ) -> None:
     """Models make things better and never make them fail."""
     plain = book.search(QUERY, 2)
     server.rule = lambda asked: fault()
-    result = book.search(QUERY, 2, rerank="batch")
+    result = book.search(QUERY, 2, rerank=mode)
     assert result.hits == plain.hits
     assert result.degraded
     assert result.reranked_by == ""
     (notice,) = result.notices
-    start = "the hits stand in the order of the first stages, for openai:gpt-4o-mini (batch) did not re-rank them: "
+    start = f"the hits stand in the order of the first stages, for openai:gpt-4o-mini ({mode}) did not re-rank them: "
     assert notice.startswith(start)
     assert "sk-" not in notice
 
 
-@pytest.mark.parametrize("wrap", [good, fenced, prose])
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
 @pytest.mark.parametrize("form", ['{{"scores": {}}}', "{}"])
 def test_scores_are_found_however_they_are_wrapped(
     book: Engine, server: ModelServer, wrap: Callable[[str], Reply], form: str
@@ -185,6 +167,22 @@ def test_scores_are_found_however_they_are_wrapped(
     result = book.search(QUERY, rerank="batch")
     assert result.hits[0].text == TEXTS[2]
     assert len(result.hits) == len(TEXTS)
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+def test_a_fault_that_passes_is_not_noticed(
+    tmp_path: Path, server: ModelServer, fault: Callable[[], Reply], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMMONPLACE_MODELS_RETRIES", "1")
+    monkeypatch.setenv("COMMONPLACE_MODELS_TIMEOUT_S", "5")
+    monkeypatch.setenv("COMMONPLACE_MODELS_TOTAL_TIMEOUT_S", "20")
+    with commonplace.open(tmp_path / ".commonplace") as book:
+        book.remember_many([{"content": text} for text in TEXTS])
+        faults, good_rule = [fault()], scoring(PREFERENCES)
+        server.rule = lambda asked: faults.pop() if faults else good_rule(asked)
+        result = book.search(QUERY, 2, rerank="batch")
+    assert ([hit.text for hit in result.hits], result.degraded) == ([TEXTS[2], TEXTS[0]], False)
+    assert len(server.asked) == 2
 
 
 def test_without_a_key_the_first_stages_answer(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,6 +260,13 @@ def test_all_calls_of_a_re_ranking_have_one_deadline(kind: Any, calls: int) -> N
     assert len(reranker.rerank("q", ["a"], 5)) == 1
 
 
+@pytest.mark.parametrize("answer", ['{"score": 1', '{"score": 7, "why": "it', '{ "scores": [{"index": 0, "sco', "[7"])
+def test_a_number_in_half_a_value_is_no_score(answer: str) -> None:
+    """It may be an index, or the first digit of ten."""
+    with pytest.raises(ProviderError, match="no score from 0 to 10"):
+        SingleReranker(ScriptedGenerator([answer])).rerank("q", ["a"], 1)
+
+
 def test_an_answer_that_ends_in_blanks_is_read_at_once() -> None:
     """Models that are held to JSON may write blanks until they are stopped."""
     blanks = "\n \t" * 300_000

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,20 +13,10 @@ from tests.stubs.model_server import (
     Asked,
     ModelServer,
     Reply,
-    bad_json,
-    broken,
-    busy,
-    drip,
-    dropped,
-    empty,
-    fenced,
     good,
-    hang,
-    huge,
-    prose,
     refusal,
-    truncated,
 )
+from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 from tests.unit.specifying import CANDIDATES, RETRIEVER, SEOUL, asked, fields, spec
 
 from commonplace.models.scripted import ScriptedGenerator
@@ -34,7 +25,9 @@ from commonplace.settings.model import ModelSettings
 from commonplace.specs import Call, run
 
 KEY = "sk-stub-openai"
-FAST = replace(Settings(), models=ModelSettings(timeout_s=0.2, total_timeout_s=0.6, retries=1))
+FAST = replace(Settings(), models=ModelSettings(timeout_s=0.2, total_timeout_s=0.6, retries=0))
+FAST_AGAIN = replace(FAST, models=ModelSettings(timeout_s=5, total_timeout_s=20, retries=1))
+"""With time for the one wait that a passing fault costs."""
 ASKED = {"query": "where do I live?", "candidates": CANDIDATES}
 GOOD = json.dumps({"history": [SEOUL], "memory_count": 1})
 
@@ -44,9 +37,12 @@ def intelligence(engine: str, **more: Any) -> dict[str, Any]:
 
 
 def ran(
-    document: Any, environ: Mapping[str, str], values: Mapping[str, Any] | None = None, **more: Any
+    document: Any,
+    environ: Mapping[str, str],
+    values: Mapping[str, Any] | None = None,
+    settings: Settings = FAST,
 ) -> dict[str, Any]:
-    return run(Call(document, None, values or {}, **more), FAST, environ=environ)
+    return run(Call(document, None, values or {}), settings, environ=environ)
 
 
 def simple(engine: str, **more: Any) -> dict[str, Any]:
@@ -144,42 +140,50 @@ def test_our_own_engine_needs_no_model_and_is_not_a_degradation() -> None:
     assert (done["output"]["history"], done["engine"], done["degraded"]) == ([SEOUL], "commonplace", False)
 
 
+ANSWERS: Mapping[str, str] = {
+    "too many": json.dumps({"history": [SEOUL] * 9, "memory_count": 0}),
+    "wrong count and order": json.dumps({"memory_count": 7, "history": [SEOUL]}),
+}
+REFUSED: Mapping[str, str] = {
+    **USELESS,
+    "no history": '{"memory_count": 1}',
+    "invented turns": '{"history": [{"role": "user", "content": "invented"}], "memory_count": 1}',
+    "a turn of another role": json.dumps({"history": [{**SEOUL, "role": "assistant"}], "memory_count": 1}),
+    "beyond numbers": '{"history": [], "memory_count": 1e999}',
+}
+
+
 @pytest.mark.parametrize(
-    ("replies", "expected"),
+    "replies",
     [
-        ([good(GOOD)], [SEOUL]),
-        ([fenced(GOOD)], [SEOUL]),
-        ([prose(GOOD)], [SEOUL]),
-        ([good(json.dumps({"history": [SEOUL] * 9, "memory_count": 0}))], [SEOUL]),
-        ([busy(), good(GOOD)], [SEOUL]),
-        ([dropped(), good(GOOD)], [SEOUL]),
-        ([good('{"memory_count": 1}')], "OUTPUT_SCHEMA_ERROR"),
-        ([good('{"history": [{"role": "user", "content": "invented"}], "memory_count": 1}')], "OUTPUT_SCHEMA_ERROR"),
-        ([good("I would rather not.")], "OUTPUT_SCHEMA_ERROR"),
-        ([empty()], "PROVIDER_ERROR"),
-        ([truncated(GOOD)], "PROVIDER_ERROR"),
-        ([broken()] * 9, "PROVIDER_ERROR"),
-        ([hang()] * 9, "PROVIDER_ERROR"),
-        ([drip()] * 9, "PROVIDER_ERROR"),
-        ([huge()] * 9, "PROVIDER_ERROR"),
-        ([bad_json()] * 9, "PROVIDER_ERROR"),
-        ([good('{"history": [], "memory_count": 1e999}')], "OUTPUT_SCHEMA_ERROR"),
-        ([refusal(401)], "PROVIDER_ERROR"),
+        *([wrap(GOOD)] for wrap in WRAPPED.values()),
+        *([fault(), good(GOOD)] for fault in PASSING.values()),
+        *([good(text)] for text in ANSWERS.values()),
     ],
-    ids=(
-        "good fenced prose too-many busy dropped wrong-schema invented words empty truncated broken hang drip huge "
-        "no-json beyond-numbers unauthorized"
-    ).split(),
+    ids=[*WRAPPED, *PASSING, *ANSWERS],
 )
-def test_whatever_a_server_does_ends_in_an_answer_or_a_coded_error(replies: list[Reply], expected: Any) -> None:
+def test_an_answer_is_taken_however_it_comes(replies: list[Reply]) -> None:
     with ModelServer(replies) as server:
+        done = ran(RETRIEVER, server.environ, ASKED, FAST_AGAIN)
+        assert len(server.asked) == len(replies)
+    assert done["output"] == {"history": [SEOUL], "memory_count": 1}
+    assert done["degraded"] is False
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        *((fault, "PROVIDER_ERROR") for fault in LASTING.values()),
+        *((partial(good, text), "OUTPUT_SCHEMA_ERROR") for text in REFUSED.values()),
+    ],
+    ids=[*LASTING, *REFUSED],
+)
+def test_whatever_else_a_server_does_ends_in_a_coded_error(fault: Callable[[], Reply], code: str) -> None:
+    """Nothing hangs, nothing is made up, and our own re-ranker does not stand in silently for a model."""
+    with ModelServer(rule=lambda asked: fault()) as server:
         done = ran(RETRIEVER, server.environ, ASKED)
-    if isinstance(expected, str):
-        assert done["code"] == expected
-        assert done.keys() == {"error", "code", "stage", "task"}
-    else:
-        assert done["output"] == {"history": expected, "memory_count": len(expected)}
-        assert done["degraded"] is False
+    assert done["code"] == code
+    assert done.keys() == {"error", "code", "stage", "task"}
 
 
 def test_history_stands_between_system_and_user_as_it_came() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import socketserver
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stubs.serving import Serving
 from tests.unit.specifying import asked, spec, written
 
 from commonplace.settings import Settings
@@ -210,13 +210,8 @@ class _Shelf(BaseHTTPRequestHandler):
 @pytest.fixture
 def shelf() -> Iterator[str]:
     """The address of a server that has specs."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Shelf)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with Serving(_Shelf) as server:
+        yield server.address
 
 
 def test_an_address_is_fetched_where_the_network_is_allowed_and_only_there(project: Path, shelf: str) -> None:
@@ -246,25 +241,19 @@ def test_a_server_that_sends_a_byte_at_a_time_is_not_waited_for(
 ) -> None:
     """Neither in its headers nor in what it says of a part's size: each byte would begin another wait."""
     monkeypatch.setattr(references, "_TOTAL_S", 0.2)
-    ended = threading.Event()
 
     class Dripping(socketserver.StreamRequestHandler):
+        stub: Serving
+
         def handle(self) -> None:
             with contextlib.suppress(ConnectionError):
                 self.wfile.write(head)
-                while not ended.wait(0.01):
+                while not self.stub.closing.wait(0.01):
                     self.wfile.write(b"0")
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Dripping) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            address = f"http://127.0.0.1:{server.server_address[1]}/s.yaml"
-            assert "did not send the spec in time" in refusal(project, address, settings(network="on"))
-        finally:
-            ended.set()
-            server.shutdown()
-            thread.join()
+    with Serving(Dripping, socketserver.ThreadingTCPServer) as server:
+        told = refusal(project, f"{server.address}/s.yaml", settings(network="on"))
+        assert "did not send the spec in time" in told
 
 
 def test_a_server_that_is_not_there_is_told(project: Path) -> None:

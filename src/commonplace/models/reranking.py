@@ -73,6 +73,8 @@ _BATCH_SCHEMA: Final[Mapping[str, Any]] = {
     "additionalProperties": False,
 }
 _NUMBERS: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
+_BEGUN: Final = re.compile(r"[\[{]\s*[\"\d\[{]")
+"""Where a value of JSON begins."""
 _OF_TEN: Final = re.compile(r"\s*(?:/|out of|of)\s*10\b")
 _OPTIONS: Final = {"temperature": 0.0}
 
@@ -219,6 +221,8 @@ def _lone_number(answer: str) -> float | None:
     try:
         value = json_of(answer)
     except ProviderError:
+        if _BEGUN.search(answer):  # and not ended: its first number may be any, and its last one half of one
+            return None
         # Folded first: of a long run of blanks, which some models end in, the pattern would try every part.
         numbers = _NUMBERS.findall(_OF_TEN.sub("", " ".join(answer.split())))
         value = numbers[0] if len(numbers) == 1 else None

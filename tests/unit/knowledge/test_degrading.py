@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,19 +14,11 @@ from tests.stubs.model_server import (
     Asked,
     ModelServer,
     Reply,
-    busy,
-    drip,
-    dropped,
     embeddings,
-    empty,
-    fenced,
     good,
-    hang,
-    huge,
-    prose,
     refusal,
-    truncated,
 )
+from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 from tests.unit.knowledge.travel import CITIES, SEOUL, SEOUL_TEXT, TOKYO_TEXT
 
 import commonplace
@@ -47,8 +40,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 def book(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine with a key for a model, which is the stub."""
-    for name, value in server.environ.items():
-        monkeypatch.setenv(name, value)
+    server.name_in(monkeypatch)
     with commonplace.open(tmp_path / "store", settings=load({"store.path": str(tmp_path / "store"), **FAST})) as engine:
         engine.knowledge.index_knowledge("a", FACTS)
         yield engine
@@ -90,35 +82,45 @@ def test_one_call_for_each_where_batches_are_off(book: Engine, server: ModelServ
 GOOD = json.dumps({"scores": [{"index": 2, "score": 0.9}]})
 
 
-@pytest.mark.parametrize("reply", [good(GOOD), fenced(GOOD), prose(GOOD), good('[{"index": 2, "score": 0.9}]')])
-def test_a_good_answer_counts_in_whatever_it_is_wrapped(book: Engine, server: ModelServer, reply: Reply) -> None:
-    server.rule = lambda asked: reply
+@pytest.mark.parametrize("wrap", [*WRAPPED.values(), lambda text: good(json.dumps(json.loads(text)["scores"]))])
+def test_a_good_answer_counts_in_whatever_it_is_wrapped(
+    book: Engine, server: ModelServer, wrap: Callable[[str], Reply]
+) -> None:
+    server.rule = lambda asked: wrap(GOOD)
     found = book.knowledge.retrieve("a", "kettles", 2)
     assert (found.lines[0], found.degraded) == (shown(server.asked[0])[2], False)
     assert [hit.score for hit in found.hits] == [0.9, 0.0]
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        empty(),
-        truncated(GOOD),
-        good("I cannot do that"),
-        good('{"verdict": "fine"}'),
-        refusal(500),
-        refusal(401),
-        busy(),
-        hang(),
-        drip(),
-        dropped(),
-        huge(),
-    ],
-    ids="empty truncated prose schema 500 401 429 hang drip dropped huge".split(),
-)
-def test_a_bad_answer_leaves_the_first_stages_order(book: Engine, server: ModelServer, reply: Reply) -> None:
-    server.rule = lambda asked: reply
+def test_scores_of_nobody_and_too_many_scores_change_nothing(book: Engine, server: ModelServer) -> None:
+    invented = [{"index": n, "score": 1} for n in (-1, 6, 99)]
+    server.rule = lambda asked: good(json.dumps({"scores": [*invented, *[{"index": 2, "score": 0.9}] * 50]}))
     found = book.knowledge.retrieve("a", "kettles", 2)
-    assert found.lines == book.knowledge.retrieve("a", "kettles", 6).lines[:2]
+    assert (found.lines[0], [hit.score for hit in found.hits]) == (shown(server.asked[0])[2], [0.9, 0.0])
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+def test_a_fault_that_passes_is_not_noticed(
+    book: Engine, server: ModelServer, fault: Callable[[], Reply], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = [fault(), good(GOOD)]
+    server.rule = lambda asked: replies.pop(0)
+    with commonplace.open(book.directory, settings=load({"store.path": str(book.directory)})) as patient:
+        found = patient.knowledge.retrieve("a", "kettles", 2)
+    assert (found.degraded, found.hits[0].score, replies) == (False, 0.9, [])
+
+
+@pytest.mark.parametrize("is_batch", [True, False])
+@pytest.mark.parametrize(
+    "fault", [*LASTING.values(), *(partial(good, text) for text in USELESS.values())], ids=[*LASTING, *USELESS]
+)
+def test_a_bad_answer_leaves_the_first_stages_order(
+    book: Engine, server: ModelServer, fault: Callable[[], Reply], is_batch: bool
+) -> None:
+    server.rule = lambda asked: fault()
+    service = book.knowledge_service(MemoryConfig(use_batch_rerank=is_batch))
+    found = service.retrieve("a", "kettles", 2)
+    assert found.lines == service.retrieve("a", "kettles", 6).lines[:2]
     assert (found.degraded, found.reranked_by, len(found.notices)) == (True, "", 1)
     assert "sk-stub" not in found.notices[0]
 
@@ -174,8 +176,7 @@ class TestRemoteEmbedder:
         self, tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A store of a remote embedder stays in use where the key is not."""
-        for name, value in server.environ.items():
-            monkeypatch.setenv(name, value)
+        server.name_in(monkeypatch)
         server.rule = embeddings
         with commonplace.open(tmp_path / "remote", embedder="openai:stub-embedding") as book:
             book.knowledge.index_knowledge("a", [SEOUL])
