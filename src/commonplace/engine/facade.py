@@ -13,6 +13,7 @@ from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.graphing import Graphing
 from commonplace.engine.knowing import Knowing
+from commonplace.engine.ledgering import Ledgering
 from commonplace.engine.mirroring import Mirroring
 from commonplace.engine.reading import Reading
 from commonplace.engine.relating import Relating
@@ -35,6 +36,7 @@ class Engine(
     Consolidating,
     Graphing,
     Knowing,
+    Ledgering,
     Specialising,
     Finding,
     Reading,

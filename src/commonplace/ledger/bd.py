@@ -23,6 +23,7 @@ from commonplace.ledger.book import told
 from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED
 
 if TYPE_CHECKING:
+    from commonplace.ledger.importing import ImportedIssues
     from commonplace.types.ledger import Issue, IssueEvent
 
 TIMEOUT_S: Final = 30.0
@@ -173,6 +174,15 @@ class BdLedger:
             raise missing
         return found[0]
 
+    def show(self, id_: str) -> dict[str, Any]:
+        """Return an issue as `book.told` gives it.
+
+        Raises:
+            ProviderError: `bd` failed.
+            NotFoundError: there is none of that id.
+        """
+        return told(self.get(id_))
+
     def history(self, id_: str) -> list[IssueEvent]:
         """Refuse: beads tells itself what was done.
 
@@ -180,6 +190,22 @@ class BdLedger:
             UsageError: always.
         """
         raise UsageError("beads keeps the history of its issues itself", remedy=f"ask it: bd show {id_}")
+
+    def export(self, target: Path) -> int:
+        """Refuse: beads writes its issues itself.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"beads keeps these issues, {target} was not written", remedy="ask it: bd export")
+
+    def import_(self, source: Path) -> ImportedIssues:
+        """Refuse: beads reads issues itself.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"beads keeps these issues, {source} was not read", remedy="ask it: bd import")
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
