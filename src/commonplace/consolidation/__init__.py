@@ -1,1 +1,77 @@
 """Consolidation: five agents that let memories fade, merge, rise and find each other, and tell of each act."""
+
+from typing import TYPE_CHECKING
+
+__all__ = [
+    "ClusterDetector",
+    "ClusterResult",
+    "ConfidenceConfig",
+    "ConsolidationAgent",
+    "DecayAnalyzer",
+    "DecayResult",
+    "LTMPromoter",
+    "MergeResult",
+    "NoRelation",
+    "PromotionResult",
+    "RelationResult",
+    "RelationshipDiscovery",
+    "SemanticMerge",
+    "block_issue",
+    "claim_issue",
+    "close_issue",
+    "create_consolidation_issue",
+    "query_consolidation_issues",
+]
+
+_PLACES = {
+    "consolidation.base": ("ConsolidationAgent",),
+    "consolidation.cluster": ("ClusterDetector",),
+    "consolidation.confidence": ("ConfidenceConfig",),
+    "consolidation.decay": ("DecayAnalyzer",),
+    "consolidation.issues": (
+        "block_issue",
+        "claim_issue",
+        "close_issue",
+        "create_consolidation_issue",
+        "query_consolidation_issues",
+    ),
+    "consolidation.merge": ("SemanticMerge",),
+    "consolidation.promote": ("LTMPromoter",),
+    "consolidation.relate": ("RelationshipDiscovery",),
+    "consolidation.results": ("ClusterResult", "DecayResult", "MergeResult", "PromotionResult", "RelationResult"),
+    "errors": ("NoRelation",),
+}
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.base import ConsolidationAgent
+    from commonplace.consolidation.cluster import ClusterDetector
+    from commonplace.consolidation.confidence import ConfidenceConfig
+    from commonplace.consolidation.decay import DecayAnalyzer
+    from commonplace.consolidation.issues import (
+        block_issue,
+        claim_issue,
+        close_issue,
+        create_consolidation_issue,
+        query_consolidation_issues,
+    )
+    from commonplace.consolidation.merge import SemanticMerge
+    from commonplace.consolidation.promote import LTMPromoter
+    from commonplace.consolidation.relate import RelationshipDiscovery
+    from commonplace.consolidation.results import (
+        ClusterResult,
+        DecayResult,
+        MergeResult,
+        PromotionResult,
+        RelationResult,
+    )
+    from commonplace.errors import NoRelation
+else:
+
+    def __getattr__(name: str) -> object:
+        """Load what is asked for: pydantic comes with it, which nothing else needs."""
+        from importlib import import_module
+
+        for place, names in _PLACES.items():
+            if name in names:
+                return getattr(import_module(f"commonplace.{place}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

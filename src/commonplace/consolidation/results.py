@@ -6,7 +6,7 @@ an annotation there, as JSON Schema has it by default: an id that a caller gave 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
@@ -54,6 +54,9 @@ class Result(BaseModel):
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
+
+    if TYPE_CHECKING:  # each model has it as its last field
+        beads_issue_id: str | None = None
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:

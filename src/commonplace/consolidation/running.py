@@ -34,6 +34,7 @@ class RunReport:
         run: the UUID under which what it applied can be undone.
         results: by agent, in the order in which they ran.
         skipped: how many items came to nothing.
+        applied: how many changes were made, each of which can be undone.
         lost: the golden queries that the run lost, for which everything that it had applied was undone again.
     """
 
@@ -42,6 +43,7 @@ class RunReport:
     results: Mapping[Agent, tuple[Result, ...]]
     errors: tuple[Failure, ...] = ()
     skipped: int = 0
+    applied: int = 0
     lost: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,6 +53,7 @@ class RunReport:
             "results": {agent: [each.model_dump() for each in found] for agent, found in self.results.items()},
             "errors": [{"agent": each.agent, "item": each.item, "error": each.error} for each in self.errors],
             "skipped": self.skipped,
+            "applied": self.applied,
             "run": self.run,
         }
         return {**told, "lost": list(self.lost)} if self.lost else told
@@ -96,6 +99,9 @@ def agent_of(name: Agent, book: Book, wanted: Wanted) -> ConsolidationAgent[Any]
 
 def run(book: Book, wanted: Wanted) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
+    ground = book.consolidation_ground()
+    if not wanted.dry_run:
+        ground.issues.tend()
     results: dict[Agent, tuple[Result, ...]] = {}
     errors: list[Failure] = []
     skipped = 0
@@ -106,7 +112,8 @@ def run(book: Book, wanted: Wanted) -> RunReport:
         proposed = results[name]
         errors += agent.failures
         skipped += agent.skipped
-    return RunReport(wanted.run, wanted.dry_run, results, tuple(errors), skipped)
+    applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))
+    return RunReport(wanted.run, wanted.dry_run, results, tuple(errors), skipped, applied)
 
 
 def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
@@ -116,7 +123,8 @@ def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
         NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
         UsageError: it is of no agent, or asks for nothing that an agent does.
     """
-    found = book.consolidation_ground().issues.get(issue)
+    ground = book.consolidation_ground()
+    found = ground.issues.get(issue)
     name = next((each for each in AGENTS if each == found.agent), None)
     if name is None:
         raise UsageError(
@@ -124,4 +132,5 @@ def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
             remedy="name one that `commonplace ledger list --agent` shows",
         )
     result = agent_of(name, book, wanted).process_issue(issue)
-    return RunReport(wanted.run, wanted.dry_run, {name: (result,)})
+    applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))
+    return RunReport(wanted.run, wanted.dry_run, {name: (result,)}, applied=applied)

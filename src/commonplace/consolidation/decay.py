@@ -1,0 +1,205 @@
+"""Find memories that fade, and say what is to be done with each. It archives what nobody used; all else it proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.results import DecayResult
+from commonplace.errors import NotFoundError
+from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
+from commonplace.types import Selection
+from commonplace.types.ledger import UNFINISHED, Agent, IssueSelection, Urgency
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from commonplace.consolidation.acting import Acts
+    from commonplace.consolidation.ground import Ground
+    from commonplace.types import MemoryRecord, StoredMemory
+    from commonplace.types.ledger import Issue
+
+    Action = Literal["reinforce", "consolidate", "promote", "gc"]
+
+DANGER_ZONE_MAX: Final = 0.35
+MEDIUM_MAX: Final = 0.25
+HIGH_MAX: Final = 0.10
+SURE_MAX: Final = 0.05
+CONSOLIDATE_MAX: Final = 0.20
+"""Retention below which memories are looked at, are of medium and of high urgency, surely fade, and may be merged."""
+
+USES_WORTH_KEEPING: Final = {SURE_MAX: 5, HIGH_MAX: 3}
+"""So many uses save a memory with less retention than that from being archived."""
+STRENGTH_TO_PROMOTE: Final = 1.5
+LIKE: Final = 0.40
+"""Calibrated similarity from which another memory says much the same."""
+SURE: Final = 0.95
+LESS_SURE: Final = 0.8
+"""How sure the agent is of a memory with less retention than `SURE_MAX`, and of the others."""
+
+_READ_AT_ONCE: Final = 1_000
+
+
+class DecayAnalyzer(ConsolidationAgent[DecayResult]):
+    """Looks at memories whose retention is below 0.35: the least retained first, ties by the oldest use, then by id."""
+
+    name: ClassVar[Agent] = "decay"
+    _alike: dict[str, bool] | None = None
+
+    def scan(self) -> list[str]:
+        """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
+        store, namespace, now = self._ground.store, self._ground.namespace, self._ground.now()
+        with store.snapshot():
+            named = {
+                id_
+                for issue in store.ledger(namespace).issues(
+                    IssueSelection(agents=(self.name,), statuses=tuple(UNFINISHED))
+                )
+                for id_ in issue.memory_ids
+            }
+            found = [
+                (self._score(memory.record, now), memory.record.last_used, memory.owner.id)
+                for memory in self._fading_memories()
+                if memory.owner.id not in named
+            ]
+        return [id_ for score, _, id_ in sorted(found) if score < DANGER_ZONE_MAX]
+
+    def run(self) -> list[DecayResult]:
+        """Archive what waited for its tier's age, then process every memory that fades."""
+        waited = [] if self._dry_run else self._due()
+        results = super().run()
+        return [*self._each(waited, self.process_issue), *results]
+
+    def plan(self, item: str) -> Plan[DecayResult]:
+        """Return what is to be done with a memory that fades.
+
+        Raises:
+            NotFoundError: it is not there, not active, or of a tier that does not fade.
+        """
+        memory, now = self._memory(item), self._ground.now()
+        record = memory.record
+        score = self._score(record, now)
+        action = self._action(memory, score)
+        confidence = SURE if score < SURE_MAX else LESS_SURE
+        urgency = _urgency(score)
+        result = DecayResult(memory_id=item, score=score, urgency=urgency, action=action)
+        is_early = not may_archive(record.tier, age(record.last_used, now))
+        return Plan(
+            result=result,
+            basis=(memory,),
+            agent=_ISSUES_OF[action],
+            action=action,
+            confidence=confidence,
+            urgency=urgency,
+            why=f"retention {score:.2f} after {record.use_count} uses"
+            + (f"; the tier {record.tier} keeps it longer" if action == "gc" and is_early else ""),
+            extra={"score": round(score, 6), "use_count": record.use_count, "strength": record.strength},
+            apply=self._applied(memory, result),
+            needs_a_person=action != "gc" or is_early,
+        )
+
+    def item_of(self, issue: Issue) -> str:
+        """Return the memory that an issue is about."""
+        return issue.memory_ids[0]
+
+    def _applied(self, memory: StoredMemory, result: DecayResult) -> Callable[[Acts], DecayResult] | None:
+        def archive(acts: Acts) -> DecayResult:
+            acts.archive(memory)
+            return result
+
+        def reinforce(acts: Acts) -> DecayResult:
+            acts.revise(memory, self._ground.fading.used(memory.record, acts.now, reinforce=True))
+            return result
+
+        return {"gc": archive, "reinforce": reinforce}.get(result.action)
+
+    def _action(self, memory: StoredMemory, score: float) -> Action:
+        """Return what the contract's rule says, the first that holds."""
+        record = memory.record
+        for below, uses in USES_WORTH_KEEPING.items():
+            if score < below:
+                return "reinforce" if record.use_count >= uses else "gc"
+        if score < CONSOLIDATE_MAX:
+            return "consolidate" if self._has_like(memory) else "reinforce"
+        return "promote" if record.strength >= STRENGTH_TO_PROMOTE else "reinforce"
+
+    def _has_like(self, memory: StoredMemory) -> bool:
+        """Tell whether another active memory says much the same."""
+        if self._alike is None:
+            now = self._ground.now()
+            faded = [
+                each for each in self._fading_memories() if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX
+            ]
+            self._alike = _with_like(self._ground, faded)
+        if memory.owner.id not in self._alike:
+            self._alike.update(_with_like(self._ground, [memory]))
+        return self._alike[memory.owner.id]
+
+    def _due(self) -> list[str]:
+        """Return the issues that wait to archive what its tier keeps no longer."""
+        ledger, now = self._ground.store.ledger(self._ground.namespace), self._ground.now()
+        due = []
+        for issue in ledger.issues(IssueSelection(agents=(self.name,), statuses=("open",))):
+            memory = (
+                self._ground.store.memory(self._ground.namespace, issue.memory_ids[0]) if issue.memory_ids else None
+            )
+            if memory is None or memory.expired_at is not None or memory.record.status != "active":
+                continue
+            is_due = may_archive(memory.record.tier, age(memory.record.last_used, now))
+            if is_due and self._action(memory, self._score(memory.record, now)) == "gc":
+                due.append(issue.id)
+        return due
+
+    def _fading_memories(self) -> Iterator[StoredMemory]:
+        tiers = tuple(ARCHIVE_AFTER_S)
+        selection = Selection(tiers=tiers, statuses=("active",), order="id", limit=_READ_AT_ONCE)
+        while found := self._ground.store.memories(self._ground.namespace, selection):
+            yield from (each for each in found if each.expired_at is None)
+            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+
+    def _score(self, record: MemoryRecord, now: float) -> float:
+        return min(1.0, max(0.0, self._ground.fading.raw(record, now)))
+
+    def _memory(self, id_: str) -> StoredMemory:
+        memory = self._active(id_)
+        if memory.record.tier not in ARCHIVE_AFTER_S:
+            raise NotFoundError(
+                f"memory {id_!r:.80} is of the tier {memory.record.tier}, which does not fade",
+                remedy="name a memory of a tier that fades",
+            )
+        return memory
+
+
+_ISSUES_OF: Final[dict[str, Agent]] = {
+    "gc": "decay",
+    "reinforce": "decay",
+    "consolidate": "cluster",
+    "promote": "promote",
+}
+
+
+def _with_like(ground: Ground, memories: Sequence[StoredMemory]) -> dict[str, bool]:
+    """Tell of each memory, by id, whether another active one is like it."""
+    from commonplace.consolidation.clustering import least_cosine
+    from commonplace.consolidation.grouping import vectors_of
+
+    found = ground.store.memories(ground.namespace, Selection(statuses=("active",), order="id"))
+    active = [each for each in found if each.expired_at is None]
+    vectors = vectors_of(ground, active)
+    rows = {each.owner.id: row for row, each in enumerate(active)}
+    least = least_cosine(ground.calibrated, LIKE)
+    alike: dict[str, bool] = {}
+    for begin in range(0, len(memories), _READ_AT_ONCE):
+        some = [each.owner.id for each in memories[begin : begin + _READ_AT_ONCE] if each.owner.id in rows]
+        cosines = vectors[[rows[id_] for id_ in some]] @ vectors.T
+        cosines[range(len(some)), [rows[id_] for id_ in some]] = -1.0
+        alike.update((id_, bool(has)) for id_, has in zip(some, (cosines >= least).any(axis=1), strict=True))
+    return alike
+
+
+def _urgency(score: float) -> Urgency:
+    if score < HIGH_MAX:
+        return "high"
+    return "medium" if score < MEDIUM_MAX else "low"

@@ -1,0 +1,80 @@
+"""The five operations on issues as the contract has them: functions over a book, or over the default store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from commonplace.consolidation.ground import ground_of
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.ground import Book
+
+
+def create_consolidation_issue(
+    agent: str,
+    memory_ids: Sequence[str],
+    action: str,
+    urgency: str = "medium",
+    extra_data: Mapping[str, Any] | None = None,
+    *,
+    book: Book | None = None,
+) -> str:
+    """File an issue and return its id; where an unfinished one of the same agent names the same memories, return that.
+
+    Args:
+        agent: decay, cluster, merge, promote or relations.
+        action: one word: what is to be done.
+        urgency: high, medium or low.
+        extra_data: what the notes tell besides; JSON.
+
+    Raises:
+        NotFoundError: a memory is not there.
+        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+    """
+    return ground_of(book).issues.create(agent, memory_ids, action, urgency, extra_data)
+
+
+def query_consolidation_issues(
+    agent: str | None = None, status: str = "open", urgency: str | None = None, *, book: Book | None = None
+) -> list[dict[str, Any]]:
+    """Return the issues that pass every filter, the oldest first: id, title, notes, labels, status and more.
+
+    Args:
+        agent: None is all.
+        status: open, in_progress, blocked or closed.
+        urgency: high, medium or low; None is all.
+
+    Raises:
+        UsageError: there is no such agent, status or urgency.
+    """
+    return ground_of(book).issues.query(agent, status, urgency)
+
+
+def claim_issue(issue_id: str, *, book: Book | None = None) -> bool:
+    """Take an open issue to work on; return False where others did, or it is blocked or closed.
+
+    Raises:
+        NotFoundError: there is no such issue.
+    """
+    return ground_of(book).issues.claim(issue_id)
+
+
+def close_issue(issue_id: str, reason: str, *, book: Book | None = None) -> None:
+    """Close an issue.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is closed already, or no reason is given.
+    """
+    ground_of(book).issues.close(issue_id, reason)
+
+
+def block_issue(issue_id: str, error: str, *, book: Book | None = None) -> None:
+    """Block an issue and append the error to its notes.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is closed, or no error is given.
+    """
+    ground_of(book).issues.block(issue_id, error)
