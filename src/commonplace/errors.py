@@ -83,6 +83,11 @@ class ConfigError(UsageError):
 class NotFoundError(CommonplaceError):
     """Check the id, path or name: nothing in this namespace has it."""
 
+    def advise(self, remedy: str) -> None:
+        """Put another remedy in the place of a command, for whoever has no command line."""
+        if "`commonplace " in self.remedy:
+            self.remedy = remedy
+
 
 class NoRelation(CommonplaceError):  # noqa: N818 - the name is the contract's
     """Leave the two memories apart: they hang together too little to be linked."""

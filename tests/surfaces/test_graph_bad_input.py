@@ -149,7 +149,12 @@ def test_an_agent_is_told_of_its_own_arguments(surfaces: Surfaces) -> None:
     assert surfaces.refused_by_mcp("memory_graph", id="Ada Marsh", depth=9).startswith("depth is 9; give")
     told = surfaces.refused_by_mcp("memory_graph", id=UNKNOWN)
     assert f"there is no memory '{UNKNOWN}', and there is no entity '{UNKNOWN}'" in told
-    assert "commonplace" not in told, "an agent has no command line"
+    refusals = [surfaces.refused_by_mcp("memory_link", source="a", target="b")]
+    refusals += [surfaces.csp(f"get {kind}:{UNKNOWN}") for kind in ("episode", "fact", "entity", "mem")]
+    for each in (told, *refusals):
+        assert "there is no " in each
+        assert "`commonplace " not in each, "an agent has no command line"
+    assert refusals[0].endswith("; give the ids of two memories, or two names and a fact")
 
 
 def test_what_is_about_itself_is_no_fact_on_any_surface(surfaces: Surfaces) -> None:

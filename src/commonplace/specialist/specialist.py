@@ -86,6 +86,9 @@ class Specialist:
             request = parse_request(text)
             response = _verb(request)(self._book, Asked(request))
             return self._bounded(_shortened(response))
+        except NotFoundError as error:
+            error.advise("recall, query_graph and stats tell what there is")
+            return refusal(_code(error), str(error))
         except CommonplaceError as error:
             return refusal(_code(error), str(error))
         except Exception as error:

@@ -29,7 +29,11 @@ def link(book: Engine, given: Arguments) -> ToolResult:
     """Link two memories, or keep a fact about two names."""
     if "fact" in given:
         return _keep_fact(book, given)
-    made = book.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
+    try:
+        made = book.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
+    except NotFoundError as error:
+        error.advise("give the ids of two memories, or two names and a fact")
+        raise
     return ToolResult(_plain_link(made), f"linked: {made.source} —{made.type}→ {made.target}")
 
 

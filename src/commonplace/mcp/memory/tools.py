@@ -76,6 +76,9 @@ def _bound(
         except UsageError as error:
             error.rename(_CALLED)
             raise
+        except NotFoundError as error:
+            error.advise("memory_search and memory_graph tell what there is")
+            raise
 
     return run
 
