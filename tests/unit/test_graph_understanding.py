@@ -37,6 +37,12 @@ def test_what_the_sentence_says_of_both_is_more_than_that_they_are_related() -> 
     ]
 
 
+def test_the_sentence_says_of_what_type_the_two_are() -> None:
+    """A bare name is a concept; that the sentence knows a person makes no second fact."""
+    moved = facts({"source": "Ada Marsh", "target": "Faro", "fact": "Ada Marsh moved to Faro."})
+    assert moved == [("Ada Marsh", "LIVES_IN", "Faro", "Ada Marsh moved to Faro.")]
+
+
 def test_a_type_of_ones_own_is_kept_and_an_unknown_one_is_not() -> None:
     own = STATED | {"relation_type": "blocks"}
     assert facts(own, Kinds(relations=("BLOCKS",)))[0][1] == "BLOCKS"

@@ -209,9 +209,11 @@ class _Structure:
             self._together.add(extract(fact, at=self._at), self._place(fact))
         given = _key(type_).upper() if isinstance(type_, str) else ""
         known = given if self._kinds.has_relation(given) else "RELATED_TO"
-        found = {(each.source, each.target) for each in self._together.claims[before:]}
+        entities = self._together.entities
+        # By name: the sentence tells better than a bare name does of what type it is.
+        found = [{normal(entities[end].name) for end in (c.source, c.target)} for c in self._together.claims[before:]]
         # What the sentence says of the two is more than that they are related.
-        if known != "RELATED_TO" or not {(one, other), (other, one)} & found:
+        if known != "RELATED_TO" or {normal(source), normal(target)} not in found:
             self._claim(one, other, known, fact.strip() if isinstance(fact, str) else "")
         return True
 
