@@ -54,7 +54,7 @@ EXEMPT = {
 }
 
 
-MADE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64}")
+MADE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64}|commonplace-[0-9a-f]{8}")
 """Ids, and checksums of what holds them."""
 DIFFERENT = frozenset("latency_ms stages trace seconds checked excluded_needles".split())
 """What a call says of the time it took and of the files, which hold the whole store."""
@@ -228,6 +228,36 @@ def knowing(book: Engine, values: Values, **service: Any) -> Any:
     )()
 
 
+def filing(book: Engine, values: Values) -> Any:
+    """Make one call on the ledger, about memories and issues that the other namespace has."""
+    ledger, issue = book.ledger, values.one("their issue", "no issue")
+    path = values.directory / f"issues{book.directory.name}.jsonl"
+    path.unlink(missing_ok=True)
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: ledger.create(values.one("merge", "decay"), [values.id, values.id], "merge"),
+        lambda: ledger.query(values.one(None, "merge"), values.one(None, "open")),
+        lambda: ledger.claim(issue),
+        lambda: ledger.close(issue, "done"),
+        lambda: ledger.block(issue, "no"),
+        lambda: ledger.reopen(issue),
+        lambda: ledger.show(issue),
+        lambda: ledger.history(issue),
+        lambda: (ledger.export(path), path.read_text()),
+        lambda: ledger.import_(issues(path, "their issue")),
+        ledger.tend,
+        ledger.counts,
+    )
+    return unordered(plain(values.one(*calls)()))
+
+
+def issues(path: Path, id_: str, word: str = "") -> Path:
+    """Write an issue about two memories that both namespaces have, as beads does."""
+    notes = json.dumps({"memory_ids": ["shared", "theirs"], "agent": "merge", "word": word})
+    told = {"id": id_, "title": "Merge", "notes": notes, "labels": ["consolidation:merge"], "created_at": "2026-01-01"}
+    path.write_text(json.dumps(told))
+    return path
+
+
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
     "context": lambda book, values: book.context(values.one("", values.words), limit=100, min_score=0.0),
@@ -248,6 +278,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "index_status": lambda book, values: book.index_status().counts,
     "knowledge": knowing,
     "knowledge_service": lambda book, values: knowing(book, values, embedder="static"),
+    "ledger": filing,
     "link": lambda book, values: book.link(values.id, values.id),
     "links": lambda book, values: book.links(values.one(None, values.id)),
     "list": lambda book, values: book.list(statuses=(), **values.filters),
@@ -298,6 +329,8 @@ def fill(store: Path, suffix: str) -> None:
         for words in ("an old price", "the price of a kettle"):
             other.knowledge.index_knowledge(f"clerk{suffix}", [{"text": f"{words}, {MARK}"}])
         other.knowledge.set_context({"name": f"clerk{suffix}", "last_cursor": 3, "word": MARK})
+        with TemporaryDirectory() as place:
+            other.ledger.import_(issues(Path(place) / "issues.jsonl", f"their issue{suffix}", MARK))
         other.forget(other.remember(f"What they forgot, {MARK}", id=f"forgotten{suffix}").id)
         said = f"Mira Okafor lives in Berlin. auth.ts depends on {MARK}.ts."
         other.graph.add_episode(said, uuid=f"said{suffix}", group_id=f"group{suffix}")
@@ -327,6 +360,7 @@ def readable(other: Engine) -> list[Any]:
         [repr(agent) for agent in other.knowledge.status().agents],
         [episode.to_dict() for episode in other.graph.episodes()],
         [found.to_dict() for found in other.graph.search_edges("Mira", 100, include_past=True)],
+        [other.ledger.query(status=None), other.ledger.counts(), *map(repr, other.ledger.history("their issue"))],
         text.getvalue(),
     ]
 
