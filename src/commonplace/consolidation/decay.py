@@ -195,7 +195,7 @@ def _with_like(ground: Ground, memories: Sequence[StoredMemory]) -> dict[str, bo
         some = [each.owner.id for each in memories[begin : begin + _READ_AT_ONCE] if each.owner.id in rows]
         cosines = vectors[[rows[id_] for id_ in some]] @ vectors.T
         cosines[range(len(some)), [rows[id_] for id_ in some]] = -1.0
-        alike.update((id_, bool(has)) for id_, has in zip(some, (cosines >= least).any(axis=1), strict=True))
+        alike.update((id_, bool(row.any())) for id_, row in zip(some, cosines >= least, strict=True))
     return alike
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.engine.workings import Workings
-from commonplace.memories.intake import flag, one_of, refuse_unfit_id, short_text, whole
+from commonplace.engine.finding import Finding
+from commonplace.memories.intake import flag, one_of, place, refuse_unfit_id, short_text, whole
+from commonplace.types import Selection
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 MOST_A_MINUTE = 1_000_000
 
 
-class Consolidating(Workings):
+class Consolidating(Finding):
     """The part of `Engine` that is about consolidation."""
 
     def consolidate(
@@ -30,6 +33,7 @@ class Consolidating(Workings):
         *,
         rate_limit: int | None = None,
         confidence: ConfidenceConfig | None = None,
+        golden: str | Path | None = None,
     ) -> RunReport:
         """Run agents over the memories of this namespace: decay, cluster, merge, promote, relations, in this order.
 
@@ -42,15 +46,26 @@ class Consolidating(Workings):
             rate_limit: the most operations a minute over all processes, which a run waits for; 0 is without limit, None
                 the setting consolidation.rate_limit.
             confidence: when to act; None is what the settings say.
+            golden: a file of golden queries, JSON lines with `query` and `relevant`, a list of ids or paths. Where one
+                does not find any more what it found before the run, all that the run applied is undone again.
 
         Raises:
             UsageError: there is no such agent, or a number is out of its range.
         """
         from commonplace.consolidation.running import Wanted, agents_of, run
+        from commonplace.consolidation.undoing import undo
+        from commonplace.health.golden import asked, lost, read_golden
 
-        self._before()
         wanted = Wanted(agents_of(agents), flag("dry_run", dry_run), self._rate(rate_limit), confidence)
-        return run(self, wanted)
+        queries = [] if golden is None else read_golden(place("golden", golden))
+        self._before()
+        before = asked(queries, self._found)
+        report = run(self, wanted)
+        gone = lost(before, asked(queries, self._found)) if report.applied else ()
+        if not gone:
+            return report
+        undo(self.consolidation_ground(), wanted.run)
+        return replace(report, lost=gone)
 
     def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
         """Do what an issue of an agent proposes, whatever the confidence, and close it.
@@ -133,6 +148,15 @@ class Consolidating(Workings):
             after=self._after,
             rate_limit=chosen.rate_limit,
         )
+
+    def _found(self, query: str) -> set[str]:
+        """Return what the first hits of a query are: ids of memories and of their sources, and paths."""
+        from commonplace.health.golden import LOOKED_AT
+
+        hits = self.search(query, limit=LOOKED_AT, min_score=0.0).hits
+        found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
+        memories = self._store.memories(self.namespace, Selection(ids=tuple(found))) if found else []
+        return found.union(*(memory.record.derived_from for memory in memories))
 
     def _rate(self, given: int | None) -> int:
         if given is None:

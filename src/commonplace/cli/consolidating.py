@@ -1,0 +1,216 @@
+"""The program that runs the agents of consolidation: `commonplace consolidate`, and `cortexgraph-consolidate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace.cli.failures import FAILURE, SUCCESS
+from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.cli.program import Program
+from commonplace.types.ledger import AGENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from commonplace.engine import Engine
+
+_CHOICES = f"Which of the agents {', '.join(AGENTS)}"
+
+
+@dataclass(slots=True)
+class _Choices:
+    """The options that stand before or after the name of a command; the later one wins."""
+
+    dry_run: bool = False
+    rate_limit: int | None = None
+
+
+def _choices(context: click.Context) -> _Choices:
+    return context.find_root().meta.setdefault("commonplace.consolidating", _Choices())  # type: ignore[no-any-return]
+
+
+def _keep(name: str) -> Any:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value is not None and value is not False:
+            setattr(_choices(context), name, value)
+
+    return callback
+
+
+def _shared() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--dry-run"],
+            is_flag=True,
+            expose_value=False,
+            callback=_keep("dry_run"),
+            help="Preview, and change nothing.",
+        ),
+        click.Option(
+            ["--rate-limit"],
+            type=click.IntRange(0, 1_000_000),
+            metavar="N",
+            expose_value=False,
+            callback=_keep("rate_limit"),
+            help="The most operations a minute, 100 unless set otherwise; 0 is without limit.",
+        ),
+    ]
+
+
+class _Command(Command):
+    """A command that takes the options of all agents, too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*_shared(), *self.params]
+
+
+class _Agents(Group):
+    """A group that takes the options of all agents, too."""
+
+    command_class = _Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*_shared(), *self.params]
+
+
+class _AgentsProgram(Program, _Agents):
+    """The same as a program of its own."""
+
+
+@click.command(cls=_Command)
+@click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
+@click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
+@click.option(
+    "--golden",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Queries that must find what they found; a run that loses one is undone.",
+)
+@pass_invocation
+def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
+    """Run agents: decay, cluster, merge, promote, relations.
+
+    Whatever they change can be undone with `undo`, by the issue or the whole run. The exit code is 1 where an item
+    could not be processed, or where a golden query was lost.
+    """
+    from commonplace.cli.consolidating_rendering import known_of, print_run
+    from commonplace.cli.screen import console, print_json
+
+    if is_all == bool(agents):
+        raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
+    chosen = _choices(click.get_current_context())
+    with _open(invocation) as engine:
+        report = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+        known = None if invocation.as_json else known_of(engine, report)
+    if known is None:
+        print_json(report.to_dict())
+    else:
+        print_run(report, known, console())
+    return FAILURE if report.errors or report.lost else SUCCESS
+
+
+@click.command(cls=_Command)
+@click.argument("agent", required=False, type=click.Choice(AGENTS))
+@pass_invocation
+def status(invocation: Invocation, /, agent: str | None) -> None:
+    """Say what waits, is in progress or blocked."""
+    from commonplace.cli.consolidating_rendering import print_status
+    from commonplace.cli.screen import console, print_json
+
+    with _open(invocation) as engine:
+        found = engine.consolidation_status(agent, rate_limit=_choices(click.get_current_context()).rate_limit)
+    if invocation.as_json:
+        print_json(found.to_dict())
+    else:
+        print_status(found, console())
+
+
+@click.command(cls=_Command)
+@click.argument("issue", metavar="ISSUE")
+@pass_invocation
+def process(invocation: Invocation, /, issue: str) -> int:
+    """Do what ISSUE proposes, whatever the confidence, and close it."""
+    from commonplace.cli.consolidating_rendering import known_of, print_run
+    from commonplace.cli.screen import console, print_json
+
+    chosen = _choices(click.get_current_context())
+    with _open(invocation) as engine:
+        report = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
+        known = None if invocation.as_json else known_of(engine, report)
+    if known is None:
+        print_json(report.to_dict())
+    else:
+        print_run(report, known, console())
+    return FAILURE if report.errors else SUCCESS
+
+
+@click.command(cls=_Command)
+@click.argument("id_", metavar="ISSUE|RUN")
+@pass_invocation
+def undo(invocation: Invocation, /, id_: str) -> None:
+    """Undo what ISSUE or RUN changed."""
+    _print_undone(invocation, lambda engine: engine.undo_consolidation(id_))
+
+
+@click.command(cls=_Command)
+@click.argument("memory", metavar="MEMORY")
+@pass_invocation
+def unmerge(invocation: Invocation, /, memory: str) -> None:
+    """Undo the merge that made MEMORY."""
+    _print_undone(invocation, lambda engine: engine.unmerge(memory))
+
+
+def _print_undone(invocation: Invocation, undo: Any) -> None:
+    from commonplace.cli.consolidating_rendering import print_undone
+    from commonplace.cli.screen import console, print_json
+
+    if _choices(click.get_current_context()).dry_run:
+        raise click.UsageError("There is no preview of this; `commonplace ledger history` tells what was changed.")
+    with _open(invocation) as engine:
+        undone = undo(engine)
+    if invocation.as_json:
+        print_json(undone.to_dict())
+    else:
+        print_undone(undone, console())
+
+
+def _open(invocation: Invocation) -> Engine:
+    return invocation.open(invocation.settings())
+
+
+_COMMANDS: Mapping[str, click.Command] = {
+    "run": run,
+    "status": status,
+    "process": process,
+    "undo": undo,
+    "unmerge": unmerge,
+}
+
+_HELP = """Let memories fade, merge, rise and find each other.
+
+Agents look for memories to be consolidated. What they are sure of they do; the rest they propose as issues of the
+ledger. Everything they do can be undone.
+"""
+
+consolidate = _Agents("consolidate", commands=dict(_COMMANDS), help=_HELP)
+program = _AgentsProgram(
+    "cortexgraph-consolidate",
+    commands=dict(_COMMANDS),
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+"""The same as `consolidate`, under the name that the contract gives it."""
+
+
+def main() -> None:
+    """Run `cortexgraph-consolidate`."""
+    from commonplace.cli.output import guard_output
+
+    guard_output()
+    program.main(prog_name="cortexgraph-consolidate")

@@ -1,0 +1,130 @@
+"""Consolidation through the engine: the agents of a run, golden queries, status, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.retention import DAY_S
+
+from .conftest import Clock, dump
+
+
+@pytest.fixture
+def faded(book: Engine, clock: Clock) -> Engine:
+    """Two memories that nobody used for two months, and one of today."""
+    clock.now -= 61 * DAY_S
+    book.remember("The harbour of Aegina froze over", id="harbour")
+    book.remember("Ravens nest in the old lighthouse", id="ravens")
+    clock.now += 61 * DAY_S
+    book.remember("The ferry leaves at nine", id="ferry")
+    return book
+
+
+def golden(path: Path, *lines: object) -> Path:
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    return path
+
+
+def test_a_run_tells_what_each_agent_did_and_how_to_undo_it(faded: Engine) -> None:
+    before = dump(faded)
+    report = faded.consolidate(["decay"])
+    assert (report.applied, report.errors, report.dry_run) == (2, (), False)
+    told = report.to_dict()
+    assert list(told) == ["dry_run", "results", "errors", "skipped", "applied", "run"]
+    assert {each["memory_id"] for each in told["results"]["decay"]} == {"harbour", "ravens"}
+    faded.undo_consolidation(report.run)
+    assert dump(faded) == before
+
+
+def test_a_run_that_loses_a_golden_query_is_undone(faded: Engine, tmp_path: Path) -> None:
+    queries = golden(
+        tmp_path / "golden.jsonl",
+        {"query": "did the harbour of Aegina freeze", "relevant": ["harbour"]},
+        {"query": "when does the ferry leave", "relevant": ["ferry"]},
+        {"query": "ravens", "relevant": ["what never was found"]},
+    )
+    before = dump(faded)
+    report = faded.consolidate(["decay"], golden=queries)
+    assert report.lost == ("did the harbour of Aegina freeze",)
+    assert report.to_dict()["lost"] == ["did the harbour of Aegina freeze"]
+    assert dump(faded) == before
+
+
+def test_a_run_that_loses_none_stands(faded: Engine, tmp_path: Path) -> None:
+    queries = golden(tmp_path / "golden.jsonl", {"query": "when does the ferry leave", "relevant": ["ferry"]})
+    report = faded.consolidate(["decay"], golden=queries)
+    assert (report.lost, report.applied) == ((), 2)
+    assert [memory.id for memory in faded.list()] == ["ferry"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has 0 queries"),
+        ("{", "line 1 of .* is no JSON"),
+        ("[]", "line 1 of .* has no query"),
+        ('{"query": "a", "relevant": ["b"]}\n\n{"query": " ", "relevant": ["b"]}', "line 3 of .* has no query"),
+        ('{"query": "a"}', "does not name what is relevant"),
+        ('{"query": "a", "relevant": []}', "does not name what is relevant"),
+        ('{"query": "a", "relevant": "b"}', "does not name what is relevant"),
+    ],
+)
+def test_a_file_that_holds_no_golden_queries_is_refused_before_anything_runs(
+    faded: Engine, tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text(text)
+    before = dump(faded)
+    with pytest.raises(UsageError, match=said):
+        faded.consolidate(["decay"], golden=path)
+    assert dump(faded) == before
+
+
+def test_a_file_that_is_not_there_is_named(faded: Engine, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="nowhere.jsonl"):
+        faded.consolidate(golden=tmp_path / "nowhere.jsonl")
+
+
+def test_the_status_counts_what_waits(faded: Engine) -> None:
+    faded.ledger.create("merge", ["harbour", "ravens"], "merge")
+    blocked = faded.ledger.create("decay", ["harbour"], "gc")
+    faded.ledger.block(blocked, "no")
+    found = faded.consolidation_status()
+    assert found.to_dict() == {
+        "agents": {
+            "decay": {"pending": 0, "in_progress": 0, "blocked": 1},
+            "cluster": {"pending": 0, "in_progress": 0, "blocked": 0},
+            "merge": {"pending": 1, "in_progress": 0, "blocked": 0},
+            "promote": {"pending": 0, "in_progress": 0, "blocked": 0},
+            "relations": {"pending": 0, "in_progress": 0, "blocked": 0},
+        },
+        "total_pending": 1,
+        "rate_limit_remaining": 100,
+    }
+    faded.consolidate(["decay"])
+    assert faded.consolidation_status("decay", rate_limit=50).to_dict() == {
+        "agents": {"decay": {"pending": 0, "in_progress": 0, "blocked": 1}},
+        "total_pending": 0,
+        "rate_limit_remaining": 48,
+    }
+
+
+def test_what_is_no_agent_or_number_is_refused(book: Engine) -> None:
+    with pytest.raises(UsageError, match="the agent is 'tidy'"):
+        book.consolidate(["tidy"])
+    with pytest.raises(UsageError, match="agent is 'tidy'"):
+        book.consolidation_status("tidy")
+    with pytest.raises(UsageError, match="rate_limit is -1"):
+        book.consolidate(rate_limit=-1)
+    with pytest.raises(UsageError, match="dry_run is 'no'"):
+        book.consolidate(dry_run="no")  # type: ignore[arg-type]
+    with pytest.raises(NotFoundError, match="there is no issue 'x'"):
+        book.process_issue("x")
+    with pytest.raises(NotFoundError, match="no merge made memory 'x'"):
+        book.unmerge("x")
+    assert book.ledger.query() == []
