@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -224,6 +225,44 @@ class TestOthersThatHaveTheStoreOpen:
         other.close()
         with commonplace.open(path, embedder=Own()) as own:
             assert found(own, "Billing uses Postgres")[0] == "m"
+
+
+class TestGraphsWhileItChanges:
+    """Their texts are embedded anew by whoever takes something out of them, in the transaction that does."""
+
+    @pytest.fixture
+    def told(self, path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Engine]:
+        """A store with a graph whose embedder another process changes just before this one begins a change."""
+        with commonplace.open(path) as book, commonplace.open(path) as other:
+            book.graph.add_episode("Agnes Abernathy works for Quillfeather.", uuid="stays", reference_time="2026-01-05")
+            book.graph.add_episode("Agnes Abernathy uses the kettle.", uuid="goes", reference_time="2026-01-06")
+            change_memories, left = book._store.change_memories, list(range(getattr(request, "param", 1)))
+
+            def changing(*arguments: Any, **named: Any) -> Any:
+                if left and left.pop() == 0:
+                    other.index_upgrade("hashing")
+                return change_memories(*arguments, **named)
+
+            monkeypatch.setattr(book._store, "change_memories", changing)
+            yield book
+            assert left == []
+            assert book._store.check() == []
+            assert book.doctor().findings == ()
+            assert stamps(book) == (str(HashingEmbedder().stamp), True)
+            assert book.graph.search_entities("Agnes Abernathy")
+
+    @pytest.mark.parametrize("dry_run", [True, False])
+    def test_what_forgetting_leaves_has_vectors_of_the_new_one(self, told: Engine, dry_run: bool) -> None:
+        receipt = told.forget("goes", dry_run=dry_run)
+        assert receipt.counts["episodes"] == 1
+
+    @pytest.mark.parametrize("told", [1, 2, 3], indirect=True)
+    def test_what_is_cleaned_of_secrets_has_vectors_of_the_new_one(self, told: Engine) -> None:
+        secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+        with told._store._connections.writing() as db:
+            db.execute("UPDATE entities SET summary = ?", (f"has {secret}",))
+        assert told.doctor(secrets=True).findings
+        assert not any(secret in entity.summary for entity in told.graph.search_entities("Agnes Abernathy"))
 
 
 class TestAnotherEmbedderThanTheStores:

@@ -86,9 +86,8 @@ class GraphSecrets:
 
     def _mend_entity(self, id_: str) -> None:
         _, clean = self._cleaners()
-        texts = self._texts()
         with self._store.change_memories(self._namespace) as change:
-            graph = change.graph
+            graph, texts = change.graph, self._texts()
             for entity in graph.entities([id_]).values():
                 cleaned, aliases, mentions, happenings = _cleaned_entity(graph, entity, clean)
                 for alias in graph.aliases([id_]).get(id_, ()):
@@ -103,15 +102,15 @@ class GraphSecrets:
 
     def _mend_relation(self, id_: str) -> None:
         _, clean = self._cleaners()
-        texts = self._texts()
         with self._store.change_memories(self._namespace) as change:
-            graph = change.graph
+            graph, texts = change.graph, self._texts()
             for relation in graph.relations([id_]).values():
                 cleaned = clean.relation(relation)
                 _put_happenings(graph, "relation", id_, clean.happenings(graph.happenings("relation", id_)))
                 graph.put_relation(cleaned, texts.of_relation(cleaned))
 
     def _texts(self) -> Texts:
+        """Return what makes texts; inside a transaction, where nobody else can change the store's embedder."""
         return Texts(replace(self._destination(), namespace=self._namespace))
 
 

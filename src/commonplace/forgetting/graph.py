@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -118,11 +118,12 @@ def erase(store: Store, graph: GraphChange, ground: Ground, chosen: Parts) -> Go
     return got.gone(before, after)
 
 
-def rehearse(store: Store, ground: Ground, chosen: Parts) -> Gone:
+def rehearse(store: Store, namespace: str, ground: Callable[[], Ground], chosen: Parts) -> Gone:
     """Return what `erase` would, and change nothing: it is rolled back."""
     gone = Gone()
-    with suppress(_RehearsedError), store.change_memories(ground.namespace) as change:
-        gone = erase(store, change.graph, ground, chosen)
+    with suppress(_RehearsedError), store.change_memories(namespace) as change:
+        # Asked for here, where nobody else can change the store's embedder any more.
+        gone = erase(store, change.graph, ground(), chosen)
         raise _RehearsedError
     return gone
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -146,7 +147,7 @@ def _ground(place: Place) -> Ground:
 
 def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
     if plan.chosen.parts.ids:
-        plan = plan.with_gone(rehearse(place.store, _ground(place), plan.chosen.parts))
+        plan = plan.with_gone(rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
     receipt = _begun(place, namespace, plan, "", place.clock())
     lines = clear_logs(place, plan.needles, dry_run=True)
     notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
