@@ -13,7 +13,6 @@ _PLACES = {
     "archive": "remembering:archive",
     "backup": "exchanging:backup",
     "benchmark": "benchmarking:benchmark",
-    "consolidate": "consolidating:consolidate",
     "context": "informing:context",
     "csp": "specialising:csp",
     "demo": "demonstrating:demo",

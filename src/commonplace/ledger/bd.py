@@ -20,6 +20,7 @@ from commonplace.errors import NotFoundError, ProviderError, UsageError
 from commonplace.formats import beads
 from commonplace.ledger import filing, notes
 from commonplace.ledger.book import told
+from commonplace.ledger.tending import Tended
 from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED
 
 if TYPE_CHECKING:
@@ -190,6 +191,10 @@ class BdLedger:
             UsageError: always.
         """
         raise UsageError("beads keeps the history of its issues itself", remedy=f"ask it: bd show {id_}")
+
+    def tend(self) -> Tended:
+        """Do nothing: claims of beads do not lapse, and its issues neither open again nor grow urgent by themselves."""
+        return Tended()
 
     def export(self, target: Path) -> int:
         """Refuse: beads writes its issues itself.

@@ -1,0 +1,110 @@
+"""The ledger on the command line: who sees it can settle it, and every answer exists as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import commonplace
+from commonplace.cli.main import cli
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    directory = tmp_path / "store"
+    with commonplace.open(directory, embedder="hashing") as book:
+        for id_ in ("a", "b"):
+            book.remember(f"the price of kettle {id_}", id=id_)
+    return directory
+
+
+@pytest.fixture
+def run(store: Path) -> Run:
+    def invoke(*arguments: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(cli, ["ledger", *arguments, "--store", str(store)])
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def issue(store: Path) -> str:
+    with commonplace.open(store) as book:
+        return book.ledger.create("merge", ["a", "b"], "merge", "high", {"cohesion": 0.8})
+
+
+def told(result: Result) -> Any:
+    return json.loads(result.stdout)
+
+
+def test_an_issue_is_listed_shown_and_settled(run: Run, issue: str) -> None:
+    """A person goes through what agents propose."""
+    listed = run("list").stdout
+    assert issue in listed and "Merge 2 memories" in listed and "high" in listed
+    shown = run("show", issue).stdout
+    assert "memory a" in shown and "cohesion: 0.8" in shown
+    assert f"{issue} claimed" in run("claim", issue).stdout
+    assert f"{issue} not claimed (it is in_progress)" in run("claim", issue, code=1).stdout
+    run("block", issue, "--error", "disk full")
+    assert "blocked: disk full" in run("show", issue).stdout
+    run("reopen", issue, "--why", "there is room")
+    run("close", issue, "--reason", "merged")
+    assert "No issue like that" in run("list").stdout
+    assert issue in run("list", "--status", "closed").stdout
+    history = run("history", issue).stdout
+    words = ("created by", "claimed by", "blocked by", "reopened by", "closed by")
+    places = [history.index(word) for word in words]
+    assert places == sorted(places)
+    assert ": there is room" in history and ": merged" in history
+
+
+def test_every_answer_exists_as_json(run: Run, issue: str, tmp_path: Path) -> None:
+    """Scripts read it."""
+    (found,) = told(run("list", "--json"))["issues"]
+    assert found == told(run("show", issue, "--json"))
+    assert found["notes"] == {"memory_ids": ["a", "b"], "agent": "merge", "action": "merge", "cohesion": 0.8}
+    assert (found["urgency"], found["log"], found["status"]) == ("high", [], "open")
+    assert told(run("claim", issue, "--json")) == {"issue": issue, "claimed": True, "status": "in_progress"}
+    assert told(run("claim", issue, "--json", code=1))["claimed"] is False
+    assert told(run("block", issue, "--error", "no", "--json")) == {"issue": issue, "status": "blocked"}
+    assert told(run("reopen", issue, "--json")) == {"issue": issue, "status": "open"}
+    assert told(run("close", issue, "--reason", "x", "--json")) == {"issue": issue, "status": "closed"}
+    assert [each["act"] for each in told(run("history", issue, "--json"))["history"]][-1] == "closed"
+    file = tmp_path / "issues.jsonl"
+    assert told(run("export", str(file), "--json")) == {"path": str(file), "issues": 1}
+    assert told(run("import", str(file), "--json")) == {"added": [], "replaced": [], "unchanged": [issue], "same": []}
+    assert told(run("list", "--all", "--agent", "decay", "--json")) == {"issues": []}
+
+
+def test_issues_go_to_a_file_and_come_into_another_store(run: Run, issue: str, tmp_path: Path) -> None:
+    """As beads has them, one a line."""
+    file, other = tmp_path / "issues.jsonl", tmp_path / "other"
+    assert "Wrote 1 issue" in run("export", str(file)).stdout
+    assert json.loads(file.read_text())["labels"] == ["consolidation:merge", "urgency:high"]
+    assert "exists already" in run("export", str(file), code=1).stderr
+    commonplace.open(other).close()
+    result = CliRunner().invoke(cli, ["ledger", "import", str(file), "--store", str(other)])
+    assert (result.exit_code, "1 added" in result.stdout) == (0, True)
+    with commonplace.open(other) as book:
+        assert book.ledger.show(issue)["memory_ids"] == ["a", "b"]
+
+
+def test_a_wrong_word_is_told_with_what_there_is(run: Run, tmp_path: Path) -> None:
+    """Nothing is half done."""
+    assert "no issue 'x'" in run("show", "x", code=2).stderr
+    assert "'merge'" in run("list", "--agent", "x", code=2).stderr
+    assert "--reason" in run("close", "x", code=2).stderr
+    assert "say it in a few words" in run("close", "x", "--reason", " ", code=2).stderr
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"id": "ok", "created_at": "2026-01-01"}\n{"id": 1}\n')
+    assert "line 2: id is no text" in run("import", str(broken), code=2).stderr
+    assert told(run("list", "--all", "--json")) == {"issues": []}
+    assert "does not exist" in run("import", str(tmp_path / "none"), code=2).stderr
