@@ -243,6 +243,15 @@ def test_a_slip_is_told_with_its_remedy(moved: Program, arguments: tuple[str, ..
     assert "Traceback" not in told
 
 
+def test_a_wrong_document_makes_no_store(bare: Program) -> None:
+    (bare.project / "wrong.json").write_text('{"entity_nodes": [{"uuid": 5}]}', "utf-8")
+    refused = bare.error("graph", "import", "wrong.json", code=2)
+    assert (refused["path"], refused["type"]) == ("entity_nodes[0].uuid", "ConfigError")
+    assert "is a directory" in bare.error("graph", "import", ".", code=2)["message"]
+    assert bare.error("graph", "import", "nothing.json", code=1)["type"] == "NotFoundError"
+    assert "there is no store" in bare.run("graph", "status", code=1).stderr
+
+
 def test_the_text_of_an_episode_comes_as_words_from_a_file_or_in_a_pipe(bare: Program) -> None:
     (bare.project / "note.txt").write_text("Bo Lind works for Globex.\n", "utf-8")
     made = bare.run("graph", "add", "--file", "note.txt")

@@ -311,5 +311,5 @@ def test_file_that_is_there_is_not_written_over(book: Engine, tmp_path: Path) ->
         book.graph.export_graphiti(there)
     with pytest.raises(NotFoundError, match="there is nothing"):
         book.graph.import_graphiti(tmp_path / "nowhere.json")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="is a directory; name a file"):
         book.graph.import_graphiti(tmp_path)

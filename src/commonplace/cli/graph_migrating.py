@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from time import time as now
 
 import click
 
@@ -48,8 +49,12 @@ def import_(invocation: Invocation, /, file: Path, format: str, dry_run: bool) -
     What is here already stays as it is; nothing is written if anything is wrong.
     """
     from commonplace.cli.graph_rendering import print_migration, tell
+    from commonplace.engine.graph_migrating import refuse_unfit_graphiti
 
-    with invocation.open(invocation.settings(), create=not dry_run and file.is_file()) as engine:
+    settings = invocation.settings()
+    if not invocation.has_store(settings):
+        refuse_unfit_graphiti(file, now())
+    with invocation.open(settings, create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
     verb = "Would take in" if dry_run else "Took in"
     tell(done, lambda migration, target: print_migration(migration, verb, target), invocation)

@@ -12,7 +12,7 @@ from commonplace.memories.intake import flag, place
 
 if TYPE_CHECKING:
     from commonplace.graph.graphiti.delivering import Delivery
-    from commonplace.graph.migrating import Migration
+    from commonplace.graph.migrating import Document, Migration
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Of a document that is read: as values it takes some ten times as much memory."""
@@ -66,16 +66,15 @@ class GraphMigrating(GraphAsking):
             UsageError: it cannot be read, or is too large.
         """
         from commonplace.graph.ground import Texts
-        from commonplace.graph.migrating import read_graphiti
         from commonplace.graph.taking_in import clean, prepare, take_in
 
         file = place("path", path).expanduser().absolute()
         is_dry = flag("dry_run", dry_run)
-        data = _read(file)
+        given = _document(file, self._around.now())
         self._around.before()
         try:
-            document = clean(read_graphiti(data, self._around.now()))
-            del data
+            document = clean(given)
+            del given
             ground = self._around.ground(True)
             texts = Texts(ground.destination)
             if not is_dry:
@@ -90,7 +89,7 @@ class GraphMigrating(GraphAsking):
             except _DryRun:
                 return replace(done, path=file, is_dry_run=True)
         except ConfigError as error:
-            raise ConfigError(f"{file}: {error.args[0]}", path=error.path, remedy=error.remedy) from error
+            raise _in_file(file, error) from error
         ground.destination.after_batch()
         self._around.after()
         return replace(done, path=file)
@@ -103,6 +102,30 @@ class GraphMigrating(GraphAsking):
 
     def close(self) -> None:
         """Give back what the graph holds, which is nothing where there is no outside backend."""
+
+
+def refuse_unfit_graphiti(path: Path, now: float) -> None:
+    """Refuse a document that an import would refuse, before a store is made for it.
+
+    Raises:
+        ConfigError: a value is missing or wrong.
+        NotFoundError: there is no such file.
+        UsageError: it cannot be read, or is too large.
+    """
+    _document(path.expanduser().absolute(), now)
+
+
+def _document(file: Path, now: float) -> Document:
+    from commonplace.graph.migrating import read_graphiti
+
+    try:
+        return read_graphiti(_read(file), now)
+    except ConfigError as error:
+        raise _in_file(file, error) from error
+
+
+def _in_file(file: Path, error: ConfigError) -> ConfigError:
+    return ConfigError(f"{file}: {error.args[0]}", path=error.path, remedy=error.remedy)
 
 
 def _go_on(is_dry: bool) -> None:
@@ -124,5 +147,7 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
     except FileNotFoundError as error:
         raise NotFoundError(f"there is nothing at {file}", remedy="name a file to import") from error
+    except IsADirectoryError as error:
+        raise UsageError(f"{file} is a directory", remedy="name a file to import") from error
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}", remedy="make it readable") from error
