@@ -13,6 +13,7 @@ _PLACES = {
     "archive": "remembering:archive",
     "backup": "exchanging:backup",
     "benchmark": "benchmarking:benchmark",
+    "consolidate": "consolidating:consolidate",
     "context": "informing:context",
     "csp": "specialising:csp",
     "demo": "demonstrating:demo",
