@@ -161,12 +161,26 @@ def status(invocation: Invocation) -> None:
     artifacts, passages = found.counts.get("artifacts", 0), found.counts.get("passages", 0)
     size = size_of(found.counts.get("text_bytes", 0))
     target.print(f"Holds:      {counted(artifacts, 'artifact')}, {counted(passages, 'passage')}, {size} of text")
+    if any(asdict(found.graph).values()):
+        target.print(f"Graph:      {_linked(found)}")
     target.print(f"Embedder:   {found.embedder}")
     if found.upgrade is not None:
         done, total = found.upgrade.done, found.upgrade.total
         target.print(f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded")
     size = size_of(found.index_bytes)
     target.print(f"Index:      {_told(found)} ({size}, change {found.indexed_change} of {found.change})")
+
+
+def _linked(found: IndexStatus) -> str:
+    """Return what the graph holds, in words."""
+    from commonplace.cli.screen import counted
+
+    graph = found.graph
+    disputed = f", {graph.disputed:,} of them disputed" if graph.disputed else ""
+    return (
+        f"{counted(graph.episodes, 'episode')}, {counted(graph.entities, 'entity', 'entities')}, "
+        f"{counted(graph.relations, 'fact')}{disputed}"
+    )
 
 
 def _state(found: IndexStatus) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from commonplace.store.contract import Store
     from commonplace.store.reembedding_contract import Reembedding
     from commonplace.types import Progress
+    from commonplace.types.graph import GraphCounts
 
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
@@ -48,6 +49,7 @@ class IndexStatus:
 
     Attributes:
         counts: of the namespace: owners, passages, text_bytes, artifacts, memories, knowledge.
+        graph: of the namespace: episodes, entities, relations, disputed.
         change, indexed_change: last number of the change sequence, in the store and in the index.
         waiting: passages of the namespace that are searched directly because the index lacks them.
         fault: why the stored index cannot be used, or "".
@@ -60,6 +62,7 @@ class IndexStatus:
     namespace: str
     embedder: str
     counts: dict[str, int]
+    graph: GraphCounts
     change: int
     indexed_change: int
     waiting: int
@@ -198,6 +201,7 @@ class Upkeep:
                 namespace=namespace,
                 embedder="none yet" if embedding is None else str(embedding),
                 counts=self._store.counts(namespace),
+                graph=self._store.graph(namespace).counts(),
                 change=self._store.change(),
                 indexed_change=generation.change,
                 waiting=self._store.pending(namespace, generation.change)[0],

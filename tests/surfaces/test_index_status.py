@@ -1,0 +1,36 @@
+"""What `index status` tells of the graph, in Python, as text and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.surfaces.conftest import Program
+
+import commonplace
+from commonplace.types.graph import GraphCounts
+
+
+def lines(program: Program) -> list[str]:
+    return program.run("index", "status").stdout.splitlines()
+
+
+def test_a_graph_is_counted_where_there_is_one(bare: Program) -> None:
+    bare.run("init")
+    bare.run("remember", "short answers are better")
+    assert not [line for line in lines(bare) if line.startswith("Graph:")]
+    assert bare.json("index", "status")["graph"] == {"episodes": 0, "entities": 0, "relations": 0, "disputed": 0}
+    bare.run("remember", "Ada Marsh lives in Lisbon.", "--at", "2026-01-10")
+    assert "Graph:      1 episode, 2 entities, 1 fact" in lines(bare)
+    for city in ("Porto", "Faro"):
+        bare.run("graph", "add", f"Tom Chen lives in {city}.", "--at", "2026-01-10")
+    assert "Graph:      3 episodes, 5 entities, 3 facts, 2 of them disputed" in lines(bare)
+    assert bare.json("index", "status")["graph"] == {"episodes": 3, "entities": 5, "relations": 3, "disputed": 2}
+    assert "Graph:" not in bare.run("index", "status", "--namespace", "other").stdout
+
+
+def test_python_tells_the_counts_of_its_namespace(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path, embedder="hashing") as book:
+        book.remember("Ada Marsh lives in Lisbon.")
+        assert book.index_status().graph == GraphCounts(1, 2, 1, 0) == book.graph.counts()
+    with commonplace.open(tmp_path, namespace="other", embedder="hashing") as other:
+        assert other.index_status().graph == GraphCounts()
