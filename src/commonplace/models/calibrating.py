@@ -45,5 +45,5 @@ BY_EMBEDDER: Final[Mapping[str, Scale]] = {
 
 
 def scale_of(embedder: str) -> Scale:
-    """Return the scale of an embedder of that name; an unknown one is taken for a sentence transformer, as MiniLM is."""
+    """Return the scale of an embedder; an unknown one is taken for a sentence transformer, as MiniLM is."""
     return BY_EMBEDDER.get(embedder, _MINILM)

@@ -1,0 +1,224 @@
+"""Find memories that say alike: propose to merge what says the same, link what speaks of the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from commonplace.consolidation import clustering
+from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.combining import confidence_of, merged_text
+from commonplace.consolidation.grouping import Group, active_memories, best_group, group_of, groups_of, linked_pairs
+from commonplace.consolidation.results import ClusterResult
+from commonplace.errors import UsageError
+from commonplace.ledger import filing
+from commonplace.ledger.tending import actor_of
+from commonplace.memories.intake import MAX_CONTENT_BYTES
+from commonplace.types import Link
+from commonplace.types.ledger import UNFINISHED, Agent
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from commonplace.consolidation.acting import Acts
+    from commonplace.consolidation.conflicts import Conflict
+    from commonplace.types.ledger import Issue
+
+RELATED: Final = "related"
+"""The type of the links between memories that are alike."""
+
+_GROUPING: Final[tuple[Agent, ...]] = ("merge", "cluster")
+"""The agents whose issues put memories into a group."""
+
+
+class ClusterDetector(ConsolidationAgent[ClusterResult]):
+    """Groups active memories of any tier by the similarity of their vectors: single linkage at 0.40, two to ten.
+
+    An item is a JSON array of the ids of a group, sorted, as `scan` returns it, or the id of one memory, which stands
+    for its best group. Merges are proposed as issues of the agent `merge`, and never of turns of a conversation.
+    """
+
+    name: ClassVar[Agent] = "cluster"
+
+    def scan(self) -> list[str]:
+        """Return the groups that no unfinished issue holds a part of, the most cohesive first, ties by id."""
+        with self._ground.store.snapshot():
+            named = {id_ for issue in self._grouped() for id_ in issue["memory_ids"]}
+            memories = (each for each in active_memories(self._ground) if each.owner.id not in named)
+            found = groups_of(self._ground, memories)
+            linked = linked_pairs(self._ground, (id_ for group in found for id_ in group.ids))
+        fresh = [group for group in found if not _is_done(group, linked)]
+        fresh.sort(key=lambda group: (-group.cohesion, group.ids))
+        return [json.dumps(group.ids) for group in fresh]
+
+    def run(self) -> list[ClusterResult]:
+        """Process every group, then close the issues that ask for the group of one memory: it was looked for."""
+        results = super().run()
+        if not self._dry_run:
+            self._answer()
+        return results
+
+    def plan(self, item: str) -> Plan[ClusterResult]:
+        """Return what is to be done with a group, given by its members or by one of them.
+
+        Raises:
+            NotFoundError: a memory is not there, or no longer active.
+            NoRelation: nothing is like the one memory.
+            UsageError: it is a JSON array, and not one of the ids of different memories.
+        """
+        ids = _members(item)
+        found = [self._active(id_) for id_ in ids]
+        group = best_group(self._ground, found[0]) if len(found) == 1 else group_of(self._ground, found)
+        plan = self._merging(group) if self._action(group) == "merge" else self._linking(group)
+        # Only an issue names a single memory by an array: it asks for the group, and is closed with what it finds.
+        return plan if item in ids or len(ids) > 1 else _answering(plan)
+
+    def item_of(self, issue: Issue) -> str:
+        """Return the members of the group that an issue is about; one that names a single memory asks for its group."""
+        return json.dumps(issue.memory_ids)
+
+    def _action(self, group: Group) -> clustering.Action:
+        """Return what is to be done: what may not be merged is linked."""
+        action = clustering.action_of(group.cohesion)
+        if action != "merge":
+            return action
+        size = sum(len(memory.record.content.encode("utf-8", "surrogatepass")) for memory in group.memories)
+        is_fit = size <= MAX_CONTENT_BYTES and not group.has_turns and not self._merges_elsewhere(group)
+        return "merge" if is_fit else "link"
+
+    def _merges_elsewhere(self, group: Group) -> bool:
+        """Tell whether a member is to be merged with others: it merges in one group only, the most cohesive."""
+        ids = set(group.ids)
+        return any(
+            issue["agent"] == "merge"
+            and not ids.isdisjoint(issue["memory_ids"])
+            and ids != set(issue["memory_ids"])
+            and (share_told(issue["notes"], "cohesion") or 1.0) >= group.cohesion
+            for issue in self._grouped()
+        )
+
+    def _merging(self, group: Group) -> Plan[ClusterResult]:
+        conflicts = merged_text(group.memories).conflicts
+        extra = _told(group) | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {})
+        return Plan(
+            result=_result(group, "merge"),
+            basis=group.memories,
+            agent="merge",
+            action="merge",
+            confidence=confidence_of(group.cohesion, len(group.ids), conflicts),
+            why=_why(group) + why_doubtful(conflicts),
+            extra=extra,
+        )
+
+    def _linking(self, group: Group) -> Plan[ClusterResult]:
+        result = _result(group, "ignore" if group.cohesion < clustering.LINKED else "link")
+
+        def link(acts: Acts) -> ClusterResult:
+            known = {frozenset((each.source, each.target)) for each in acts.change.links(group.ids)}
+            for one, other, similarity in group.alike:
+                if frozenset((one, other)) not in known:
+                    acts.link(Link(one, other, RELATED, similarity, acts.now))
+            return result
+
+        return Plan(
+            result=result,
+            basis=group.memories,
+            agent=self.name,
+            action=result.action,
+            confidence=result.confidence,
+            why=_why(group),
+            extra=_told(group),
+            apply=link if result.action == "link" else None,
+            is_filed=result.action != "ignore",
+        )
+
+    def _grouped(self) -> list[dict[str, Any]]:
+        """Return the unfinished issues that put memories into a group."""
+        return [
+            issue
+            for agent in _GROUPING
+            for status in UNFINISHED
+            for issue in self._ground.issues.query(agent, status)
+            if len(issue["memory_ids"]) > 1
+        ]
+
+    def _answer(self) -> None:
+        groups = {id_: issue["id"] for issue in self._grouped() for id_ in issue["memory_ids"]}
+        for asked in self._ground.issues.query(self.name, "open"):
+            if len(asked["memory_ids"]) == 1:
+                found = groups.get(asked["memory_ids"][0])
+                reason = f"issue {found} is about its group" if found else "nothing else is to be done with it"
+                self._ground.issues.close(asked["id"], reason)
+
+
+def share_told(notes: Mapping[str, Any], name: str) -> float | None:
+    """Return a number from 0 to 1 that the notes of an issue tell, None where they tell none."""
+    value = notes.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return float(value)
+
+
+def why_doubtful(conflicts: Counter[Conflict]) -> str:
+    """Return the end of a sentence that says in what memories contradict each other, "" where they do not."""
+    if not conflicts:
+        return ""
+    kinds = ", ".join(f"{count} by {kind}" for kind, count in sorted(conflicts.items()))
+    return f"; sentences contradict each other: {kinds}"
+
+
+def _result(group: Group, action: clustering.Action) -> ClusterResult:
+    return ClusterResult(
+        cluster_id=clustering.cluster_id(group.ids),
+        memory_ids=list(group.ids),
+        cohesion=group.cohesion,
+        action=action,
+        confidence=group.cohesion * clustering.size_factor(len(group.ids)),
+    )
+
+
+def _told(group: Group) -> dict[str, object]:
+    return {"cluster_id": clustering.cluster_id(group.ids), "cohesion": group.cohesion}
+
+
+def _why(group: Group) -> str:
+    return f"{len(group.ids)} memories with a mean similarity of {group.cohesion:.2f}"
+
+
+def _is_done(group: Group, linked: set[frozenset[str]]) -> bool:
+    """Tell whether no more than linking is to be done with a group, and that was done."""
+    is_merged = clustering.action_of(group.cohesion) == "merge" and not group.has_turns
+    return not is_merged and bool(group.alike) and all(frozenset(pair[:2]) in linked for pair in group.alike)
+
+
+def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
+    """Return the plan that answers an issue: the group is linked, its merge proposed, or left alone."""
+
+    def answer(acts: Acts) -> ClusterResult:
+        if plan.apply is not None:
+            return plan.apply(acts)
+        if plan.action == "merge":
+            draft = filing.Draft("merge", plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
+            filing.file(acts.change.ledger, draft, filing.Doer(actor_of("cluster"), acts.now))
+        return plan.result
+
+    return replace(plan, apply=answer)
+
+
+def _members(item: str) -> list[str]:
+    """Return the ids that an item names, sorted.
+
+    Raises:
+        UsageError: it is a JSON array, and not one of the ids of different memories.
+    """
+    if not item.startswith("["):
+        return [item]
+    try:
+        ids = json.loads(item)
+    except ValueError:
+        ids = None
+    if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
+        raise UsageError(f"the group is {item!r:.80}", remedy="give a JSON array of the ids of different memories")
+    return sorted(ids)

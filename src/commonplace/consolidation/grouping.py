@@ -1,0 +1,143 @@
+"""Read the memories of a namespace as groups that are alike. It only reads, and decides nothing.
+
+Memories and the turns of conversations are grouped apart: a transcript stays what was said, and hundreds of turns that
+say much the same ("that's great!") would chain what has nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from commonplace.consolidation import clustering
+from commonplace.errors import NoRelation
+from commonplace.types import Selection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.consolidation.ground import Ground
+    from commonplace.types import StoredMemory
+
+_READ_AT_ONCE: Final = 5_000
+_IDS_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Memories that are alike, by id.
+
+    Attributes:
+        cohesion: the mean similarity of all pairs.
+        pairs: each pair of ids with its similarity.
+    """
+
+    memories: tuple[StoredMemory, ...]
+    cohesion: float
+    pairs: tuple[tuple[str, str, float], ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the members, sorted."""
+        return tuple(memory.owner.id for memory in self.memories)
+
+    @property
+    def alike(self) -> tuple[tuple[str, str, float], ...]:
+        """The pairs that are alike enough to be linked."""
+        return tuple(pair for pair in self.pairs if pair[2] >= clustering.LINKED)
+
+    @property
+    def has_turns(self) -> bool:
+        """Tell whether a turn of a conversation is among them."""
+        return any(memory.owner.session for memory in self.memories)
+
+
+def active_memories(ground: Ground) -> Iterator[StoredMemory]:
+    """Yield the active memories, by id."""
+    selection = Selection(statuses=("active",), order="id", limit=_READ_AT_ONCE)
+    while found := ground.store.memories(ground.namespace, selection):
+        yield from (each for each in found if each.expired_at is None)
+        selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+
+
+def groups_of(ground: Ground, memories: Iterable[StoredMemory]) -> list[Group]:
+    """Return the groups among memories that are given by id."""
+    kinds: tuple[list[StoredMemory], list[StoredMemory]] = ([], [])
+    for memory in memories:
+        kinds[bool(memory.owner.session)].append(memory)
+    return [
+        _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], ground.calibrated))
+        for some in kinds
+        for vectors in [vectors_of(ground, some)]
+        for rows in clustering.groups(vectors, ground.calibrated)
+    ]
+
+
+def group_of(ground: Ground, memories: Sequence[StoredMemory]) -> Group:
+    """Return two or more memories as one group, alike or not."""
+    ordered = sorted(memories, key=lambda memory: memory.owner.id)
+    return _group(ordered, clustering.similarities(vectors_of(ground, ordered), ground.calibrated))
+
+
+def best_group(ground: Ground, memory: StoredMemory) -> Group:
+    """Return the group of a memory, else the memory and the one that is most like it.
+
+    Raises:
+        NoRelation: nothing is like it.
+    """
+    with ground.store.snapshot():
+        memories = list(active_memories(ground))
+        for group in groups_of(ground, memories):
+            if memory.owner.id in group.ids:
+                return group
+        others = [other for other in memories if other.owner.id != memory.owner.id]
+        vectors = vectors_of(ground, [memory, *others])
+    similarities = ground.calibrated(vectors[1:] @ vectors[0])
+    nearest = int(similarities.argmax()) if others else -1
+    if nearest < 0 or similarities[nearest] < clustering.LINKED:
+        raise NoRelation(f"no active memory is like {memory.owner.id!r:.80}", remedy="leave it as it is")
+    return group_of(ground, [memory, others[nearest]])
+
+
+def linked_pairs(ground: Ground, ids: Iterable[str]) -> set[frozenset[str]]:
+    """Return the pairs of memories between which there is a link, of those that start or end at one of these."""
+    wanted, linked = sorted(set(ids)), set[frozenset[str]]()
+    for begin in range(0, len(wanted), _IDS_AT_ONCE):
+        found = ground.store.links(ground.namespace, wanted[begin : begin + _IDS_AT_ONCE])
+        linked |= {frozenset((link.source, link.target)) for link in found}
+    return linked
+
+
+def vectors_of(ground: Ground, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:
+    """Return a vector for each memory, the mean of those of its passages: float32, shape (n, d), of unit length.
+
+    A memory without words has zeros.
+    """
+    import numpy as np
+
+    from commonplace.ranking.quantise import restore
+
+    numbers = [memory.number for memory in memories]
+    stamp = ground.store.embedding()
+    entries = list(ground.store.tokens(ground.namespace, ground.store.passages_of(ground.namespace, numbers)).values())
+    vectors = np.zeros((len(memories), 0 if stamp is None else stamp.dimensions), np.float32)
+    if entries:
+        places = {number: place for place, number in enumerate(numbers)}
+        rows = [places[entry.owner_number] for entry in entries]
+        np.add.at(vectors, rows, restore([entry.vector for entry in entries]))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return units
+
+
+def _group(memories: Sequence[StoredMemory], similarities: Sequence[Sequence[float]]) -> Group:
+    ids = [memory.owner.id for memory in memories]
+    pairs = tuple(
+        (ids[one], ids[other], similarities[one][other])
+        for one in range(len(ids))
+        for other in range(one + 1, len(ids))
+    )
+    return Group(tuple(memories), clustering.cohesion(similarities), pairs)

@@ -1,0 +1,160 @@
+"""Make one memory of those that an issue names, archive these, and lose nothing of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.cluster import share_told, why_doubtful
+from commonplace.consolidation.combining import (
+    combined,
+    confidence_of,
+    dates_of,
+    link_id,
+    merged_id,
+    merged_text,
+    sources_of,
+)
+from commonplace.consolidation.grouping import group_of
+from commonplace.consolidation.merging import diff
+from commonplace.consolidation.results import ClusterResult, MergeResult, Result
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.beads import AGENT_LABEL, split_notes
+from commonplace.memories.fading import LEAST_TRUST_TO_RISE
+from commonplace.types import Link
+from commonplace.types.ledger import Agent
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.acting import Acts
+    from commonplace.types.ledger import Issue
+
+CONSOLIDATED_FROM: Final = "consolidated_from"
+"""The type of the links from a merged memory to those that it was made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be merged, and how sure that was when somebody said so."""
+
+    memory_ids: tuple[str, ...]
+    cohesion: float | None
+    confidence: float | None
+
+
+class SemanticMerge(ConsolidationAgent[MergeResult]):
+    """Merges what issues of the ledger name. An item is the id of an issue; nothing is merged that none names."""
+
+    name: ClassVar[Agent] = "merge"
+    takes_issues: ClassVar[bool] = True
+
+    def scan(self) -> list[str]:
+        """Return the open issues with the label `consolidation:merge`, the most cohesive group first, ties by age."""
+        label = f"{AGENT_LABEL}{self.name}"
+        found = [issue for issue in self._ground.issues.query(self.name, "open") if label in issue["labels"]]
+        found.sort(key=lambda issue: -(share_told(issue["notes"], "cohesion") or 0.0))
+        return [issue["id"] for issue in found]
+
+    def run(self) -> list[MergeResult]:
+        """Close the issues whose memories were merged, archived or promoted meanwhile, and process the others."""
+        results = super().run()
+        if not self._dry_run:
+            self._close_stale()
+        return results
+
+    def rehearse(self, proposed: Sequence[Result]) -> list[MergeResult]:
+        """Return what `run` would, and change nothing.
+
+        Args:
+            proposed: what the agent before this one would have proposed, in the same rehearsal.
+        """
+        results = self.run()
+        groups = [each for each in proposed if isinstance(each, ClusterResult) and each.action == "merge"]
+        asked = {each.cluster_id: _Asked(tuple(each.memory_ids), each.cohesion, None) for each in groups}
+        return results + self._each(list(asked), lambda item: self._plan(asked[item]).result)
+
+    def plan(self, item: str) -> Plan[MergeResult]:
+        """Return how the memories that an issue names become one.
+
+        Raises:
+            NotFoundError: there is no such issue, or a memory of it is not there, or no longer active.
+            UsageError: the issue is not one of merging, or names fewer than two memories.
+        """
+        issue = self._ground.issues.get(item)
+        if f"{AGENT_LABEL}{self.name}" not in issue.labels:
+            raise UsageError(
+                f"issue {item!r:.80} is not labelled {AGENT_LABEL}{self.name}", remedy="name an issue of this agent"
+            )
+        if len(issue.memory_ids) < 2:
+            raise UsageError(f"issue {item!r:.80} names fewer than two memories", remedy="close it")
+        return self._plan(self._asked(issue))
+
+    def item_of(self, issue: Issue) -> str:
+        """Return the id of the issue."""
+        return issue.id
+
+    def _asked(self, issue: Issue) -> _Asked:
+        """Return what an issue asks for; what it says of memories that were changed since is worth nothing."""
+        memories = [self._active(id_) for id_ in issue.memory_ids]
+        if any(memory.created_at > issue.created_at for memory in memories):
+            return _Asked(issue.memory_ids, None, None)
+        notes, _ = split_notes(issue.notes)
+        return _Asked(issue.memory_ids, share_told(notes, "cohesion"), share_told(notes, "confidence"))
+
+    def _plan(self, asked: _Asked) -> Plan[MergeResult]:
+        memories = [self._active(id_) for id_ in sorted(asked.memory_ids)]
+        cohesion = group_of(self._ground, memories).cohesion if asked.cohesion is None else asked.cohesion
+        merged = merged_text(memories)
+        confidence = confidence_of(cohesion, len(memories), merged.conflicts)
+        if asked.confidence is not None:
+            confidence = min(asked.confidence, confidence) if merged.conflicts else asked.confidence
+        id_ = self._free_id(asked.memory_ids)
+        owner, record = combined(memories, id_, merged.text, cohesion)
+        result = MergeResult(
+            new_memory_id=id_,
+            source_ids=[memory.owner.id for memory in memories],
+            relation_ids=[link_id(id_, memory.owner.id) for memory in memories],
+            content_diff=diff(sources_of(memories), merged.text, id_),
+            entities_preserved=len(record.entities),
+            success=True,
+        )
+
+        def apply(acts: Acts) -> MergeResult:
+            # Relative dates in the words are meant as of the source that they came from.
+            acts.add(replace(self._ground.write_of(owner, record), dates=dates_of(memories)))
+            for memory in memories:
+                acts.link(Link(id_, memory.owner.id, CONSOLIDATED_FROM, 1.0, acts.now))
+                acts.archive(memory)
+            return result
+
+        trusts = [memory.record.trust for memory in memories]
+        needs_a_person = min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
+        is_done = not needs_a_person and self._confidence.decide(confidence) != "wait"
+        return Plan(
+            result=result if is_done else result.model_copy(update={"success": False}),
+            basis=tuple(memories),
+            agent=self.name,
+            action="merge",
+            confidence=confidence,
+            why=f"{len(memories)} memories become {id_}{why_doubtful(merged.conflicts)}",
+            extra={"cohesion": cohesion, "new_memory_id": id_},
+            apply=apply,
+            needs_a_person=needs_a_person,
+        )
+
+    def _free_id(self, source_ids: Sequence[str]) -> str:
+        """Return the id of the memory that is made of these: another one where that stands for a memory already."""
+        taken = 0
+        while self._ground.store.memory(self._ground.namespace, merged_id(source_ids, taken)) is not None:
+            taken += 1
+        return merged_id(source_ids, taken)
+
+    def _close_stale(self) -> None:
+        """Close the issues that name a memory which is no longer active: with that it was merged, or it is gone."""
+        for issue in self._ground.issues.query(self.name, "open"):
+            try:
+                for id_ in issue["memory_ids"]:
+                    self._active(id_)
+            except NotFoundError as error:
+                self._ground.issues.close(issue["id"], f"nothing is left to merge: {error.args[0]}")

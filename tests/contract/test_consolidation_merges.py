@@ -1,0 +1,319 @@
+"""What the contract demands of SemanticMerge, a test for each MUST, and what is decided about merges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commonplace
+from commonplace.consolidation.cluster import ClusterDetector
+from commonplace.consolidation.confidence import ConfidenceConfig
+from commonplace.consolidation.merge import SemanticMerge
+from commonplace.consolidation.results import MergeResult
+from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.retention import DAY_S
+from commonplace.types import Selection, StoredMemory
+from commonplace.types.ledger import Issue, IssueSelection
+
+NOW = 1_750_000_000.0
+LONG = "The release is cut on Fridays by Maria. Ruff lints the code."
+SHORT = "Ruff lints the code. Mypy checks the types."
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
+        yield engine
+
+
+def ask(book: Engine, *ids: str, confidence: float = 0.95, **extra: object) -> str:
+    told = {"cohesion": 0.9, "confidence": confidence, **extra}
+    return book.consolidation_ground().issues.create("merge", ids, "merge", extra_data=told)
+
+
+def keep_two(book: Engine) -> str:
+    """Remember two memories that are to be merged, and return the issue that says so."""
+    book.remember(LONG, id="long", tags=["release", "code"], entities=["Maria", "Ruff"], force=True)
+    book.remember(SHORT, id="short", tags=["code", "types"], entities=["Ruff", "mypy"], force=True)
+    return ask(book, "long", "short")
+
+
+def merge(book: Engine, issue: str, **given: Any) -> MergeResult:
+    return SemanticMerge(book=book, **given).process_item(issue)
+
+
+def stored(book: Engine, id_: str) -> StoredMemory:
+    found = book._store.memory(book.namespace, id_)
+    assert found is not None
+    return found
+
+
+def issue_of(book: Engine, id_: str) -> Issue:
+    (found,) = book._store.ledger(book.namespace).issues(IssueSelection(ids=(id_,)))
+    return found
+
+
+def state(book: Engine) -> object:
+    store, ledger = book._store, book._store.ledger(book.namespace)
+    memories = store.memories(book.namespace, Selection())
+    return store.change(), memories, store.links(book.namespace), ledger.issues(IssueSelection()), ledger.events()
+
+
+def test_scan_must_only_process_from_issues(book: Engine) -> None:
+    """Memories that say the same are none of its business until an issue names them."""
+    book.remember(LONG, id="one", force=True)
+    book.remember(LONG, id="two", force=True)
+    assert SemanticMerge(book=book).scan() == []
+    issue = ask(book, "one", "two")
+    assert SemanticMerge(book=book).scan() == [issue]
+
+
+def test_scan_must_filter_for_the_label_of_merges(book: Engine) -> None:
+    issue = keep_two(book)
+    issues = book.consolidation_ground().issues
+    issues.create("cluster", ["long", "short"], "merge")
+    assert SemanticMerge(book=book).scan() == [issue]
+
+
+def test_scan_returns_the_most_cohesive_group_first(book: Engine) -> None:
+    for id_ in "abcd":
+        book.remember(f"{id_} {LONG}", id=id_, force=True)
+    loose, close = ask(book, "a", "b", cohesion=0.8), ask(book, "c", "d", cohesion=0.99)
+    assert SemanticMerge(book=book).scan() == [close, loose]
+
+
+def test_an_issue_of_another_agent_is_refused(book: Engine) -> None:
+    keep_two(book)
+    other = book.consolidation_ground().issues.create("cluster", ["long", "short"], "link")
+    with pytest.raises(UsageError, match="is not labelled consolidation:merge"):
+        merge(book, other)
+
+
+def test_process_must_preserve_all_unique_entities(book: Engine) -> None:
+    result = merge(book, keep_two(book))
+    assert stored(book, result.new_memory_id).record.entities == ("Maria", "Ruff", "mypy")
+    assert result.entities_preserved == 3
+
+
+def test_process_must_preserve_all_unique_content(book: Engine) -> None:
+    result = merge(book, keep_two(book))
+    assert stored(book, result.new_memory_id).record.content == f"{LONG}\n\nMypy checks the types."
+
+
+def test_process_must_create_consolidated_from_relations(book: Engine) -> None:
+    result = merge(book, keep_two(book))
+    links = book._store.links(book.namespace)
+    assert [(link.source, link.target, link.type, link.strength) for link in links] == [
+        (result.new_memory_id, "long", "consolidated_from", 1.0),
+        (result.new_memory_id, "short", "consolidated_from", 1.0),
+    ]
+    assert len(set(result.relation_ids)) == 2
+
+
+def test_process_must_archive_and_not_delete_originals(book: Engine) -> None:
+    merge(book, keep_two(book))
+    sources = [stored(book, id_) for id_ in ("long", "short")]
+    assert [(memory.record.status, memory.record.content) for memory in sources] == [
+        ("archived", LONG),
+        ("archived", SHORT),
+    ]
+
+
+def test_process_must_close_the_issue_on_success(book: Engine) -> None:
+    issue = keep_two(book)
+    result = merge(book, issue)
+    assert (result.success, result.beads_issue_id) == (True, issue)
+    assert issue_of(book, issue).status == "closed"
+
+
+def test_a_failure_blocks_the_issue_and_leaves_the_memories_as_they_were(
+    book: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issue = keep_two(book)
+
+    def fail(*_: object) -> None:
+        raise UsageError("the disk is full of eels")
+
+    monkeypatch.setattr("commonplace.consolidation.acting.Acts.archive", fail)
+    with pytest.raises(UsageError, match="full of eels"):
+        merge(book, issue)
+    blocked = issue_of(book, issue)
+    assert blocked.status == "blocked"
+    assert "full of eels" in blocked.notes
+    assert json.loads(blocked.notes.splitlines()[0])["memory_ids"] == ["long", "short"]
+    assert [stored(book, id_).record.status for id_ in ("long", "short")] == ["active", "active"]
+    assert book._store.links(book.namespace) == []
+
+
+def test_a_dry_run_must_not_modify_any_data(book: Engine) -> None:
+    keep_two(book)
+    before = state(book)
+    (result,) = SemanticMerge(dry_run=True, book=book).run()
+    assert state(book) == before
+    assert (result.success, result.source_ids) == (True, ["long", "short"])
+
+
+def test_a_merge_that_is_not_sure_waits_and_leaves_everything_as_it_is(book: Engine) -> None:
+    keep_two(book)
+    issue = ask(book, "long", "short")
+    before = state(book)
+    cautious = ConfidenceConfig(auto_threshold=1.0, log_threshold=0.96)
+    result = merge(book, issue, confidence_config=cautious)
+    assert (result.success, result.beads_issue_id) == (False, issue)
+    assert state(book) == before
+
+
+def test_processing_an_issue_merges_however_sure_it_is(book: Engine) -> None:
+    book.remember(LONG, id="long", force=True)
+    book.remember(SHORT, id="short", force=True)
+    issue = ask(book, "long", "short", confidence=0.1)
+    assert SemanticMerge(book=book).process_issue(issue).success is True
+    assert issue_of(book, issue).status == "closed"
+
+
+def test_times_uses_and_strength_are_those_of_all_sources(book: Engine, clock: Clock) -> None:
+    """created_at = min, last_used = max, use_count = sum, strength = max + min(0.5, cohesion·n·0.1)."""
+    clock.now = NOW - 3 * DAY_S
+    book.remember(LONG, id="long", force=True)
+    clock.now = NOW - DAY_S
+    book.remember(SHORT, id="short", force=True)
+    for id_ in ("long", "long", "short"):
+        book.touch(id_)
+    clock.now = NOW
+    result = merge(book, ask(book, "long", "short"))
+    owner, record = stored(book, result.new_memory_id).owner, stored(book, result.new_memory_id).record
+    assert (record.born_at, owner.at, record.last_used) == (NOW - 3 * DAY_S, NOW - 3 * DAY_S, NOW - DAY_S)
+    assert record.use_count == 3
+    assert record.strength == pytest.approx(1.0 + 0.9 * 2 * 0.1)
+    assert record.derived_from == ("long", "short")
+    assert owner.tags == ()
+
+
+def test_a_merged_memory_has_the_least_trust_of_its_sources(book: Engine) -> None:
+    book.remember(LONG, id="long", origin="user", force=True)
+    book.remember(SHORT, id="short", origin="tool", force=True)
+    record = stored(book, merge(book, ask(book, "long", "short")).new_memory_id).record
+    assert (record.trust, record.origin) == (0.6, "tool")
+
+
+def test_what_is_not_trusted_merges_with_what_is_only_when_a_person_says_so(book: Engine) -> None:
+    """Else whatever the web says like a memory would take the memory's trust away."""
+    book.remember(LONG, id="long", origin="user", force=True)
+    book.remember(SHORT, id="short", origin="web", force=True)
+    issue = ask(book, "long", "short", confidence=1.0)
+    assert merge(book, issue).success is False
+    assert SemanticMerge(book=book).process_issue(issue).success is True
+
+
+def test_the_longest_is_kept_where_it_contains_the_others(book: Engine) -> None:
+    book.remember(LONG, id="long", force=True)
+    book.remember("Ruff lints the code", id="short", force=True)
+    result = merge(book, ask(book, "long", "short"))
+    assert stored(book, result.new_memory_id).record.content == LONG
+
+
+def test_the_diff_is_unified_and_shows_what_becomes_of_the_words(book: Engine) -> None:
+    result = merge(book, keep_two(book))
+    assert result.content_diff.splitlines() == [
+        "--- long, short",
+        f"+++ {result.new_memory_id}",
+        "@@ -1,2 +1,3 @@",
+        f" {LONG}",
+        f"-{SHORT}",
+        "+",
+        "+Mypy checks the types.",
+    ]
+
+
+def test_conflicting_values_are_both_kept_with_their_dates_and_flagged(book: Engine, clock: Clock) -> None:
+    book.remember("The backup of the billing database runs at 3 in Frankfurt.", id="a", force=True)
+    clock.now = NOW + 2 * DAY_S
+    book.remember("The backup of the billing database runs at 5 in Frankfurt.", id="b", force=True)
+    issue = ask(book, "a", "b", confidence=0.99)
+    assert merge(book, issue).success is False
+    result = SemanticMerge(book=book).process_issue(issue)
+    assert stored(book, result.new_memory_id).record.content == (
+        "The backup of the billing database runs at 3 in Frankfurt. (2025-06-15)\n\n"
+        "The backup of the billing database runs at 5 in Frankfurt. (2025-06-17)"
+    )
+
+
+def test_what_an_issue_says_of_memories_that_changed_since_is_worth_nothing(book: Engine, clock: Clock) -> None:
+    issue = keep_two(book)
+    clock.now = NOW + 60
+    book.update("short", content="Something quite different about gardens and tulips")
+    assert merge(book, issue).success is False
+
+
+def test_an_issue_whose_memory_is_gone_is_closed_by_a_run(book: Engine) -> None:
+    issue = keep_two(book)
+    book.archive("short")
+    with pytest.raises(NotFoundError, match="archived"):
+        merge(book, issue)
+    agent = SemanticMerge(book=book)
+    assert (agent.run(), agent.skipped) == ([], 1)
+    assert issue_of(book, issue).close_reason == "nothing is left to merge: memory 'short' is archived, not active"
+
+
+def test_unmerging_restores_the_sources_exactly(book: Engine) -> None:
+    issue = keep_two(book)
+    before = [replace(stored(book, id_), number=0) for id_ in ("long", "short")]
+    result = merge(book, issue)
+    book.unmerge(result.new_memory_id)
+    assert [replace(stored(book, id_), number=0) for id_ in ("long", "short")] == before
+    assert book._store.memory(book.namespace, result.new_memory_id) is None
+    assert book._store.links(book.namespace) == []
+
+
+def test_a_merged_memory_is_found_by_the_words_of_each_source(book: Engine) -> None:
+    result = merge(book, keep_two(book))
+    for query in ("who cuts the release", "what checks the types"):
+        assert book.search(query, method="bm25", limit=1).hits[0].owner_id == result.new_memory_id
+
+
+def test_the_same_sources_give_the_same_id_and_a_taken_one_is_passed_over(book: Engine) -> None:
+    issue = keep_two(book)
+    foreseen = SemanticMerge(dry_run=True, book=book).process_item(issue).new_memory_id
+    book.remember("Somebody took this id before", id=foreseen, force=True)
+    assert merge(book, issue).new_memory_id != foreseen
+
+
+def test_a_rehearsal_of_both_agents_tells_what_they_would_do(book: Engine) -> None:
+    book.remember(LONG, id="one", force=True)
+    book.remember(LONG, id="two", force=True)
+    report = book.consolidate(["cluster", "merge"], dry_run=True)
+    (cluster,), (merged,) = report.results["cluster"], report.results["merge"]
+    done = book.consolidate(["cluster", "merge"])
+    assert cluster.model_dump() | {"beads_issue_id": ...} == done.results["cluster"][0].model_dump() | {
+        "beads_issue_id": ...
+    }
+    assert merged.model_dump() | {"beads_issue_id": ...} == done.results["merge"][0].model_dump() | {
+        "beads_issue_id": ...
+    }
+
+
+def test_clusters_are_proposed_and_merged_in_one_run_of_both(book: Engine) -> None:
+    book.remember(LONG, id="one", force=True)
+    book.remember(LONG, id="two", force=True)
+    ClusterDetector(book=book).run()
+    (result,) = SemanticMerge(book=book).run()
+    assert (result.success, stored(book, result.new_memory_id).record.content) == (True, LONG)
