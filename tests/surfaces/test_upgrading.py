@@ -15,7 +15,7 @@ from tests.surfaces.conftest import Program
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.errors import EmbedderMismatchError, StoreBusyError, UsageError
+from commonplace.errors import EmbedderMismatchError, ProviderError, StoreBusyError, UsageError
 from commonplace.locks import FileLock
 from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.contract import TokenizedText
@@ -157,6 +157,38 @@ class TestUpgrading:
         with pytest.raises(UsageError, match="give a name, or an object with `embed`"):
             book.index_upgrade(7)  # type: ignore[arg-type]
         assert stamps(book) == ("static@1/256", True)
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            lambda texts: [[1.0] * 64] * (len(texts) + 1),
+            lambda texts: [[1.0] * 63] * len(texts),
+            lambda texts: [[float("nan")] * 64] * len(texts),
+            lambda texts: [],
+        ],
+    )
+    def test_what_is_no_vector_for_each_text_is_refused(self, book: Engine, answer: Any) -> None:
+        """An embedder may be somebody's own; the store keeps what it has."""
+
+        class Odd(HashingEmbedder):
+            def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+                return answer(texts)  # type: ignore[no-any-return]
+
+        with pytest.raises(ProviderError, match="something other than a vector for each of 256 texts"):
+            book.index_upgrade(Odd())
+        assert book.index_status().embedder == "static@1/256"
+
+    def test_an_embedder_without_a_stamp_is_refused(self, book: Engine) -> None:
+        """The contract of knowledge has such ones; nobody could tell a store's vectors from another's."""
+
+        class Stampless:
+            stamp = "mine"
+
+            def embed(self, *texts: str) -> list[list[float]]:
+                return [[1.0] for _ in texts]
+
+        with pytest.raises(UsageError, match="an object with `embed` and a `stamp`"):
+            book.index_upgrade(Stampless())  # type: ignore[arg-type]
 
     def test_two_at_once_are_refused(self, book: Engine, path: Path) -> None:
         """One would drop what the other made."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +138,9 @@ def _refuse_absent(config: MemoryConfig) -> None:
     from commonplace.engine.layout import DATABASE
     from commonplace.errors import StoreError
 
-    given = Path(config.sqlite_path).expanduser()
+    given = Path(config.sqlite_path)
+    with suppress(RuntimeError):
+        given = given.expanduser()
     if config.sqlite_enabled and config.sqlite_path and not given.is_file() and not (given / DATABASE).is_file():
         raise StoreError(
             f"there is no store at {given}", remedy="correct sqlitePath, or make it with `commonplace knowledge index`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -225,7 +226,10 @@ class Knowing(Finding, Forgetting):
 
 def _directory(path: str) -> Path:
     """Return the directory of the store that a path names: itself, or the one that its `store.db` is in."""
-    given = Path(path).expanduser().absolute()
+    given = Path(path)
+    with suppress(RuntimeError):  # the home of a user that there is not is a directory like any other
+        given = given.expanduser()
+    given = given.absolute()
     if given.name == DATABASE:
         return given.parent
     if given.is_file():

@@ -14,6 +14,7 @@ from commonplace.engine.workings import Workings
 from commonplace.errors import CommonplaceError, MissingExtraError, ModelError, StoreBusyError, StoreError, UsageError
 from commonplace.locks import FileLock
 from commonplace.store.batches import upgrade_command
+from commonplace.types import Embedding
 
 if TYPE_CHECKING:
     from commonplace.ingest.reembedding import Reembedded
@@ -128,8 +129,9 @@ class Upgrading(Workings):
     def _target(self, embedder: str | Embedder) -> Embedder:
         if isinstance(embedder, str):
             return self._open_embedder(embedder, None)
-        if not hasattr(embedder, "stamp") or not hasattr(embedder, "embed"):
-            raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give a name, or an object with `embed`")
+        if not isinstance(getattr(embedder, "stamp", None), Embedding) or not callable(embedder.embed):
+            remedy = "give a name, or an object with `embed` and a `stamp`, see commonplace.models.contract.Embedder"
+            raise UsageError(f"the embedder is {embedder!r:.80}", remedy=remedy)
         return embedder
 
     @contextmanager

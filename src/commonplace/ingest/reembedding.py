@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from commonplace.errors import ProviderError
 from commonplace.models.contract import TokenizedText
 from commonplace.ranking.quantise import quantise
 
@@ -56,5 +57,10 @@ def _vectors(entries: list[IndexEntry], embedder: Embedder) -> list[bytes]:
     places = [place for place, entry in enumerate(entries) if any(entry.vector)]
     if places:
         texts = [TokenizedText(entries[place].text, np.frombuffer(entries[place].token_ids, "<u2")) for place in places]
-        vectors[places] = quantise(embedder.embed(texts))
+        found = np.asarray(embedder.embed(texts))
+        if found.shape != (len(texts), embedder.stamp.dimensions) or not np.isfinite(found).all():
+            raise ProviderError(
+                f"the embedder {embedder.stamp} returned something other than a vector for each of {len(texts)} texts"
+            )
+        vectors[places] = quantise(found)
     return [row.tobytes() for row in vectors]

@@ -52,6 +52,8 @@ class MemoryConfig:
             if not 1 <= value <= most:
                 remedy = f"give a whole number from 1 to {most:,}"
                 raise ConfigError(f"{_camel(name)} is {value}", path=_camel(name), remedy=remedy)
+        if "\0" in self.sqlite_path:
+            raise ConfigError("sqlitePath holds a null character", path="sqlitePath", remedy="name a directory")
         if self.rerank_enabled and not self.rerank_model.strip():
             raise ConfigError("rerankModel is empty", path="rerankModel", remedy="name a model, or set rerankEnabled")
 

@@ -58,9 +58,11 @@ class Vectors:
             raise ProviderError(f"the embedder {self.name} returned vectors of different lengths")
         try:
             with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-                vectors = np.array(found, dtype=np.float32).reshape(len(texts), -1 if texts else 0)
-        except (TypeError, ValueError) as error:
+                vectors = np.array(found, dtype=np.float32) if texts else np.zeros((0, 0), np.float32)
+        except (TypeError, ValueError, OverflowError) as error:
             raise ProviderError(f"the embedder {self.name} returned what is no vector: {error}") from error
+        if vectors.ndim != 2:
+            raise ProviderError(f"the embedder {self.name} returned what is no vector, but lists of lists")
         if texts and (not vectors.shape[1] or not np.isfinite(vectors).all()):
             raise ProviderError(f"the embedder {self.name} returned a vector that is empty or holds what is no number")
         if texts:

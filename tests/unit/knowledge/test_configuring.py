@@ -83,6 +83,7 @@ def test_null_is_as_if_it_were_absent() -> None:
         ({"retrievalFactor": 101}, "retrievalFactor", "from 1 to 100"),
         ({"retrievalFactor": 1.5}, "retrievalFactor", "is 1.5; give a whole number"),
         ({"sqlitePath": 1}, "sqlitePath", "give a text"),
+        ({"sqlitePath": "a\0b"}, "sqlitePath", "holds a null character"),
         ({"rerankModel": " "}, "rerankModel", "is empty"),
         ("[]", "", "give an object"),
         ("{", "", "is no JSON"),

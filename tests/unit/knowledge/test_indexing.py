@@ -230,6 +230,8 @@ class TestEmbedding:
             ([[1.0], [1.0]], "returned 2 vectors for 1 texts"),
             ([[]], "a vector that is empty"),
             ([["a"]], "returned what is no vector"),
+            ([[10**400]], "returned what is no vector"),
+            ([[[1.0]]], "returned what is no vector"),
             ([[float("nan")]], "holds what is no number"),
             ([[1e300]], "holds what is no number"),
             ([1.0], "failed: TypeError"),

@@ -167,3 +167,11 @@ def test_such_a_number_in_a_map_is_refused_by_its_place(knowledge: KnowledgeServ
         knowledge.index_knowledge("a", [{"n": [1, 16**5_000]}])
     assert knowledge.status().agents == ()
     assert json.loads(json.dumps(knowledge.status().to_dict()))["agents"] == []
+
+
+def test_the_home_of_nobody_is_a_directory_like_any_other(
+    book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    service = book.knowledge_service(MemoryConfig(sqlite_path="~nobody-of-that-name/store"))
+    assert service.status().store == str(tmp_path / "~nobody-of-that-name" / "store")
