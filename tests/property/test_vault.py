@@ -48,6 +48,7 @@ NOTES = st.builds(
     entities=st.lists(ANY, max_size=4, unique_by=same_place).map(tuple),
     reason=ANY,
     score=st.integers(0, 10_000).map(lambda number: number / 10_000),
+    version=st.integers(1, 2**40),
 )
 FORBIDDEN = set('\\/:*?"<>|#^[]')
 

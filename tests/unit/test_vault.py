@@ -22,10 +22,12 @@ NOTE = Note(
     ("Postgres", "C#"),
     "use_count_threshold",
     0.8312,
+    3,
 )
 TEXT = f"""---
 title: "Postgres for billing"
 memory_id: "{ID}"
+memory_version: 3
 created: 2026-11-21T09:30:00Z
 modified: 2026-11-22T00:00:00Z
 tags:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from commonplace.errors import StoreError
+from commonplace.formats.vault import memory_id_of
 
-VAULT = "vault"
-_FRONT_MATTER_BYTES = 65_536
+VAULT: Final = "vault"
+DRAFT: Final = ".note.commonplace-draft"
+"""The name of a file that is to be a note when it is complete."""
+FRONT_MATTER_BYTES: Final = 65_536
+"""In so many bytes a note has said of which memory it is."""
 
 
 def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> list[Path]:
     """Return the notes of memories below the vault of a store, sorted; what lies outside of it is never among them.
+
+    What was left of a note when its writer was killed is among them: it may not tell yet of which memory it is.
 
     Args:
         ids: of memories; a note is of one when a line `memory_id:` of its front matter says so.
@@ -21,6 +29,7 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
     vault = directory / VAULT
     wanted = set(ids)
     found = {path for path in vault.rglob("*.md") if _memory_id(path) in wanted} if vault.is_dir() else set()
+    found |= set(vault.rglob(DRAFT)) if wanted and vault.is_dir() else set()
     for name in paths:
         path = directory / name
         if path.is_file() and path.resolve().is_relative_to(vault.resolve()):
@@ -39,6 +48,9 @@ def remove(notes: Collection[Path]) -> int:
         try:
             note.unlink()
             gone += 1
+            if note.parent.parent.name == VAULT:
+                with suppress(OSError):  # not empty; the name of a directory is that of a namespace
+                    note.parent.rmdir()
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -52,15 +64,6 @@ def _memory_id(path: Path) -> str | None:
     """Return the memory's id in the front matter of a note, None where there is none."""
     try:
         with path.open("rb") as file:
-            lines = file.read(_FRONT_MATTER_BYTES).decode("utf-8", "replace").splitlines()
+            return memory_id_of(file.read(FRONT_MATTER_BYTES).decode("utf-8", "replace"))
     except OSError:
         return None
-    if not lines or lines[0].lstrip("\ufeff").strip() != "---":
-        return None
-    for line in lines[1:]:
-        if line.strip() == "---":
-            return None
-        name, _, value = line.partition(":")
-        if name.strip() == "memory_id":
-            return value.strip().strip("\"'")
-    return None

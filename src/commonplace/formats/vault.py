@@ -3,6 +3,7 @@ r"""Write a memory as a note of the vault, read notes, and write one anew withou
     ---
     title: "Postgres for billing"
     memory_id: "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
+    memory_version: 1
     created: 2026-11-21T09:30:00Z
     modified: 2026-11-21T09:30:00Z
     tags:
@@ -44,6 +45,7 @@ FRONT: Final = "front matter"
 _KEYS: Final = (
     "title",
     "memory_id",
+    "memory_version",
     "created",
     "modified",
     "tags",
@@ -62,6 +64,7 @@ class Note:
     """A memory as the vault tells it.
 
     Attributes:
+        version: of the memory; 0 where a note does not tell.
         created, modified: aware, in UTC; to the second.
         tags: as `vault_names.tags_of` gives them.
         reason: the criteria by which it was promoted.
@@ -77,6 +80,7 @@ class Note:
     entities: tuple[str, ...] = ()
     reason: str = ""
     score: float = 0.0
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ def read_note(text: str) -> Note | None:
         return None
     values = page.values
     content = page.body(CONTENT)
-    score = values.get("decay_score")
+    score, version = values.get("decay_score"), values.get("memory_version")
     return Note(
         memory_id=_text(values.get("memory_id")),
         title=_text(values.get("title")),
@@ -118,6 +122,7 @@ def read_note(text: str) -> Note | None:
         entities=_texts(values.get("entities")),
         reason=_text(values.get("promotion_reason")),
         score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else 0.0,
+        version=version if isinstance(version, int) and not isinstance(version, bool) else 0,
     )
 
 
@@ -129,17 +134,19 @@ def rewrite_note(text: str, note: Note, before: Iterable[Note]) -> Rewritten:
     one that is gone stays gone. Front matter that cannot be read leaves the whole note as it is.
 
     Args:
-        before: notes of the memory's versions, by which what we wrote is told from what a person wrote.
+        before: notes of the memory's versions up to the one that the note tells, by which what we wrote is told from
+            what a person wrote.
     """
     page = _page(text)
     if page is None:
         return Rewritten(text, (FRONT,))
-    known = [*before, note]
+    versions = list(before)
+    known = [*versions, note]
     by_hand = [*page.own_keys(), *page.own_sections()]
     old = read_note(text)
     assert old is not None
-    tags = _merged(note.tags, old.tags, [each.tags for each in known[:-1]])
-    entities = _merged(note.entities, old.entities, [each.entities for each in known[:-1]])
+    tags = _merged(note.tags, old.tags, [each.tags for each in versions])
+    entities = _merged(note.entities, old.entities, [each.entities for each in versions])
     is_ours = (tags, entities) == (note.tags, note.entities)
     is_titled = any(old.title == each.title for each in known) or not old.title
     by_hand += [FRONT] if not is_ours or not is_titled else []
@@ -271,6 +278,7 @@ def _property(note: Note, key: str) -> str:
     values: dict[str, object] = {
         "title": note.title,
         "memory_id": note.memory_id,
+        "memory_version": note.version,
         "created": note.created,
         "modified": note.modified,
         "tags": note.tags,

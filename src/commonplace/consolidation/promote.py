@@ -1,0 +1,246 @@
+"""Promote what proved its worth: write it into the vault as a note, and keep it for good. It knows no files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from commonplace.consolidation.acting import PAGE
+from commonplace.consolidation.base import ConsolidationAgent, Failure
+from commonplace.consolidation.naming import names_in
+from commonplace.consolidation.planning import Plan
+from commonplace.consolidation.results import PromotionResult
+from commonplace.consolidation.vault import Vault
+from commonplace.errors import CommonplaceError, UsageError
+from commonplace.formats.vault import Note
+from commonplace.formats.vault_names import tags_of, title_of
+from commonplace.memories.fading import LEAST_TRUST_TO_RISE
+from commonplace.memories.times import moment_of
+from commonplace.redaction import redact
+from commonplace.retention import DAY_S
+from commonplace.types import Selection
+from commonplace.types.ledger import IssueSelection
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.acting import Acts
+    from commonplace.consolidation.vault import Page
+    from commonplace.store.ledger_contract import LedgerChange
+    from commonplace.types import MemoryRecord, Status, StoredMemory
+    from commonplace.types.ledger import Agent, Issue
+
+SCORE: Final = 0.65
+"""Retention, before it is clamped to 1, that is worth keeping for good …"""
+LEAST_AGE_S: Final = DAY_S
+LEAST_USES: Final = 2
+"""… in a memory that is as old, and was used so often: every fresh one has it otherwise."""
+USES: Final = 5
+USES_WITHIN_S: Final = 14 * DAY_S
+"""So many uses, so soon after its creation, are worth it too."""
+REVIEWS: Final = 3
+STRENGTH: Final = 1.5
+"""By which fading memories are proposed; enough where somebody takes the proposal up."""
+
+SURE: Final = 0.95
+LESS_SURE: Final = 0.8
+"""Confidence where two criteria or more are met, and where one is."""
+
+_READ_AT_ONCE: Final = 1_000
+
+
+class LTMPromoter(ConsolidationAgent[PromotionResult]):
+    """Moves memories into the vault that were used or reviewed often, or are still present after a day.
+
+    What is promoted has the status `promoted` and the tier `long`, which does not fade, and is found as before. What is
+    trusted less than 0.5 is never promoted.
+    """
+
+    name: ClassVar[Agent] = "promote"
+
+    def scan(self) -> list[str]:
+        """Return the ids of the active memories that meet a criterion, those that meet most first, then by score."""
+        store, namespace, now = self._ground.store, self._ground.namespace, self._ground.now()
+        with store.snapshot():
+            busy = {
+                id_
+                for issue in store.ledger(namespace).issues(
+                    IssueSelection(agents=(self.name,), statuses=("in_progress", "blocked"))
+                )
+                for id_ in issue.memory_ids
+            }
+            found = [
+                (-len(met), -self._ground.fading.raw(memory.record, now), memory.owner.id)
+                for memory in self._memories("active")
+                if memory.owner.id not in busy and (met := self.criteria(memory.record, now))
+            ]
+        return [id_ for *_, id_ in sorted(found)]
+
+    def run(self) -> list[PromotionResult]:
+        """Promote what `scan` finds, and let the notes of what was promoted earlier follow what it says now."""
+        results = super().run()
+        if not self._dry_run:
+            self.follow()
+        return results
+
+    def plan(self, item: str) -> Plan[PromotionResult]:
+        """Return how a memory is promoted.
+
+        Raises:
+            NotFoundError: it is not there, or not active.
+            UsageError: it meets no criterion, or is not trusted.
+            StoreError: the vault cannot be read, or a link stands in its place.
+        """
+        memory, now = self._active(item), self._ground.now()
+        record = memory.record
+        if record.trust < LEAST_TRUST_TO_RISE:
+            raise UsageError(
+                f"memory {item!r:.80} has the trust {record.trust:g}, less than {LEAST_TRUST_TO_RISE:g}",
+                remedy="what is not trusted is not promoted: remember it yourself if it is true",
+            )
+        met = self.criteria(record, now) or (("strength_threshold",) if record.strength >= STRENGTH else ())
+        if not met:
+            raise UsageError(
+                f"memory {item!r:.80} meets no criterion of promotion",
+                remedy=f"it takes {USES} uses in its first {USES_WITHIN_S / DAY_S:.0f} days, {REVIEWS} reviews, or a"
+                f" retention of {SCORE} after a day and {LEAST_USES} uses",
+            )
+        path = self._vault.path_of(self._note(memory, met), record.vault_path)
+        result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
+        score = self._ground.fading.raw(record, now)
+        return Plan(
+            result=result,
+            basis=(memory,),
+            agent=self.name,
+            action="promote",
+            confidence=SURE if len(met) > 1 else LESS_SURE,
+            why=f"it meets {', '.join(met)}",
+            extra={
+                "criteria": list(met),
+                "score": round(score, 6),
+                "use_count": record.use_count,
+                "review_count": record.review_count,
+                "strength": record.strength,
+            },
+            apply=self._promoting(memory, met, result),
+        )
+
+    def item_of(self, issue: Issue) -> str:
+        """Return the memory that an issue is about."""
+        return issue.memory_ids[0]
+
+    def criteria(self, record: MemoryRecord, now: float) -> tuple[str, ...]:
+        """Return the criteria that an active memory meets, none where it is not trusted."""
+        if record.trust < LEAST_TRUST_TO_RISE:
+            return ()
+        is_settled = now - record.born_at >= LEAST_AGE_S and record.use_count >= LEAST_USES
+        met = {
+            "score_threshold": is_settled and self._ground.fading.raw(record, now) >= SCORE,
+            # Where the last use was in time, all were.
+            "use_count_threshold": record.use_count >= USES and record.last_used - record.born_at <= USES_WITHIN_S,
+            "review_count_threshold": record.review_count >= REVIEWS,
+        }
+        return tuple(name for name, is_met in met.items() if is_met)
+
+    def follow(self) -> list[str]:
+        """Bring the notes of promoted memories to what these say now; return the paths of those that were written.
+
+        A note that a person removed is not made anew. One that cannot be written is a failure, and is tried again in
+        the next run.
+        """
+        written: list[str] = []
+        promoted = self._memories("promoted")
+        for memory in [each for each in promoted if each.created_at >= (each.record.promoted_at or 0.0)]:
+            try:
+                if self._is_behind(memory):
+                    written += self._follow(memory.owner.id)
+            except CommonplaceError as error:
+                self.failures.append(Failure(self.name, memory.owner.id, str(error)))
+        return written
+
+    def _is_behind(self, memory: StoredMemory) -> bool:
+        """Tell whether a promoted memory has a note, and that is of an older version."""
+        known = self._known(memory)
+        return known is not None and known.version < memory.record.version
+
+    def _follow(self, id_: str) -> list[str]:
+        with self._ground.store.change_memories(self._ground.namespace) as change:
+            memory = change.find(id_)
+            if memory is None or memory.expired_at is not None or memory.record.status != "promoted":
+                return []
+            known = self._known(memory)
+            if known is None:
+                return []
+            note = replace(self._note(memory, ()), reason=known.reason)
+            page = self._vault.write(note, self._before(memory), memory.record.vault_path)
+            if page.path != memory.record.vault_path:
+                change.revise(memory.number, replace(memory.record, vault_path=page.path))
+            if page.sha256:
+                self._let_undo_follow(change.ledger, id_, page)
+        return [page.path]
+
+    def _let_undo_follow(self, ledger: LedgerChange, id_: str, page: Page) -> None:
+        """Let the undoing of a promotion know the note as it is now, or it would take it for one that was edited."""
+        for reversal in ledger.reversals(memory_ids=[id_]):
+            steps = json.loads(reversal.steps)
+            for step in steps:
+                if step["do"] == PAGE and step["id"] == id_:
+                    step.update(path=page.path, sha256=page.sha256)
+            ledger.put_reversal(replace(reversal, steps=json.dumps(steps, sort_keys=True)))
+
+    def _promoting(
+        self, memory: StoredMemory, met: tuple[str, ...], result: PromotionResult
+    ) -> Callable[[Acts], PromotionResult]:
+        before = self._before(memory)
+
+        def promote(acts: Acts) -> PromotionResult:
+            # The note first: without its memory promoted it is found again by the memory's id, and used.
+            page = self._vault.write(self._note(memory, met), before, memory.record.vault_path)
+            kept = replace(memory.record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
+            acts.revise(memory, kept)
+            acts.page(memory.owner.id, page.path, page.sha256)
+            return result.model_copy(update={"vault_path": page.path})
+
+        return promote
+
+    def _note(self, memory: StoredMemory, met: tuple[str, ...]) -> Note:
+        """Return a memory as its note tells it, without secrets that an older release may have kept."""
+        record = memory.record
+        content = redact(record.content).text
+        entities = tuple(dict.fromkeys(redact(name).text for name in record.entities or names_in(content)))
+        score = min(1.0, max(0.0, self._ground.fading.raw(record, self._ground.now())))
+        return Note(
+            memory_id=memory.owner.id,
+            title=title_of(content, entities, memory.owner.id),
+            content=content,
+            created=moment_of(record.born_at),
+            modified=moment_of(memory.created_at),
+            tags=tags_of(redact(tag).text for tag in memory.owner.tags),
+            entities=entities,
+            reason=", ".join(met),
+            score=round(score, 4),
+            version=record.version,
+        )
+
+    def _known(self, memory: StoredMemory) -> Note | None:
+        return self._vault.read(memory.owner.id, memory.record.vault_path)
+
+    def _before(self, memory: StoredMemory) -> list[Note]:
+        """Return notes of a memory's versions up to the one that its note tells; none where it has no note."""
+        known = self._known(memory)
+        if known is None:
+            return []
+        newest = known.version or memory.record.version - 1
+        versions = self._ground.store.versions(self._ground.namespace, memory.owner.id)
+        return [self._note(each, ()) for each in versions if each.record.version <= newest]
+
+    def _memories(self, status: Status) -> Iterator[StoredMemory]:
+        selection = Selection(statuses=(status,), order="id", limit=_READ_AT_ONCE)
+        while found := self._ground.store.memories(self._ground.namespace, selection):
+            yield from (each for each in found if each.expired_at is None)
+            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+
+    @cached_property
+    def _vault(self) -> Vault:
+        return Vault(self._ground.directory, self._ground.namespace)

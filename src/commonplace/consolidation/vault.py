@@ -1,0 +1,290 @@
+"""Write notes into the vault of a namespace: each memory has one, written whole or not at all, and never over another.
+
+The notes of `default` lie in `vault/`, those of another namespace in `vault/<name>/`, named as its Markdown is. What
+lies deeper is a person's. Everything is opened from the store's directory downward without following a link, so that no
+title, link or directory leads out of the vault. It knows notes, no criteria; one process at a time writes, the one that
+holds the store's write transaction.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import StoreError
+from commonplace.forgetting.vault import DRAFT, FRONT_MATTER_BYTES, VAULT
+from commonplace.formats.vault import memory_id_of, read_note, rewrite_note, write_note
+from commonplace.formats.vault_names import EXTENSION, file_names, same_place
+from commonplace.mirror.folder import DEFAULT, directory_name
+from commonplace.text.digests import sha256
+
+if TYPE_CHECKING:
+    from commonplace.formats.vault import Note
+
+MAX_NOTE_BYTES: Final = 8 * 1024 * 1024
+
+_NO_LINKS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
+_MODE: Final = 0o666
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A note that was written.
+
+    Attributes:
+        path: relative to the store's directory, posix.
+        sha256: of its bytes, where nothing in it is a person's; else "", so that undoing leaves it.
+        by_hand: what of it is a person's and was kept; see `formats.vault.Rewritten`.
+    """
+
+    path: str
+    sha256: str
+    by_hand: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Listing:
+    """What lies in the vault, as it was when the directory was changed last."""
+
+    stamp: tuple[int, int] = (0, 0)
+    notes: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+
+class Vault:
+    """The notes of one namespace.
+
+    Raises:
+        StoreError: the vault, or a note of it, is a link, or cannot be read or written.
+    """
+
+    def __init__(self, directory: Path, namespace: str) -> None:
+        self._directory = directory
+        self._parts = (VAULT,) if namespace == DEFAULT else (VAULT, directory_name(namespace))
+        self._listing = _Listing()
+
+    def path_of(self, note: Note, known: str = "") -> str:
+        """Return where a note lies, or would be written, relative to the store's directory.
+
+        Args:
+            known: where it was written before.
+        """
+        with self._opened(create=False) as place:
+            if place is None:
+                return self._shown(next(file_names(note.title, note.memory_id)))
+            name = self._name_of(place, note.memory_id, known)
+            return self._shown(name or self._free_names(place, note)[0])
+
+    def has(self, memory_id: str, known: str = "") -> bool:
+        """Tell whether a memory has a note here.
+
+        Args:
+            known: where it was written before.
+        """
+        with self._opened(create=False) as place:
+            return place is not None and self._name_of(place, memory_id, known) is not None
+
+    def read(self, memory_id: str, known: str = "") -> Note | None:
+        """Return what a memory's note says; None where it has none here, or one whose front matter cannot be read.
+
+        Args:
+            known: where it was written before.
+        """
+        with self._opened(create=False) as place:
+            name = None if place is None else self._name_of(place, memory_id, known)
+            if place is None or name is None:
+                return None
+            return read_note(self._read(place, name).decode("utf-8", "replace"))
+
+    def write(self, note: Note, before: Sequence[Note] = (), known: str = "") -> Page:
+        """Write a memory's note: anew, or over its own, with what a person did to that one.
+
+        Args:
+            before: notes of the versions that the memory had, by which a person's words are told from ours.
+            known: where it was written before.
+        """
+        with self._opened(create=True) as place:
+            assert place is not None
+            with suppress(FileNotFoundError):
+                os.unlink(DRAFT, dir_fd=place)
+            name = self._name_of(place, note.memory_id, known)
+            if name is None:
+                return self._add(place, note)
+            old = self._read(place, name)
+            try:
+                again = rewrite_note(old.decode("utf-8"), note, before)
+            except UnicodeDecodeError as error:
+                raise self._fault(name, f"is no UTF-8 (at byte {error.start})", "save it as UTF-8") from error
+            data = again.text.encode("utf-8", "replace")
+            if data != old:
+                self._put(place, name, data, old)
+            return Page(self._shown(name), "" if again.by_hand else sha256(data).hexdigest(), again.by_hand)
+
+    def _add(self, place: int, note: Note) -> Page:
+        data = write_note(note).encode("utf-8", "replace")
+        for name in self._free_names(place, note):
+            with suppress(FileExistsError):  # a person was faster
+                self._put(place, name, data, None)
+                return Page(self._shown(name), sha256(data).hexdigest())
+        raise self._fault(name, "is another's", "rename it")
+
+    def _free_names(self, place: int, note: Note) -> list[str]:
+        names = list(file_names(note.title, note.memory_id))
+        taken = self._listed(place).taken
+        return [name for name in names if same_place(name) not in taken] or names[-1:]
+
+    def _name_of(self, place: int, memory_id: str, known: str) -> str | None:
+        """Return the name of a memory's note: where it was written, if that is still its own, else where it is now."""
+        listing = self._listed(place)
+        *parts, name = known.split("/")
+        if tuple(parts) == self._parts and _owner(place, name) == memory_id:
+            return name
+        return listing.notes.get(memory_id)
+
+    def _listed(self, place: int) -> _Listing:
+        status = os.fstat(place)
+        stamp = (status.st_mtime_ns, status.st_ino)
+        if stamp != self._listing.stamp:
+            listing = _Listing(stamp)
+            for name in sorted(os.listdir(place), reverse=True):
+                listing.taken.add(same_place(name))
+                owner = _owner(place, name) if name.endswith(EXTENSION) else None
+                if owner is not None:
+                    listing.notes[owner] = name
+            self._listing = listing
+        return self._listing
+
+    def _read(self, place: int, name: str) -> bytes:
+        with _opened_file(place, name) as handle, open(handle, "rb", closefd=False) as file:
+            data = file.read(MAX_NOTE_BYTES + 1)
+        if len(data) > MAX_NOTE_BYTES:
+            raise self._fault(name, f"is larger than {MAX_NOTE_BYTES:,} bytes", "shorten it, or move it away")
+        return data
+
+    def _put(self, place: int, name: str, data: bytes, old: bytes | None) -> None:
+        """Write a note under a name that is free, or in the place of what was read there."""
+        handle = os.open(DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, _MODE, dir_fd=place)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                if old is not None:
+                    with _opened_file(place, name) as model:
+                        os.fchmod(handle, stat.S_IMODE(os.fstat(model).st_mode))
+                file.write(data)
+                file.flush()
+                os.fsync(handle)
+            if old is None:
+                _name_anew(place, name)
+            elif self._read(place, name) != old:
+                raise self._fault(name, "was edited just now", "run it again")
+            else:
+                os.replace(DRAFT, name, src_dir_fd=place, dst_dir_fd=place)
+        finally:
+            with suppress(OSError):
+                os.unlink(DRAFT, dir_fd=place)
+        os.fsync(place)
+        listing = self._listing
+        listing.taken.add(same_place(name))
+        owner = memory_id_of(data[:FRONT_MATTER_BYTES].decode("utf-8", "replace"))
+        if owner is not None:
+            listing.notes[owner] = name
+        status = os.fstat(place)
+        listing.stamp = (status.st_mtime_ns, status.st_ino)
+
+    @contextmanager
+    def _opened(self, *, create: bool) -> Iterator[int | None]:
+        """Open the directory of the notes, from the store's downward; None where it is not there."""
+        handles: list[int] = []
+        path = self._directory
+        try:
+            handles.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            for part in self._parts:
+                path = path / part
+                handle = _opened_directory(handles[-1], part, create=create)
+                if handle is None:
+                    yield None
+                    return
+                handles.append(handle)
+            yield handles[-1]
+        except OSError as error:
+            raise _said(path, error) from error
+        finally:
+            for handle in reversed(handles):
+                os.close(handle)
+
+    def _shown(self, name: str) -> str:
+        return "/".join((*self._parts, name))
+
+    def _fault(self, name: str, what: str, remedy: str) -> StoreError:
+        return StoreError(f"{self._directory / self._shown(name)} {what}", remedy=remedy)
+
+
+def _opened_directory(place: int, name: str, *, create: bool) -> int | None:
+    flags = os.O_RDONLY | os.O_DIRECTORY | _NO_LINKS
+    while True:
+        try:
+            return os.open(name, flags, dir_fd=place)
+        except FileNotFoundError:
+            if not create:
+                return None
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=place)
+            os.fsync(place)
+
+
+@contextmanager
+def _opened_file(place: int, name: str) -> Iterator[int]:
+    # Not blocking: somebody may have put a pipe there, which nobody ever writes to.
+    handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINKS, dir_fd=place)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "is no file", name)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _owner(place: int, name: str) -> str | None:
+    """Return the memory that a file says it is the note of; None where it says none, or is no file."""
+    try:
+        with _opened_file(place, name) as handle:
+            return memory_id_of(os.read(handle, FRONT_MATTER_BYTES).decode("utf-8", "replace"))
+    except (OSError, ValueError):
+        return None
+
+
+def _name_anew(place: int, name: str) -> None:
+    """Give the draft a name that nothing has.
+
+    Raises:
+        FileExistsError: something has it.
+    """
+    try:
+        os.link(DRAFT, name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links: between the two steps a person's file of that name would be lost.
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=place, follow_symlinks=False)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None
+        os.rename(DRAFT, name, src_dir_fd=place, dst_dir_fd=place)
+
+
+def _said(path: Path, error: OSError) -> StoreError:
+    is_inside = error.filename and error.filename not in (path.name, DRAFT)
+    named = path / os.fsdecode(error.filename) if is_inside else path
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return StoreError(
+            f"{named} is a link or no directory, and links are not followed out of the store",
+            remedy="put a directory in its place, or copy the notes to where you want them",
+        )
+    if error.errno == errno.EINVAL:
+        return StoreError(f"{named} is no file", remedy="move it away")
+    remedy = "make room on the disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make it writable"
+    return StoreError(f"{named} cannot be read or written: {error.strerror}", remedy=remedy)

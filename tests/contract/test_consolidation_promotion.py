@@ -1,0 +1,326 @@
+"""What the contract demands of the LTMPromoter, a test for each MUST, and what promoting does to a memory besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.consolidation import ConfidenceConfig, LTMPromoter
+from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.vault import read_note
+from commonplace.retention import DAY_S
+from commonplace.types.ledger import IssueSelection
+
+NOW = 1_750_000_000.0
+TEXT = "Billing runs on Postgres. We chose it in May."
+FRESH = {"use_count": 5, "uses": (NOW,)}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
+        yield engine
+
+
+def keep(book: Engine, id_: str, text: str = TEXT, tags: tuple[str, ...] = (), **record: object) -> None:
+    book.remember(text, id=id_, tags=tags, force=True)
+    with book._store.change_memories(book.namespace) as change:
+        known = change.find(id_)
+        assert known is not None
+        change.revise(known.number, replace(known.record, **record))  # type: ignore[arg-type]
+
+
+def notes(book: Engine) -> list[Path]:
+    return sorted((book.directory / "vault").rglob("*.md"))
+
+
+def criteria(book: Engine, id_: str) -> list[str]:
+    return LTMPromoter(dry_run=True, book=book).process_item(id_).criteria_met
+
+
+# -- the contract -----------------------------------------------------------------------------------------------
+
+
+def test_scan_must_find_memories_meeting_promotion_criteria(book: Engine) -> None:
+    keep(book, "used", **FRESH)
+    keep(book, "reviewed", review_count=3)
+    keep(book, "present", born_at=NOW - DAY_S, use_count=2, last_used=NOW - DAY_S)
+    keep(book, "both", use_count=5, review_count=3)
+    keep(book, "none", use_count=4, review_count=2)
+    assert LTMPromoter(book=book).scan() == ["both", "used", "present", "reviewed"]
+
+
+def test_scan_must_not_return_already_promoted_memories(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    keep(book, "imported", status="promoted", **FRESH)
+    keep(book, "gone", **FRESH)
+    book.archive("gone")
+    agent = LTMPromoter(book=book)
+    assert agent.scan() == ["a"]
+    agent.run()
+    assert agent.scan() == []
+
+
+def test_process_must_write_valid_markdown_to_the_vault(book: Engine) -> None:
+    keep(book, "a", tags=("two words",), entities=("Postgres", "C#"), **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    assert (book.directory / result.vault_path).read_text() == (
+        "---\n"
+        'title: "Billing runs on Postgres"\n'
+        'memory_id: "a"\n'
+        "memory_version: 1\n"
+        "created: 2025-06-15T15:06:40Z\n"
+        "modified: 2025-06-15T15:06:40Z\n"
+        'tags:\n  - "two-words"\n'
+        'entities:\n  - "Postgres"\n  - "C#"\n'
+        'promotion_reason: "use_count_threshold"\n'
+        "decay_score: 1.0\n"
+        "---\n\n"
+        "## Content\n\nBilling runs on Postgres. We chose it in May.\n\n"
+        "## Entities\n\n- [[Postgres]]\n- [[C|C#]]\n"
+    )
+
+
+def test_process_must_set_memory_status_to_promoted(book: Engine, clock: Clock) -> None:
+    keep(book, "a", **FRESH)
+    clock.now += 60
+    LTMPromoter(book=book).process_item("a")
+    stored = book._store.memory("default", "a")
+    assert stored is not None
+    assert (stored.record.status, stored.record.promoted_at, stored.record.tier) == ("promoted", NOW + 60, "long")
+
+
+def test_process_must_store_vault_path_reference(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    stored = book._store.memory("default", "a")
+    assert stored is not None
+    assert stored.record.vault_path == result.vault_path == "vault/Billing runs on Postgres.md"
+
+
+def test_process_must_not_create_duplicate_vault_files(book: Engine) -> None:
+    """Undone because it was edited, it stays; promoted again it is the same note."""
+    keep(book, "a", **FRESH)
+    first = LTMPromoter(book=book).process_item("a")
+    note = book.directory / first.vault_path
+    note.write_text(note.read_text() + "\n## Mine\n")
+    note.rename(note.with_name("My title.md"))
+    assert first.beads_issue_id is not None
+    book.undo_consolidation(first.beads_issue_id)
+    book.touch("a")
+    second = LTMPromoter(book=book).process_item("a")
+    assert second.vault_path == "vault/My title.md"
+    assert [path.name for path in notes(book)] == ["My title.md"]
+    assert notes(book)[0].read_text().endswith("\n## Mine\n")
+
+
+# -- criteria ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("record", "met"),
+    [
+        ({"use_count": 4}, []),
+        ({"use_count": 5}, ["use_count_threshold"]),
+        ({"use_count": 5, "born_at": NOW - 60 * DAY_S, "last_used": NOW - 46 * DAY_S}, ["use_count_threshold"]),
+        ({"use_count": 5, "born_at": NOW - 20 * DAY_S, "last_used": NOW - 2 * DAY_S}, ["score_threshold"]),
+        ({"use_count": 9, "born_at": NOW - 90 * DAY_S, "last_used": NOW - 60 * DAY_S}, []),
+        ({"review_count": 2}, []),
+        ({"review_count": 3}, ["review_count_threshold"]),
+        ({"use_count": 2}, []),
+        ({"use_count": 2, "born_at": NOW - DAY_S}, ["score_threshold"]),
+        ({"use_count": 1, "born_at": NOW - DAY_S}, []),
+        ({"use_count": 5, "review_count": 3}, ["use_count_threshold", "review_count_threshold"]),
+        ({"use_count": 5, "review_count": 3, "trust": 0.49}, []),
+        ({"use_count": 5, "trust": 0.5}, ["use_count_threshold"]),
+    ],
+)
+def test_criteria_are_those_of_the_decisions(book: Engine, record: dict[str, object], met: list[str]) -> None:
+    """Every fresh memory has a score of 1: age and use guard against promoting it for that."""
+    keep(book, "a", **record)
+    stored = book._store.memory("default", "a")
+    assert stored is not None
+    assert list(LTMPromoter(book=book).criteria(stored.record, NOW)) == met
+    assert LTMPromoter(book=book).scan() == (["a"] if met else [])
+
+
+def test_what_is_not_trusted_is_never_promoted_and_says_so(book: Engine) -> None:
+    keep(book, "a", trust=0.4, strength=2.0, **FRESH)
+    with pytest.raises(UsageError, match=r"memory 'a' has the trust 0.4, less than 0.5"):
+        LTMPromoter(book=book).process_item("a")
+
+
+def test_what_meets_nothing_is_not_promoted_and_says_what_it_takes(book: Engine) -> None:
+    keep(book, "a")
+    with pytest.raises(UsageError, match=r"meets no criterion of promotion; it takes 5 uses in its first 14 days"):
+        LTMPromoter(book=book).process_item("a")
+
+
+def test_one_criterion_is_less_sure_than_two(book: Engine) -> None:
+    keep(book, "one", **FRESH)
+    keep(book, "two", use_count=5, review_count=3)
+    agent = LTMPromoter(confidence_config=ConfidenceConfig(0.95, 0.9), book=book)
+    assert [(each.memory_id, book.get(each.memory_id).status) for each in agent.run()] == [
+        ("two", "promoted"),
+        ("one", "active"),
+    ]
+
+
+def test_what_fades_but_is_strong_is_promoted_where_somebody_takes_its_issue_up(book: Engine, clock: Clock) -> None:
+    keep(book, "a", strength=1.6)
+    issue = book.ledger.create("promote", ["a"], "promote")
+    agent = LTMPromoter(book=book)
+    assert agent.scan() == []
+    assert agent.process_issue(issue).criteria_met == ["strength_threshold"]
+    assert book.get("a").status == "promoted"
+    [closed] = book._store.ledger("default").issues(IssueSelection())
+    assert (closed.id, closed.status) == (issue, "closed")
+
+
+def test_a_memory_that_waits_by_an_issue_is_promoted_and_that_issue_closed(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    issue = book.ledger.create("promote", ["a"], "promote")
+    assert [each.beads_issue_id for each in LTMPromoter(book=book).run()] == [issue]
+
+
+def test_what_others_work_on_is_left_to_them(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    keep(book, "b", **FRESH)
+    assert book.ledger.claim(book.ledger.create("promote", ["a"], "promote"))
+    book.ledger.block(book.ledger.create("promote", ["b"], "promote"), "no vault")
+    assert LTMPromoter(book=book).scan() == []
+
+
+# -- what becomes of it -------------------------------------------------------------------------------------------
+
+
+def test_promoted_memories_are_found_and_never_archived_for_lack_of_use(book: Engine, clock: Clock) -> None:
+    keep(book, "a", **FRESH)
+    LTMPromoter(book=book).run()
+    clock.now += 1_000 * DAY_S
+    book.decay("short", threshold=0.9)
+    book.consolidate(["decay"])
+    [hit] = book.search("postgres billing").hits
+    assert (hit.owner_id, hit.tier) == ("a", "long")
+    assert [each.status for each in book.list()] == ["promoted"]
+
+
+def test_undone_it_is_as_it_was_and_its_note_is_gone(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    before = book._store.memory("default", "a")
+    result = LTMPromoter(book=book).process_item("a")
+    assert result.beads_issue_id is not None
+    book.undo_consolidation(result.beads_issue_id)
+    assert book._store.memory("default", "a") == before
+    assert notes(book) == []
+
+
+def test_undone_a_note_that_a_person_edited_stays(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    note = book.directory / result.vault_path
+    note.write_text(note.read_text().replace("in May", "in June"))
+    assert result.beads_issue_id is not None
+    undone = book.undo_consolidation(result.beads_issue_id)
+    assert undone.notices == ("vault/Billing runs on Postgres.md was edited since it was written, and stays",)
+    assert book.get("a").status == "active"
+    assert "in June" in note.read_text()
+
+
+def test_a_dry_run_tells_where_the_note_would_lie_and_writes_nothing(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    change = book._store.change()
+    [result] = LTMPromoter(dry_run=True, book=book).run()
+    assert (result.vault_path, result.beads_issue_id) == ("vault/Billing runs on Postgres.md", None)
+    assert not (book.directory / "vault").exists()
+    assert book._store.change() == change
+
+
+def test_two_memories_of_one_title_have_two_notes(book: Engine) -> None:
+    for id_ in ("a", "b"):
+        keep(book, id_, **FRESH)
+    paths = [each.vault_path for each in LTMPromoter(book=book).run()]
+    assert paths == ["vault/Billing runs on Postgres.md", "vault/Billing runs on Postgres (3e23e816).md"]
+    assert [read_note(path.read_text()).memory_id for path in notes(book)] == ["b", "a"]  # type: ignore[union-attr]
+
+
+def test_a_note_follows_its_memory_and_keeps_what_a_person_wrote(book: Engine) -> None:
+    keep(book, "a", tags=("old",), **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    note = book.directory / result.vault_path
+    note.write_text(note.read_text().replace("tags:", "mine: 1\ntags:") + "\n## Mine\n\nHm.\n")
+    book.update("a", "Billing runs on SQLite now.", tags=["new"])
+    agent = LTMPromoter(book=book)
+    assert agent.run() == []
+    text = note.read_text()
+    found = read_note(text)
+    assert found is not None
+    assert (found.content, found.tags, found.reason) == ("Billing runs on SQLite now.", ("new",), "use_count_threshold")
+    assert "mine: 1\n" in text and text.endswith("\n## Mine\n\nHm.\n")
+    assert agent.follow() == []
+
+
+def test_a_note_that_followed_is_still_removed_when_its_promotion_is_undone(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    book.update("a", "Billing runs on SQLite now.")
+    LTMPromoter(book=book).run()
+    assert result.beads_issue_id is not None
+    assert book.undo_consolidation(result.beads_issue_id).notices == ()
+    assert notes(book) == []
+
+
+def test_a_note_that_a_person_removed_is_not_made_anew(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    LTMPromoter(book=book).run()
+    notes(book)[0].unlink()
+    book.update("a", "Billing runs on SQLite now.")
+    LTMPromoter(book=book).run()
+    assert notes(book) == []
+
+
+def test_forgotten_its_note_goes_too(book: Engine) -> None:
+    keep(book, "a", **FRESH)
+    LTMPromoter(book=book).run()
+    (book.directory / "vault" / ".note.commonplace-draft").write_text("---\ntitle: Billing ru")
+    assert book.forget("a").counts["vault_notes"] == 2
+    assert list((book.directory / "vault").iterdir()) == []
+
+
+def test_namespaces_have_vaults_of_their_own(book: Engine, tmp_path: Path, clock: Clock) -> None:
+    keep(book, "a", **FRESH)
+    with commonplace.open(book.directory, namespace="Other/x", embedder="hashing", clock=clock) as other:
+        keep(other, "a", "Something else altogether.", **FRESH)
+        assert [each.vault_path for each in LTMPromoter(book=other).run()] == [
+            "vault/%4fther%2fx/Something else altogether.md"
+        ]
+        LTMPromoter(book=book).run()
+        assert len(notes(book)) == 2
+        other.forget("a")
+        assert not (book.directory / "vault" / "%4fther%2fx").exists()
+    assert [path.name for path in notes(book)] == ["Billing runs on Postgres.md"]
+
+
+def test_what_is_not_there_or_not_active_cannot_be_promoted(book: Engine) -> None:
+    keep(book, "a", status="promoted", **FRESH)
+    for id_ in ("a", "nobody"):
+        with pytest.raises(NotFoundError):
+            LTMPromoter(book=book).process_item(id_)
