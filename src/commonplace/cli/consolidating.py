@@ -11,6 +11,7 @@ import click
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
 from commonplace.cli.program import Program
+from commonplace.cli.repeating import duration
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ def _shared() -> list[click.Parameter]:
     ]
 
 
+_golden_option = click.option(
+    "--golden",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Queries that must find what they found; a run that loses one is undone.",
+)
+
+
 class _Command(Command):
     """A command that takes the options of all agents, too."""
 
@@ -86,12 +95,7 @@ class _AgentsProgram(Program, _Agents):
 @click.command(cls=_Command)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
 @click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
-@click.option(
-    "--golden",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Queries that must find what they found; a run that loses one is undone.",
-)
+@_golden_option
 @pass_invocation
 def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
     """Run agents: decay, cluster, merge, promote, relations.
@@ -113,6 +117,52 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     else:
         print_run(report, known, console())
     return FAILURE if report.errors or report.lost else SUCCESS
+
+
+@click.command(cls=_Command)
+@click.option("--every", required=True, metavar="DURATION", callback=duration, help="How often: 30m, 1h, 1d, ….")
+@_golden_option
+@pass_invocation
+def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
+    """Run all agents again and again, until it is stopped.
+
+    One line tells of each run, with --json one JSON value. A run that fails is told on standard error, and the next one
+    comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the run under way end first.
+    """
+    from commonplace.cli.consolidating_rendering import line_of
+    from commonplace.cli.failures import report as tell
+    from commonplace.cli.repeating import repeat, told_to_stop
+    from commonplace.cli.screen import print_json, say
+    from commonplace.engine.layout import WATCH_LOCK
+    from commonplace.errors import CommonplaceError, StoreBusyError
+    from commonplace.locks import FileLock
+
+    chosen = _choices(click.get_current_context())
+
+    def once() -> None:
+        try:
+            with _open(invocation) as engine:
+                report = engine.consolidate(None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+        except CommonplaceError as error:
+            tell(error, invocation)
+        else:
+            if invocation.as_json:
+                print_json(report.to_dict(), indent=None)
+            else:
+                say(line_of(report))
+        finally:
+            invocation.close()
+
+    with _open(invocation) as engine:
+        lock = FileLock(engine.directory / WATCH_LOCK)
+    if not lock.acquire(0.0):
+        raise StoreBusyError("another process watches this store already", remedy="stop it first, or let it be")
+    try:
+        with told_to_stop() as wait:
+            repeat(once, every, wait)
+    finally:
+        lock.release()
+    return SUCCESS
 
 
 @click.command(cls=_Command)
@@ -190,6 +240,7 @@ _COMMANDS: Mapping[str, click.Command] = {
     "process": process,
     "undo": undo,
     "unmerge": unmerge,
+    "watch": watch,
 }
 
 _HELP = """Let memories fade, merge, rise and find each other.

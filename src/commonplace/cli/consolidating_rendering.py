@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.escaping import harmless, harmless_line
@@ -168,3 +169,16 @@ def print_undone(undone: Undone, target: Console) -> None:
     print_more(len(undone.issues), target)
     for notice in undone.notices:
         print_under(f"note: {harmless_line(notice)}", target, "yellow")
+
+
+def line_of(report: RunReport) -> str:
+    """Return one line that tells what a run came to, with the time."""
+    found = sum(map(len, report.results.values()))
+    parts = [
+        "would change nothing" if report.dry_run else f"{counted(report.applied, 'change')} applied",
+        f"{counted(found, 'result')}",
+        f"{counted(len(report.errors), 'failure')}" if report.errors else "",
+        f"undone, since it lost {counted(len(report.lost), 'golden query', 'golden queries')}" if report.lost else "",
+        f"run {report.run}",
+    ]
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {', '.join(part for part in parts if part)}"

@@ -1,0 +1,204 @@
+"""The contract's command line: `cortexgraph-consolidate`, and `commonplace consolidate`, which is the same program."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+import commonplace
+from commonplace.cli.consolidating import program as contract_program
+from commonplace.engine import Engine
+from commonplace.types.ledger import AGENTS
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+LONG_AGO = 1_700_000_000.0
+FADED = {"a": "The harbour of Aegina froze over", "b": "Ravens nest in the old lighthouse"}
+
+
+@pytest.fixture
+def faded(bare: Program) -> Iterator[Program]:
+    """A store with two memories that nobody has used for years."""
+    with commonplace.open(bare.project / ".commonplace", clock=lambda: LONG_AGO) as book:
+        for id_, text in FADED.items():
+            book.remember(text, id=id_)
+    yield bare
+
+
+def contract(*arguments: str, code: int = 0) -> Any:
+    """Run `cortexgraph-consolidate`."""
+    done = CliRunner().invoke(contract_program, list(arguments))
+    assert done.exit_code == code, (done.output, done.stderr, done.exception)
+    return done
+
+
+def live(book: Engine) -> list[str]:
+    return sorted(memory.id for memory in book.list())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--dry-run", "--json", "run", "decay"),
+        ("run", "--dry-run", "decay", "--json"),
+        ("run", "decay", "--json", "--dry-run", "--rate-limit", "7"),
+        ("--rate-limit", "7", "--json", "-v", "run", "decay", "--dry-run"),
+    ],
+)
+def test_global_options_stand_before_or_after_the_command(faded: Program, arguments: tuple[str, ...]) -> None:
+    told = json.loads(contract(*arguments).stdout)
+    assert told["dry_run"] is True
+    assert [each["memory_id"] for each in told["results"]["decay"]] == ["a", "b"]
+    again = faded.json("consolidate", *arguments)
+    assert [each["action"] for each in again["results"]["decay"]] == ["gc", "gc"]
+    with commonplace.open() as book:
+        assert live(book) == ["a", "b"]
+
+
+def test_run_prints_what_the_contract_says(faded: Program) -> None:
+    told = json.loads(contract("--json", "run", "decay").stdout)
+    assert {"dry_run", "results", "errors", "skipped"} <= set(told)
+    assert (told["dry_run"], told["errors"], told["skipped"]) == (False, [], 0)
+    first = told["results"]["decay"][0]
+    assert {name: first[name] for name in ("memory_id", "urgency", "action")} == {
+        "memory_id": "a",
+        "urgency": "high",
+        "action": "gc",
+    }
+    assert first["beads_issue_id"].startswith("commonplace-")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_each_agent_runs_by_its_name(faded: Program, agent: str) -> None:
+    assert list(json.loads(contract("--json", "run", agent, "--dry-run").stdout)["results"]) == [agent]
+
+
+def test_all_agents_run_in_the_order_of_the_pipeline(faded: Program) -> None:
+    told = json.loads(contract("--json", "run", "--all").stdout)
+    assert list(told["results"]) == ["decay", "cluster", "merge", "promote", "relations"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run",), "Name agents"),
+        (("run", "decay", "--all"), "Name agents"),
+        (("run", "tidy"), "'tidy' is not one of"),
+        (("run", "--all", "--rate-limit", "many"), "'many' is not a valid integer"),
+        (("run", "--all", "--rate-limit", "-1"), "-1 is not in the range"),
+        (("run", "--all", "--golden", "nowhere.jsonl"), "'nowhere.jsonl' does not exist"),
+        (("status", "tidy"), "'tidy' is not one of"),
+        (("process",), "Missing argument 'ISSUE'"),
+        (("undo",), "Missing argument"),
+        (("undo", "x", "--dry-run"), "There is no preview"),
+        (("watch",), "Missing option '--every'"),
+        (("watch", "--every", "often"), "'often' is no duration"),
+        (("watch", "--every", "1s"), "'1s' is no duration from 10s to 366d"),
+        (("vanish",), "No such command 'vanish'"),
+    ],
+)
+def test_wrong_use_is_an_error_of_exit_code_2(faded: Program, arguments: tuple[str, ...], said: str) -> None:
+    assert said in contract(*arguments, code=2).stderr
+    assert said in faded.run("consolidate", *arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("process", "commonplace-00000000"), "there is no issue"),
+        (("undo", "commonplace-00000000"), "there is no issue or run"),
+        (("unmerge", "a"), "no merge made memory 'a'"),
+    ],
+)
+def test_what_is_not_there_is_an_error_of_exit_code_1(faded: Program, arguments: tuple[str, ...], said: str) -> None:
+    done = contract(*arguments, code=1)
+    assert (said in done.stderr, done.stdout) == (True, "")
+
+
+def test_there_has_to_be_a_store(bare: Program) -> None:
+    assert "there is no store" in contract("run", "--all", code=1).stderr
+    assert not (bare.project / ".commonplace").exists()
+
+
+def test_status_is_the_contracts_and_tells_the_truth(faded: Program) -> None:
+    with commonplace.open() as book:
+        issue = book.ledger.create("merge", ["a", "b"], "merge")
+    told = json.loads(contract("status", "--json").stdout)
+    nothing = {"pending": 0, "in_progress": 0, "blocked": 0}
+    assert told == {
+        "agents": {
+            "decay": nothing,
+            "cluster": nothing,
+            "merge": {"pending": 1, "in_progress": 0, "blocked": 0},
+            "promote": nothing,
+            "relations": nothing,
+        },
+        "total_pending": 1,
+        "rate_limit_remaining": 100,
+    }
+    contract("run", "decay")
+    with commonplace.open() as book:
+        assert book.ledger.claim(issue)
+    told = json.loads(contract("--json", "status", "merge").stdout)
+    assert (told["agents"], told["total_pending"]) == ({"merge": {"pending": 0, "in_progress": 1, "blocked": 0}}, 0)
+    assert told["rate_limit_remaining"] == 96
+
+
+def test_an_issue_is_processed_and_undone(faded: Program) -> None:
+    with commonplace.open() as book:
+        issue = book.ledger.create("decay", ["a"], "gc")
+    dry = json.loads(contract("--dry-run", "--json", "process", issue).stdout)
+    assert (dry["dry_run"], dry["results"]["decay"][0]["beads_issue_id"]) == (True, issue)
+    assert json.loads(contract("process", issue, "--json").stdout)["results"]["decay"][0]["memory_id"] == "a"
+    with commonplace.open() as book:
+        assert live(book) == ["b"]
+    assert "is not open" in contract("process", issue, code=1).stderr
+    assert json.loads(contract("undo", issue, "--json").stdout)["issues"] == [issue]
+    with commonplace.open() as book:
+        assert live(book) == ["a", "b"]
+
+
+def test_a_preview_shows_a_person_what_would_go(faded: Program) -> None:
+    printed = contract("run", "decay", "--dry-run").stdout
+    assert "Fading: 2 memories (nothing is changed)" in printed
+    assert all(text in printed for text in FADED.values())
+    assert "archive" in printed
+
+
+def test_a_run_says_how_to_undo_it(faded: Program) -> None:
+    printed = contract("run", "decay").stdout
+    (line,) = [line for line in printed.splitlines() if "consolidate undo" in line]
+    run = line.split("undo ")[1].rstrip("`")
+    assert "Undid 2 changes of 2 memories" in faded.run("consolidate", "undo", run).stdout
+
+
+def test_a_lost_golden_query_is_an_error_of_exit_code_1_and_nothing_is_changed(faded: Program, tmp_path: Path) -> None:
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text(json.dumps({"query": "harbour of Aegina", "relevant": ["a"]}))
+    told = json.loads(contract("--json", "run", "decay", "--golden", str(golden), code=1).stdout)
+    assert told["lost"] == ["harbour of Aegina"]
+    with commonplace.open() as book:
+        assert live(book) == ["a", "b"]
+
+
+def test_the_console_script_is_installed_and_watches_until_it_is_told_to_stop(faded: Program) -> None:
+    """The run under way ends, and the exit code is 0."""
+    command = [str(Path(sys.executable).with_name("cortexgraph-consolidate")), "watch", "--every", "1d", "--json"]
+    with subprocess.Popen(command, cwd=faded.project, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        second = subprocess.run(command, cwd=faded.project, capture_output=True, text=True, check=False)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    assert told["applied"] == 2
+    assert (second.returncode, "another process watches this store" in second.stderr) == (1, True)
