@@ -280,6 +280,7 @@ class Graphing(Finding):
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
         from commonplace.graph.finding import TextHits
+        from commonplace.search.candidates import LEXICAL
 
         request = Request(
             query=query,
@@ -292,7 +293,8 @@ class Graphing(Finding):
             stage1_limit=max(limit, self.settings.search.stage1_limit),
         )
         found = self._answer_from_store(request)
-        return TextHits({hit.owner_id: hit.score for hit in found.hits}, found.degraded, found.notices)
+        worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
+        return TextHits({hit.owner_id: hit.score for hit in found.hits}, found.degraded, found.notices, worded)
 
     def _words_of(self, memory: str, version: int) -> str:
         if not memory:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.entities import known_by
+from commonplace.graph.relevance import Bar, bar
 from commonplace.graph.seeing import Times
 from commonplace.graph.traversal import Adjacent, Step, outward
 from commonplace.store.graph_contract import texts_of
@@ -41,11 +42,18 @@ NAMED: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class TextHits:
-    """What a search of texts finds: ids with scores 0–1, best first; what is wrong with the search, if anything."""
+    """What a search of texts finds.
+
+    Attributes:
+        scores: of ids, 0–1, best first.
+        is_degraded, notices: what is wrong with the search, if anything.
+        worded: the ids of what has a word of the query; None where nobody knows.
+    """
 
     scores: Mapping[str, float]
     is_degraded: bool = False
     notices: tuple[str, ...] = ()
+    worded: frozenset[str] | None = None
 
 
 Search = Callable[[str, str, int], TextHits]
@@ -121,14 +129,19 @@ class GraphFinder:
         if not self._graph.list_entities(_ANY, limit=1):
             return TextHits({})  # to search nothing takes as long as any search
         namespace = texts_of(self._ground.namespace, kind)
+        bar = self._bar(query, kind)
         for times in _ROUNDS:
             asked = min(MOST_ASKED, (limit + _SPARE) * times)
             found = self._search(namespace, query, asked)
-            passed = keep(list(found.scores))
+            passed = keep([id_ for id_, score in found.scores.items() if _is_about(id_, score, found, bar)])
             if len(passed) >= limit or len(found.scores) < asked or asked == MOST_ASKED:
                 break
         kept = {id_: score for id_, score in found.scores.items() if id_ in passed}
         return TextHits(kept, found.is_degraded, found.notices)
+
+    def _bar(self, query: str, kind: Subject) -> Bar:
+        made = self._ground.destination
+        return bar(query, kind, made.embedder.stamp.name, lambda word: len(made.tokenize(word)))
 
     def _entities_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
         found = self._graph.entities(ids)
@@ -184,6 +197,10 @@ _ANY: Final = GraphFilter(with_past=True)
 
 def _step(id_: str, edge: Edge) -> Step:
     return Step(edge.target if edge.source == id_ else edge.source, edge.id, edge.confidence)
+
+
+def _is_about(id_: str, score: float, found: TextHits, least: Bar) -> bool:
+    return found.worded is None or least.passes(score, has_word=id_ in found.worded)
 
 
 def _untyped(wanted: Wanted) -> Wanted:
