@@ -135,9 +135,5 @@ def vectors_of(ground: Ground, memories: Sequence[StoredMemory]) -> NDArray[np.f
 
 def _group(memories: Sequence[StoredMemory], similarities: Sequence[Sequence[float]]) -> Group:
     ids = [memory.owner.id for memory in memories]
-    pairs = tuple(
-        (ids[one], ids[other], similarities[one][other])
-        for one in range(len(ids))
-        for other in range(one + 1, len(ids))
-    )
+    pairs = tuple((ids[one], ids[other], similarities[one][other]) for one, other in combinations(range(len(ids)), 2))
     return Group(tuple(memories), clustering.cohesion(similarities), pairs)
