@@ -266,6 +266,21 @@ def test_a_key_in_what_a_generator_raises_is_not_told() -> None:
     assert done["error"] == "the generator failed: ConnectionError: 401 for [key]"
 
 
+@pytest.mark.parametrize(
+    ("more", "code", "told"),
+    [
+        ({"task": ["t"]}, "TASK_NOT_FOUND", "there is no task ['t']; the spec has: t"),
+        ({"task": 5}, "TASK_NOT_FOUND", "there is no task 5; the spec has: t"),
+        ({"system": 5}, "RUN_ERROR", "`system` is 5; give a text"),
+        ({"user": ["x"]}, "RUN_ERROR", "`user` is ['x']; give a text"),
+    ],
+)
+def test_what_is_no_text_in_a_call_is_an_envelope_too(more: dict[str, Any], code: str, told: str) -> None:
+    values: dict[str, Any] = {"task": "t", "generator": lambda system, user: pytest.fail("asked"), **more}
+    done = run(Call(spec({"t": {}}), input={}, **values), FAST, environ={})
+    assert (done["code"], done["error"]) == (code, told)
+
+
 def test_secrets_in_what_went_wrong_are_not_told() -> None:
     key = "sk-proj-4f9KzQ81mXv2Lr7Tn6Wb3Yc5Hd0Js8PaUeRgQw"
     done = asked(spec({"t": {}}), "t", {}, ValueError(f"{key} was refused"))

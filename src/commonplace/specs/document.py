@@ -124,9 +124,9 @@ def choose(spec: Spec, name: str | None) -> Task:
     """
     if name is None:
         return next((task for task in spec.tasks.values() if not task.refusal), next(iter(spec.tasks.values())))
-    if name not in spec.tasks:
+    if not isinstance(name, str) or name not in spec.tasks:
         known = ", ".join(spec.tasks)
-        raise SpecError(f"there is no task {name!r}; the spec has: {known}", "TASK_NOT_FOUND", "routing", name)
+        raise SpecError(f"there is no task {name!r:.80}; the spec has: {known}", "TASK_NOT_FOUND", "routing", str(name))
     return spec.tasks[name]
 
 

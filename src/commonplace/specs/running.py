@@ -94,6 +94,9 @@ class _Run:
         self._step = step
         self._reranker = reranker
         self._input = copied(call.input if call.input is not None else {}, step.name)
+        for part, prompt in (("system", call.system), ("user", call.user)):
+            if prompt is not None and not isinstance(prompt, str):
+                raise SpecError(f"`{part}` is {prompt!r:.80}; give a text", "RUN_ERROR", "run", step.name)
         for each in step:
             if each.refusal:
                 raise SpecError(f"the task cannot be run here: {each.refusal}", "RUN_ERROR", "run", each.name)
