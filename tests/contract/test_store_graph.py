@@ -123,6 +123,15 @@ class TestNames:
         found = store.graph("n").named(["own", "same", "none", "same"])
         assert {name: ids(entities) for name, entities in found.items()} == {"own": ["a"], "same": ["a", "b"]}
 
+    def test_of_a_name_that_many_have_the_first_by_id_are_given(self, store: Store) -> None:
+        """Ten thousand people have the same first name, of whom few are looked at; the merged do not count."""
+        put(store, *(entity(id_) for id_ in (UUID, "b", "c")), entity("a", expired_at=11.0, merged_into="b"))
+        put(store, *(Alias(id_, id_, "same", 1.0) for id_ in (UUID, "a", "b", "c")))
+        graph = store.graph("n")
+        assert ids(graph.named(["same"], limit=2)["same"]) == ["b", "c"]
+        assert ids(graph.named(["same"], limit=9)["same"]) == ["b", "c", UUID]
+        assert graph.named(["same"], limit=0) == {}
+
     def test_names_come_oldest_first(self, store: Store) -> None:
         """The first one is what it was called when it became known."""
         aliases = [Alias("a", n, n, at) for n, at in (("z", 1.0), ("b", 2.0), ("é", 2.0), ("\udfff", 2.0))]

@@ -136,8 +136,9 @@ def known_by(graph: GraphReading, ground: Ground, name: str, type_: str) -> Enti
         chosen = choose(name, type_, [Known(each, (each.name,)) for each in own], ground.similarity)
         if chosen is not None:
             return chosen.entity
-    found = {**named, **graph.named([each for each in lookups(name, type_) if each != form])}
-    live = {entity.id: entity for each in found.values() for entity in each[:MOST_CANDIDATES]}
+    others = graph.named([each for each in lookups(name, type_) if each != form], limit=MOST_CANDIDATES)
+    found = (named.get(form, [])[:MOST_CANDIDATES], *others.values())
+    live = {entity.id: entity for each in found for entity in each}
     if not live:
         return None
     aliases = graph.aliases(list(live))

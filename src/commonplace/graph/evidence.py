@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from commonplace.types.graph import Happening
@@ -65,8 +65,8 @@ class Evidence:
 
 def happening(what: str, relation: str, evidence: Evidence, reason: str) -> Happening:
     """Return what happened to a relation, and why, when something was said of it."""
-    values = asdict(evidence)
-    detail = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
+    values = ((name, getattr(evidence, name)) for name in Evidence.__slots__)
+    detail = {name: value for name, value in values if value != _DEFAULTS.get(name)}
     return Happening(
         "relation",
         relation,

@@ -148,6 +148,7 @@ def keys(name: str, type_: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@lru_cache(maxsize=_NAMES_AT_HAND)
 def parts(name: str) -> tuple[str, ...]:
     """Return the parts of a person's name in normal form: given names, surname; a title is none."""
     bare = _TITLES.sub("", cleaned(name).casefold())

@@ -75,8 +75,12 @@ class GraphReading(Protocol):
         """Return entities by id, those that were merged into others too."""
         ...
 
-    def named(self, normals: Sequence[str]) -> dict[str, list[Entity]]:
-        """Return the live entities that have one of these normal names, by name, each list by id."""
+    def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
+        """Return the live entities that have one of these normal names, by name, each list by id.
+
+        Args:
+            limit: how many of each name at most; what it costs does not grow with those beyond.
+        """
         ...
 
     def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:

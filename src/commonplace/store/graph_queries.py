@@ -62,7 +62,8 @@ NAMED = f"""
     SELECT {_ENTITY}
     FROM aliases a CROSS JOIN entities x ON x.namespace = a.namespace AND x.id = a.entity
     WHERE a.namespace = :space AND a.normal = :normal AND x.expired_at IS NULL
-    ORDER BY x.id
+    ORDER BY a.entity
+    LIMIT :limit
 """
 
 ENTITIES = f"""

@@ -95,13 +95,14 @@ class ReferenceGraph:
         with self._opened() as graph:
             return _of_ids(graph.entities, ids)
 
-    def named(self, normals: Sequence[str]) -> dict[str, list[Entity]]:
+    def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         """Return the live entities that have one of these normal names, by name, each list by id."""
         with self._opened() as graph:
             named = [(normal, graph.entities.get(entity)) for entity, normal in graph.aliases]
         live = [(normal, entity) for normal, entity in named if entity is not None and entity.expired_at is None]
         live.sort(key=lambda item: order_of_id(item[1].id))
-        return _listed(((normal, entity) for normal, entity in live), normals)
+        found = _listed(((normal, entity) for normal, entity in live), normals)
+        return {normal: entities[:limit] for normal, entities in found.items() if limit != 0}
 
     def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
         """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id."""

@@ -81,12 +81,12 @@ class SqliteGraphReading(ABC):
         """Return entities by id, those that were merged into others too."""
         return self._by_id(graph_queries.ENTITY, ids, unpack_entity)
 
-    def named(self, normals: Sequence[str]) -> dict[str, list[Entity]]:
+    def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         """Return the live entities that have one of these normal names, by name, each list by id."""
         found = {}
         with self.reading() as at:
             for normal in dict.fromkeys(normals):
-                rows = _rows(at, graph_queries.NAMED, normal=pack_text(normal))
+                rows = _rows(at, graph_queries.NAMED, normal=pack_text(normal), limit=_limit(limit))
                 if rows:
                     found[normal] = [unpack_entity(row) for row in rows]
         return found
@@ -206,6 +206,8 @@ class SqliteGraphReading(ABC):
     ) -> dict[str, list[Value]]:
         """Return what a statement gives for each id, which stands in the first of its columns."""
         asked = {pack_id(id_): id_ for id_ in ids}
+        if not asked:
+            return {}
         keys = list(asked)
         found: dict[str | bytes, list[Value]] = {}
         with self.reading() as at:
