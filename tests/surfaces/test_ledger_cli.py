@@ -97,14 +97,14 @@ def test_issues_go_to_a_file_and_come_into_another_store(run: Run, issue: str, t
         assert book.ledger.show(issue)["memory_ids"] == ["a", "b"]
 
 
-def test_a_wrong_word_is_told_with_what_there_is(run: Run, tmp_path: Path) -> None:
+def test_a_wrong_word_is_told_with_what_there_is(run: Run, issue: str, tmp_path: Path) -> None:
     """Nothing is half done."""
-    assert "no issue 'x'" in run("show", "x", code=2).stderr
+    assert "no issue 'x'" in run("show", "x", code=1).stderr
     assert "'merge'" in run("list", "--agent", "x", code=2).stderr
     assert "--reason" in run("close", "x", code=2).stderr
-    assert "say it in a few words" in run("close", "x", "--reason", " ", code=2).stderr
+    assert "say it in a few words" in run("close", issue, "--reason", " ", code=2).stderr
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"id": "ok", "created_at": "2026-01-01"}\n{"id": 1}\n')
     assert "line 2: id is no text" in run("import", str(broken), code=2).stderr
-    assert told(run("list", "--all", "--json")) == {"issues": []}
+    assert [each["id"] for each in told(run("list", "--all", "--json"))["issues"]] == [issue]
     assert "does not exist" in run("import", str(tmp_path / "none"), code=2).stderr

@@ -33,6 +33,8 @@ _PARTS: Final = (
     ("links", "link", ""),
     ("blocks", "Markdown block", ""),
     ("vault_notes", "vault note", ""),
+    ("issues", "issue of the ledger cleaned", "issues of the ledger cleaned"),
+    ("reversals", "change that could be undone", "changes that could be undone"),
     ("log_lines", "log line", ""),
 )
 _NOTHING: Final = "Nothing to forget: nothing was archived that long ago."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from commonplace.text.within import strings
 
 if TYPE_CHECKING:
     from commonplace.forgetting.choosing import Wanted
@@ -55,16 +57,3 @@ def held_arrays(store: Store, namespace: str) -> Iterator[bytes]:
             numbers = store.passages_of(namespace, [item.number])
             for tokens in store.tokens(namespace, numbers).values():
                 yield from (tokens.token_ids, tokens.vector)
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Yield the texts in a JSON value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from strings(inner)

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from commonplace.forgetting.agents import strings
 from commonplace.forgetting.needles import TOKENS, VECTOR, Collector, Needles
 from commonplace.graph.deleting import take_out
 from commonplace.graph.evidence import evidence_of
@@ -24,6 +23,7 @@ from commonplace.graph.slots import Slots, facts_of
 from commonplace.logs import query_hash
 from commonplace.store.graph_contract import texts_of
 from commonplace.text.analysis import analyse
+from commonplace.text.within import strings
 from commonplace.types import GRAPH_KINDS, Filter
 from commonplace.types.graph import GraphFilter
 

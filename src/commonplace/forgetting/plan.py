@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.forgetting.agents import strings
 from commonplace.forgetting.choosing import Chosen
 from commonplace.forgetting.graph import Gone
 from commonplace.forgetting.needles import TOKENS, VECTOR, Collector, Needles, parts
 from commonplace.forgetting.remaining import texts_of
+from commonplace.ledger.cleaning import Naming, naming
 from commonplace.logs import query_hash
 from commonplace.text.alike import digest
 from commonplace.text.analysis import analyse
+from commonplace.text.within import strings
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
@@ -36,6 +37,7 @@ class Plan:
         vectors: int8, of the passages; those of the graph's texts are in `gone`.
         vault_paths: the notes that were written of its memories.
         items: how many of the owners are items of knowledge.
+        naming: what of the ledger names these memories.
         gone: what went of the graph, known when it is erased.
     """
 
@@ -51,6 +53,7 @@ class Plan:
     vectors: tuple[bytes, ...] = ()
     vault_paths: tuple[str, ...] = ()
     items: int = 0
+    naming: Naming = field(default_factory=Naming)
     too_short: int = 0
     gone: Gone = field(default_factory=Gone)
 
@@ -84,6 +87,8 @@ class Plan:
             "episodes": len(self.gone.parts.episodes),
             "entities": len(self.gone.parts.entities),
             "relations": len(self.gone.parts.relations),
+            "issues": len(self.naming.issues),
+            "reversals": len(self.naming.reversals),
         }
 
 
@@ -139,6 +144,7 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
         vectors=tuple(got.vectors),
         vault_paths=tuple(sorted(got.vault_paths)),
         items=items,
+        naming=naming(store.ledger(namespace), chosen.memories),
         too_short=got.collector.too_short,
     )
 

@@ -6,14 +6,16 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from commonplace.forgetting.agents import held_arrays, held_texts, strings
+from commonplace.forgetting.agents import held_arrays, held_texts
 from commonplace.forgetting.graph import held_texts as texts_of_graph
 from commonplace.forgetting.needles import LABEL, Needles, forms, packed
 from commonplace.forgetting.own_words import own_words
 from commonplace.forgetting.pending import FORGETTING
 from commonplace.forgetting.receipt import BACKUP, RECEIPT
 from commonplace.graph.graphiti.outbox import GROUPS, WAITING
+from commonplace.ledger.cleaning import held_texts as texts_of_ledger
 from commonplace.text.alike import digest
+from commonplace.text.within import strings
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def _held(store: Store) -> Iterator[bytes]:
         yield from _forms(held_texts(store, namespace))
         yield from held_arrays(store, namespace)
         yield from _forms(texts_of_graph(store.graph(namespace)))
+        yield from _forms(texts_of_ledger(store.ledger(namespace)))
 
 
 def _noted(store: Store) -> Iterator[bytes]:

@@ -26,6 +26,9 @@ from commonplace.forgetting.plan import Plan, make_plan
 from commonplace.forgetting.proving import clear_logs, prove
 from commonplace.forgetting.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
 from commonplace.forgetting.steps import DATABASE, STEPS, take, vault_notes
+from commonplace.ledger.cleaning import all_there_is
+from commonplace.ledger.cleaning import forget as forget_in_ledger
+from commonplace.ledger.filing import Doer
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from commonplace.types import StoredMemory
 
 _LOCK_WAIT_S = 60.0
+_ACTOR = "forget"
+"""Who it was, in the history of issues that named what is forgotten."""
 
 
 def forget(
@@ -75,6 +80,8 @@ def forget(
             if place.store.change() != plan.change:
                 plan = planned()  # somebody wrote since; now nobody can
             change.erase(plan.chosen.memories)
+            doer = Doer(_ACTOR, at)
+            plan = replace(plan, naming=forget_in_ledger(change.ledger, plan.chosen.memories, doer))
             change.knowledge.erase(list(plan.chosen.owners))
             for name in plan.chosen.contexts:
                 change.knowledge.drop_context(name)
@@ -107,7 +114,9 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
 
     def planned() -> Plan:
         plan = make_plan(place.store, namespace, all_of(place.store, namespace))
-        return plan.with_gone(everything(place.store, namespace))
+        return replace(
+            plan.with_gone(everything(place.store, namespace)), naming=all_there_is(place.store.ledger(namespace))
+        )
 
     if dry_run:
         plan = planned()
