@@ -229,6 +229,12 @@ def test_trial_writes_nothing(book: Engine, tmp_path: Path) -> None:
     assert book.graph.counts().episodes == book.graph.counts().entities == 0
 
 
+MANY = [
+    {"entity": ANN, "name": f"Ann {place}", "normal": f"ann{place}", "created_at": 0.0, "episode": ""}
+    for place in range(201)
+]
+
+
 def changed(place: str, index: int, **values: object) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(json.dumps(THEIRS))
     document[place][index].update(values)
@@ -253,6 +259,10 @@ def changed(place: str, index: int, **values: object) -> dict[str, Any]:
         (
             changed("entity_edges", 0, attributes={"commonplace": json.dumps({"attributes": '{"_": {"rivals": 5}}'})}),
             "entity_edges[0].attributes.commonplace",
+        ),
+        (
+            changed("entity_nodes", 0, attributes={"commonplace": json.dumps({"aliases": MANY})}),
+            "entity_nodes[0].attributes",
         ),
         (changed("episodic_nodes", 0, created_at=None, valid_at=None), "episodic_nodes[0].created_at"),
         (changed("episodic_nodes", 0, content="x" * 1_048_577), "episodic_nodes[0].content"),

@@ -183,6 +183,14 @@ REFUSED = [
     ([an_entity("a", kind="person")], "entity has the unknown entry 'kind'"),
     ([an_entity("a", more={"mentions": [{"episode": "e", "start": 0, "end": 1}]})], "there is no episode 'e'"),
     ([an_episode(), an_entity("a", more={"mentions": [{"episode": "e", "start": 3, "end": 1}]})], "characters 3-1"),
+    (
+        [
+            an_entity(
+                "a", more={"aliases": [{"name": f"N{i}", "normal": f"n{i}", "created_at": 6.0} for i in range(201)]}
+            )
+        ],
+        "an entity has 201 names, the limit is 200",
+    ),
     ([an_entity("a", more={"happenings": [{"at": 5, "what": "x", "detail": 1}]})], "detail is 1"),
     ([an_entity("a"), a_fact()], "line 3 (relation 'r'): there is no entity 'b'"),
     ([an_entity("a"), a_fact(target="a", attributes={"_": 1})], "attributes cannot be read"),

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.graph.cleaning import GraphCleaner, refuse_odd_detail
+from commonplace.graph.cleaning import GraphCleaner, refuse_many_names, refuse_odd_detail
 from commonplace.graph.entities import merged_into
 from commonplace.graph.facts import fact_of
 from commonplace.memories.intake import refuse_unfit, refuse_unfit_id, share, short_text
@@ -105,6 +105,7 @@ class GraphIntake:
         _readable("attributes", _refuse_odd_merged, entity)
         clean = self._cleaner.entity(entity)
         names = tuple(aliases)
+        refuse_many_names(names)
         for alias in names:
             _refuse_long(alias, "name", "normal")
             _refuse_odd_times(alias, "created_at")

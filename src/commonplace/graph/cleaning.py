@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from commonplace.errors import UsageError
+from commonplace.graph.entities import MOST_ALIASES
 from commonplace.graph.evidence import Evidence, evidence_of, happening
 from commonplace.graph.facts import OWN
 from commonplace.graph.forms import stored_keys
@@ -184,6 +186,19 @@ class GraphCleaner:
             kept["names"] = [self.forms.get(each, each) if isinstance(each, str) else each for each in names]
         cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name not in kept})
         return {**cleaned, **kept}
+
+
+def refuse_many_names(aliases: Iterable[Alias]) -> None:
+    """Refuse the names of an entity that are more than one may have.
+
+    Raises:
+        UsageError: naming how many, and the limit.
+    """
+    names = {each.normal for each in aliases if not each.normal.startswith(KEY)}
+    if len(names) > MOST_ALIASES:
+        raise UsageError(
+            f"an entity has {len(names):,} names, the limit is {MOST_ALIASES}", remedy="leave out what nobody calls it"
+        )
 
 
 def refuse_odd_detail(found: Happening) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from commonplace.errors import ConfigError
+from commonplace.errors import ConfigError, UsageError
 from commonplace.formats.graphiti import (
     EntityItem,
     RelationItem,
@@ -26,6 +26,7 @@ from commonplace.formats.graphiti import (
     read_relation,
     relation_json,
 )
+from commonplace.graph.cleaning import refuse_many_names
 from commonplace.graph.views import View
 from commonplace.types.graph import Episode, GraphFilter, Mention
 
@@ -136,13 +137,23 @@ def read_graphiti(data: bytes, now: float) -> Document:
         episodes.append(read_episode(each, path))
         own(episodes[-1].id, path)
     for path, each in lists[ENTITIES]:
-        entities.append(read_entity(each, path, now))
+        entities.append(_entity(each, path, now))
         own(entities[-1].entity.id, path)
     for path, each in lists[RELATIONS]:
         relations.append(read_relation(each, path, now))
         own(relations[-1].relation.id, path)
     mentions = tuple(mention for path, each in lists[MENTIONS] for mention in read_mentions(each, path))
     return Document(tuple(episodes), tuple(entities), tuple(relations), mentions, places)
+
+
+def _entity(value: object, path: str, now: float) -> EntityItem:
+    item = read_entity(value, path, now)
+    try:
+        refuse_many_names(item.aliases)
+    except UsageError as error:
+        where = f"{path}.attributes"
+        raise ConfigError(f"{where}: {error.args[0]}", path=where, remedy=error.remedy) from error
+    return item
 
 
 _REMEDY: Final = f"give it the lists {', '.join(_LISTS)}"
