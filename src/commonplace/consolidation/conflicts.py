@@ -8,6 +8,7 @@ a wrong "none" mixes what was so with what is so. It knows no memories and no ve
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -18,7 +19,7 @@ from commonplace.text.stopwords import STOP_WORDS
 from commonplace.text.wording import fold, unified
 from commonplace.timeline import mentions, without
 
-Conflict = Literal["negation", "number", "time", "name", "word"]
+Conflict = Literal["negation", "number", "time", "name", "word", "order"]
 
 LEAST_SHARED: Final = 0.5
 """Sentences that share less of their content words speak of different things, and contradict nothing."""
@@ -91,19 +92,12 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
     Sentences that share at least half of the content words of the shorter one contradict each other where just one is
     negated, where each has a number, a name or a time that the other has not (a time that overlaps none of the
     other's), or where each has another content word, or one of two opposites, in the same place of otherwise the same
-    words. What only one of them tells is more, and contradicts nothing.
+    words, or where they say who does what to whom with the same words the other way round. What only one of them tells
+    is more, and contradicts nothing.
     """
     if not _are_alike(one, other):
         return None
-    if one.is_negated != other.is_negated:
-        return "negation"
-    if one.numbers - other.numbers and other.numbers - one.numbers:
-        return "number"
-    if _lie_apart(one.times, other.times):
-        return "time"
-    if one.names - set(other.words) and other.names - set(one.words):
-        return "name"
-    return "word" if _differ_in_place(one.words, other.words) else None
+    return next((kind for kind, differ in _WAYS.items() if differ(one, other)), None)
 
 
 def _are_alike(one: Statement, other: Statement) -> bool:
@@ -145,5 +139,31 @@ def _are_other(mine: tuple[str, ...], theirs: tuple[str, ...], ones: tuple[str, 
     return bool(own) and bool(other) and own.isdisjoint(_stems(others)) and other.isdisjoint(_stems(ones))
 
 
+def _are_turned(ones: list[str], others: list[str]) -> bool:
+    """Tell whether the same content words stand in an order that moving one phrase does not explain."""
+    if ones == others or sorted(ones) != sorted(others):
+        return False
+    begin = next(place for place, pair in enumerate(zip(ones, others, strict=True)) if pair[0] != pair[1])
+    pairs = zip(reversed(ones), reversed(others), strict=True)
+    end = len(ones) - next(place for place, pair in enumerate(pairs) if pair[0] != pair[1])
+    mine, theirs = ones[begin:end], others[begin:end]
+    return not any(mine[cut:] + mine[:cut] == theirs for cut in range(1, len(mine)))
+
+
+def _content(words: tuple[str, ...]) -> list[str]:
+    return analyse(" ".join(word for word in words if word not in STOP_WORDS))
+
+
 def _stems(words: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(analyse(" ".join(word for word in words if word not in STOP_WORDS)))
+    return frozenset(_content(words))
+
+
+_WAYS: Final[Mapping[Conflict, Callable[[Statement, Statement], bool]]] = {
+    "negation": lambda one, other: one.is_negated != other.is_negated,
+    "number": lambda one, other: bool(one.numbers - other.numbers and other.numbers - one.numbers),
+    "time": lambda one, other: _lie_apart(one.times, other.times),
+    "name": lambda one, other: bool(one.names - set(other.words) and other.names - set(one.words)),
+    "word": lambda one, other: _differ_in_place(one.words, other.words),
+    "order": lambda one, other: _are_turned(_content(one.words), _content(other.words)),
+}
+"""In what two sentences can contradict each other, the plainest first."""
