@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from commonplace.engine.secrets_cleaning import NOTHING, Cleaner, Known
 from commonplace.engine.secrets_graph import GraphSecrets, move_places
 from commonplace.engine.secrets_knowledge import KnowledgeSecrets
+from commonplace.engine.secrets_ledger import LedgerSecrets
 from commonplace.forgetting.receipt import BACKUP, RECEIPT
 from commonplace.graph.cleaning import replaced
 from commonplace.ingest.passages import PassageMaker, PreparedOwner, passage_text
@@ -110,6 +111,7 @@ class Stored:
                 self._other(found, namespace, number, owner)
             self._graph(found, namespace)
             self._knowledge(found, namespace)
+            self._ledger(found, namespace)
             for link in self._store.links(namespace):
                 self._link(found, namespace, link)
             for note in self._store.notes(namespace, RECEIPT):
@@ -136,6 +138,13 @@ class Stored:
     def _knowledge(self, found: Found, namespace: str) -> None:
         for part in KnowledgeSecrets(self._store, namespace, self._destination, self._known).parts():
             named = f"{part.what} of agent {self._shown(part.agent)} of namespace {self._shown(namespace)}"
+            self._name(found, named, part.names)
+            found.add(part.cleaner, Holder(named, {}, mend=part.mend))
+
+    def _ledger(self, found: Found, namespace: str) -> None:
+        """Look through the issues of a namespace, and through what was done on them."""
+        for part in LedgerSecrets(self._store, namespace, self._known).parts():
+            named = f"issue {self._shown(part.id)} of namespace {self._shown(namespace)}"
             self._name(found, named, part.names)
             found.add(part.cleaner, Holder(named, {}, mend=part.mend))
 
