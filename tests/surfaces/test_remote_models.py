@@ -13,6 +13,7 @@ from tests.stubs.model_server import ModelServer, broken, embeddings
 import commonplace
 from commonplace.cli.main import cli
 from commonplace.errors import EmbedderMismatchError, ProviderError, SettingsError
+from commonplace.models.hashing import HashingEmbedder
 from commonplace.settings import load
 
 NAME = "openai:embedding-stub"
@@ -85,6 +86,22 @@ def test_a_store_can_be_read_forgotten_and_exported_without_the_key(
         assert (finding.part, finding.problem) == ("embedder", "OPENAI_API_KEY is not set")
         book.forget(result.hits[0].owner_id)
         assert not any(hit.text == BILLING for hit in book.search("Postgres for billing", min_score=0).hits)
+
+
+def test_a_change_is_given_up_without_the_key_of_the_present_embedder(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`doctor` says that this is how: nothing is to be embedded for it."""
+    store = built(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    with commonplace.open(store) as book:
+        book._store.begin_reembedding(HashingEmbedder().stamp)
+        report = book.index_upgrade(NAME)
+        assert (report.given_up, report.passages) == (str(HashingEmbedder().stamp), 0)
+        assert book.index_status().upgrade is None
+        with pytest.raises(ProviderError, match="OPENAI_API_KEY is not set"):
+            book.index_upgrade("openai:another")
 
 
 def test_another_embedder_is_refused_by_name_and_without_asking_it(

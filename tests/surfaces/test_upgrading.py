@@ -136,9 +136,32 @@ class TestUpgrading:
     def test_it_is_given_up_with_the_present_embedder(self, book: Engine) -> None:
         with pytest.raises(KeyboardInterrupt):
             book.index_upgrade(Stopping(batches=1))
-        book.index_upgrade("static")
+        report = book.index_upgrade("static")
+        assert (report.given_up, report.passages) == (str(HashingEmbedder().stamp), 0)
         assert stamps(book) == ("static@1/256", True)
         assert book.doctor().is_healthy
+        assert book.index_upgrade("static").given_up == ""
+
+    def test_an_embedder_that_fails_half_way_says_how_far_it_came(self, book: Engine) -> None:
+        """What was paid for is kept, and whoever pays wants to know that."""
+        total = book.index_status().counts["passages"]
+
+        class Failing(Stopping):
+            def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+                try:
+                    return super().embed(texts)
+                except KeyboardInterrupt:
+                    raise ProviderError("the API is out of order", status=503, remedy="try again later") from None
+
+        with pytest.raises(ProviderError) as told:
+            book.index_upgrade(Failing(batches=2))
+        assert str(told.value).startswith("the embedder was not changed, 512 of ")
+        assert str(told.value).endswith(
+            "have their new vector: the API is out of order; try again later; the same command goes on where it was"
+        )
+        assert told.value.status == 503
+        assert total > 512
+        assert book.index_upgrade("hashing").resumed == 512
 
     def test_what_is_written_and_forgotten_meanwhile_is_right_afterwards(self, book: Engine, path: Path) -> None:
         """Another process goes on as ever; a forgotten text leaves no new vector behind."""
@@ -352,3 +375,5 @@ class TestCommandLine:
         assert bare.json("index", "status", store)["upgrade"]["done"] == 256
         told = bare.run("doctor", store, code=1).stdout
         assert "embedder: the change of the embedder to hashing was ended" in " ".join(told.split())
+        shown = bare.run("index", "upgrade", "--embedder", "static", store).stdout
+        assert shown == "The change to hashing@1/64 is given up.\nThe vectors are made by static@1/256 already.\n"

@@ -218,7 +218,10 @@ def upgrade(invocation: Invocation, embedder: str) -> None:
         report = engine.index_upgrade(embedder)
     if invocation.as_json:
         print_json({"store": loaded.store.path, **asdict(report)})
-    elif report.before == report.embedder:
+        return
+    if report.given_up:
+        say(f"The change to {report.given_up} is given up.")
+    if report.before == report.embedder:
         say(f"The vectors are made by {report.embedder} already.")
     else:
         resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""

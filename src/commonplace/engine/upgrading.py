@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Final
 from commonplace.engine.layout import UPGRADE_LOCK
 from commonplace.engine.upkeep import Finding
 from commonplace.engine.workings import Workings
-from commonplace.errors import CommonplaceError, MissingExtraError, ModelError, StoreBusyError, StoreError, UsageError
+from commonplace.errors import (
+    CommonplaceError,
+    MissingExtraError,
+    ModelError,
+    ProviderError,
+    StoreBusyError,
+    StoreError,
+    UsageError,
+)
 from commonplace.locks import FileLock
+from commonplace.models.opening import embedder_name
 from commonplace.store.batches import upgrade_command
 from commonplace.types import Embedding
 
@@ -36,6 +45,7 @@ class UpgradeReport:
         before, embedder: the stamps of the old and the new vectors; `before` is "none yet" of a store without any.
         passages: got their new vector now.
         resumed: had it from an earlier run.
+        given_up: the stamp of the change under way that ended with this one, "" for none.
     """
 
     before: str
@@ -43,6 +53,7 @@ class UpgradeReport:
     passages: int
     resumed: int
     seconds: float
+    given_up: str = ""
 
 
 class Upgrading(Workings):
@@ -68,15 +79,32 @@ class Upgrading(Workings):
         target = self._target(embedder)
         with self._alone():
             before = self._store.embedding()
+            under_way = self._store.reembedding()
+            is_other = under_way is not None and under_way.embedding != target.stamp
+            given_up = str(under_way.embedding) if under_way is not None and is_other else ""
             if before == target.stamp:
                 self._store.drop_reembedding()
-                return UpgradeReport(str(before), str(before), 0, 0, time.perf_counter() - begun)
-            done = self._embedded_and_switched(target)
+                return UpgradeReport(str(before), str(before), 0, 0, time.perf_counter() - begun, given_up)
+            try:
+                done = self._embedded_and_switched(target)
+            except ProviderError as error:
+                raise self._unfinished(error) from error
             self._adopt(target)
             self._upkeep.project()
             self._settle()
         was = "none yet" if before is None else str(before)
-        return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun)
+        return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun, given_up)
+
+    def _unfinished(self, error: ProviderError) -> ProviderError:
+        """Return the error of a change that its embedder ended, with how far it came."""
+        now = self._store.reembedding()
+        how_far = f", {now.done:,} of {now.total:,} passages have their new vector" if now is not None else ""
+        remedy = f"{error.remedy}; " if error.remedy else ""
+        return ProviderError(
+            f"the embedder was not changed{how_far}: {error.args[0]}",
+            status=error.status,
+            remedy=f"{remedy}the same command goes on where it was",
+        )
 
     def _examine_embedder(self) -> list[Finding]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
@@ -128,7 +156,13 @@ class Upgrading(Workings):
 
     def _target(self, embedder: str | Embedder) -> Embedder:
         if isinstance(embedder, str):
-            return self._open_embedder(embedder, None)
+            try:
+                return self._open_embedder(embedder, None)
+            except (MissingExtraError, ProviderError):
+                # The present one embeds nothing here; what is under way can be given up for it all the same.
+                if embedder_name(embedder) != self._embedder.stamp.name:
+                    raise
+                return self._embedder
         if not isinstance(getattr(embedder, "stamp", None), Embedding) or not callable(embedder.embed):
             remedy = "give a name, or an object with `embed` and a `stamp`, see commonplace.models.contract.Embedder"
             raise UsageError(f"the embedder is {embedder!r:.80}", remedy=remedy)
