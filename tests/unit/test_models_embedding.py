@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.stubs.model_server import DIMENSIONS, ModelServer, Reply, bad_json, busy, embeddings, good, vector
+from tests.stubs.model_server import DIMENSIONS, ModelServer, Reply, embeddings, good, vector
+from tests.stubs.replies import LASTING, PASSING, USELESS
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.cache import Bounds
@@ -131,6 +133,8 @@ def test_a_vector_is_its_own_and_not_the_caches() -> None:
         ("soon", "no vector for each of 2 texts"),
         ([{"embedding": [1.0] * 3}, {"embedding": [1.0] * 3}], "has 3 dimensions, expected 16; check the model's name"),
         ([{"embedding": [math.inf] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is no number"),
+        ([{"embedding": [10**400] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is no number"),
+        ([{"embedding": [1e39] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is no number"),
     ],
 )
 def test_an_answer_of_another_shape_is_an_error(data: Any, message: str) -> None:
@@ -142,14 +146,26 @@ def test_an_answer_of_another_shape_is_an_error(data: Any, message: str) -> None
             embedder.embed(tokenized("a", "b"))
 
 
-@pytest.mark.parametrize("reply", [lambda: good("yes"), bad_json, busy])
+@pytest.mark.parametrize(
+    "reply", [*LASTING.values(), *(partial(good, text) for text in USELESS.values())], ids=[*LASTING, *USELESS]
+)
 def test_faults_are_provider_errors(reply: Callable[[], Reply]) -> None:
     """The one error that callers degrade on."""
     with ModelServer() as server:
-        embedder = opened(server)
+        embedder = opened(server, settings=ModelSettings(retries=0, timeout_s=0.2, total_timeout_s=0.4))
         server.rule = lambda asked: reply()
         with pytest.raises(ProviderError):
             embedder.embed(tokenized("a", "b"))
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+def test_a_fault_that_passes_is_not_noticed(fault: Callable[[], Reply]) -> None:
+    with ModelServer() as server:
+        embedder = opened(server, settings=ModelSettings(retries=1, timeout_s=5.0))
+        faults = [fault()]
+        server.rule = lambda asked: faults.pop() if faults else embeddings(asked)
+        np.testing.assert_allclose(embedder.embed(tokenized("walk a dog", "b"))[0], unit("walk a dog"), atol=1e-6)
+        assert faults == []
 
 
 def test_without_a_key_it_is_refused_with_the_remedy() -> None:

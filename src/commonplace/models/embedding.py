@@ -139,7 +139,11 @@ class RemoteEmbedder:
                     f"a vector of {self._name} has {len(vector)} dimensions, expected {expected}",
                     remedy="check the model's name and the address: another model made the others",
                 )
-        vectors = np.array(found, dtype=np.float32).reshape(len(found), expected)
+        try:
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+                vectors = np.array(found, dtype=np.float32).reshape(len(found), expected)
+        except OverflowError:  # a whole number that is too large for any other
+            vectors = np.full((len(found), expected), np.inf, np.float32)
         if not np.isfinite(vectors).all():
             raise ProviderError(f"a vector of {self._name} holds what is no number", remedy="choose another model")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
