@@ -102,3 +102,12 @@ def test_the_setting_leaves_the_graph_alone(tmp_path: Path) -> None:
     with commonplace.open(tmp_path, embedder="hashing", settings=Settings(graph=GraphSettings(remember="off"))) as book:
         book.remember("Mira lives in Berlin.")
         assert book.graph.counts().episodes == 0
+
+
+def test_a_memory_that_only_calls_off_what_was_said_is_an_episode_too(book: Engine, clock: Clock) -> None:
+    book.remember("Mira lives in Berlin.")
+    clock.move(days=1)
+    book.remember("Mira moved to Munich.")
+    clock.move(days=1)
+    book.remember("the move was called off")
+    assert book.graph.counts().episodes == 3

@@ -45,7 +45,14 @@ def prepare(texts: Texts, extraction: Extraction) -> None:
 
 
 def add_episode(
-    graph: GraphChange, ground: Ground, texts: Texts, episode: Episode, extraction: Extraction, content: str = ""
+    graph: GraphChange,
+    ground: Ground,
+    texts: Texts,
+    episode: Episode,
+    extraction: Extraction,
+    content: str = "",
+    *,
+    is_new: bool = False,
 ) -> Added:
     """Write an episode with all that it says.
 
@@ -53,8 +60,9 @@ def add_episode(
 
     Args:
         content: the text that the extraction is of, where the episode itself holds none.
+        is_new: its id was made for it, so that there is none of it.
     """
-    known = graph.episodes([episode.id]).get(episode.id)
+    known = None if is_new else graph.episodes([episode.id]).get(episode.id)
     if known is not None:
         if replace(known, created_at=episode.created_at) == episode:
             mentioned = graph.mentioned([episode.id]).get(episode.id, [])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from commonplace.extract.result import Claim, Extraction
+    from commonplace.extract.result import Cancellation, Claim, Extraction
 
 MOST_ENTITIES: Final = 2_000
 MOST_FACTS: Final = 2_000
@@ -42,7 +42,14 @@ def bounded(extraction: Extraction) -> Bounded:
         if most < found
     ]
     chosen = tuple(entities[place] for place in places)
-    return Bounded(replace(extraction, entities=chosen, claims=moved), tuple(notices))
+    # Of whom nobody can tell any more, it would be taken for anybody's.
+    left = [each for each in extraction.cancellations[:MOST_FACTS] if _ends(each) <= places.keys()]
+    called_off = tuple(each.moved(places) for each in left)
+    return Bounded(replace(extraction, entities=chosen, claims=moved, cancellations=called_off), tuple(notices))
+
+
+def _ends(called_off: Cancellation) -> set[int]:
+    return {each for each in (called_off.source, called_off.target, called_off.kept) if each is not None}
 
 
 def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:

@@ -69,7 +69,7 @@ class Feed:
         """Bring in what a memory says that was never there before, in the transaction that added it."""
         owner, record = memory.owner, memory.record
         extraction = self._read(readings, owner, record).extraction
-        if not extraction.entities:
+        if not extraction.entities and not extraction.cancellations:
             return
         episode = Episode(
             id=readings.ground.new_id(),
@@ -83,7 +83,7 @@ class Feed:
             memory=owner.id,
             version=record.version,
         )
-        add_episode(change.graph, readings.ground, readings.texts, episode, extraction, record.content)
+        add_episode(change.graph, readings.ground, readings.texts, episode, extraction, record.content, is_new=True)
 
     def let_go(self, change: MemoryChange, id_: str) -> None:
         """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
