@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +57,21 @@ def test_the_list_names_modules_that_there_are() -> None:
     names = " ".join(NEEDLESS.values()).split()
     done = subprocess.run([sys.executable, "-I", "-c", code, *names], check=True, capture_output=True, text=True)
     assert len(done.stdout.splitlines()) == len(names)
+
+
+def test_a_process_that_only_recalls_has_not_loaded_what_reads_texts_for_the_graph(tmp_path: Path) -> None:
+    """Its grammar and its words are megabytes, and needed by whoever remembers."""
+    with commonplace.open(tmp_path) as book:
+        book.remember("We chose Postgres for billing.")
+    code = (
+        "import sys, commonplace\n"
+        f"book = commonplace.open({str(tmp_path)!r})\n"
+        "assert book.recall('what does billing use').hits\n"
+        "assert book.list()[0].content == 'We chose Postgres for billing.'\n"
+        "book.close()\n"
+        "print(*sys.modules, sep='\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()
+    assert "commonplace.memories.keeping" in loaded
+    assert not [name for name in loaded if name.startswith(("commonplace.extract", "commonplace.graph."))]

@@ -79,10 +79,10 @@ def test_what_is_exported_and_imported_is_exported_as_the_same_bytes(kept: Progr
     kept.run("export", str(tmp_path / "e.jsonl"))
     other = str(tmp_path / "other")
     first = kept.run("import", str(tmp_path / "e.jsonl"), "--store", other).stdout
-    assert first == f"Imported 2 memories and 1 link from {tmp_path / 'e.jsonl'} (commonplace)\n"
+    assert first == f"Imported 2 memories, 1 link, 1 episode and 1 entity from {tmp_path / 'e.jsonl'} (commonplace)\n"
     assert exported(kept, "--store", other) == exported(kept)
     again = kept.run("import", str(tmp_path / "e.jsonl"), "--store", other).stdout
-    assert again.splitlines()[1:] == ["   Here already: 2 memories and 1 link"]
+    assert again.splitlines()[1:] == ["   Here already: 2 memories, 1 link, 1 episode and 1 entity"]
     assert exported(kept, "--store", other) == exported(kept)
 
 
@@ -133,8 +133,8 @@ def test_reports_read_as_sentences(kept: Program, tmp_path: Path, monkeypatch: p
     assert second.endswith(", with 1 Markdown page; the next search builds the index.")
     assert " ".join("".join(rest).split()).startswith(f"The store that was there is kept at {tmp_path / 'new'}.")
     first, second, third = kept.run("export", "e.jsonl", "--store", "new").stdout.splitlines()
-    assert first == f"Exported 2 memories and 1 link to {tmp_path / 'e.jsonl'}"
-    assert second.startswith("   3 versions of the memories, 6 lines, ")
+    assert first == f"Exported 2 memories, 1 link, 1 episode and 1 entity to {tmp_path / 'e.jsonl'}"
+    assert second.startswith("   3 versions of the memories, 8 lines, ")
     assert third.startswith("   sha256 ")
 
 

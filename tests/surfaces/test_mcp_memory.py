@@ -212,7 +212,8 @@ def test_why_names_signals_and_what_was_left_out(agent: Agent) -> None:
 def test_forgetting_tells_first_and_proves_what_it_did(agent: Agent) -> None:
     ids = [agent.call("memory_store", content=note, tags=["notes"])["id"] for note in NOTES]
     told = agent.call("memory_forget", tag="notes")
-    assert (told["forgotten"], sorted(told["ids"])) == (False, sorted(ids))
+    assert told["forgotten"] is False
+    assert sorted(told["ids"][: told["counts"]["memories"]]) == sorted(ids)  # behind them, what they said in the graph
     assert len(agent.book.list()) == len(NOTES)
     done = agent.call("memory_forget", ids=[ids[0]], confirm=True)
     assert (done["forgotten"], done["verified"], done["counts"]["memories"]) == (True, True, 1)

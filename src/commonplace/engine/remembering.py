@@ -50,7 +50,8 @@ class Remembering(Workings):
 
         Secrets are replaced by placeholders. What is remembered already, exactly or in nearly the same words, is
         touched instead: the memory that is returned says so in `outcome` and `notices`. A known `id` with other words
-        makes the next version of that memory. Blocks that were recalled are cut out.
+        makes the next version of that memory. Blocks that were recalled are cut out. What it says of what it names goes
+        into the graph in the same transaction, unless the setting graph.remember is off.
 
         Args:
             content: at most 1 MiB of UTF-8, by the setting memory.max_bytes.
@@ -92,7 +93,7 @@ class Remembering(Workings):
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False) -> Memories:
         """Keep many texts, in their order, and return one memory for each.
 
-        All are checked before any is stored; 256 at a time are one transaction.
+        All are checked before any is stored; 256 at a time, or 128 KiB of text, are one transaction.
 
         Args:
             items: mappings with `content` and any of the other arguments of `remember`.

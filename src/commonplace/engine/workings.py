@@ -201,10 +201,10 @@ class Workings:
             self._now,
             recogniser.source_of,
             max_bytes=self.settings.memory.max_bytes,
-            feed=self._feed,
+            feed=lambda: self._feed,
         )
 
-    @property
+    @cached_property
     def _feed(self) -> Feed | None:
         """What lets the graph follow memories, where the settings want it to."""
         if self.settings.graph.remember == "off":

@@ -54,7 +54,8 @@ class Keeper:
     Args:
         recognise: finds text that was itself recalled from the store.
         now: the clock, seconds since the epoch.
-        has_ultra: whether it keeps the memories of one process, which are not stored; `feed` lets the graph follow.
+        has_ultra: whether it keeps the memories of one process, which are not stored.
+        feed: returns what lets the graph follow; asked for when a memory is written, since it is much to load.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Keeper:
         *,
         max_bytes: int = MAX_CONTENT_BYTES,
         has_ultra: bool = False,
-        feed: Feed | None = None,
+        feed: Callable[[], Feed | None] = lambda: None,
     ) -> None:
         self._destination = destination
         self._store = destination.store
@@ -297,16 +298,18 @@ class Keeper:
     def _fed(self, change: MemoryChange, admission: Admission, readings: Readings | None, now: float) -> None:
         """Let the graph follow what became of a memory at the door."""
         stored, outcome = admission.stored, admission.outcome
-        if self._feed is None or readings is None or outcome == "unchanged" or stored.created_at < now:
+        feed = self._feed()
+        if feed is None or readings is None or outcome == "unchanged" or stored.created_at < now:
             return
         if outcome == "added":
-            self._feed.add(change, stored, readings)
+            feed.add(change, stored, readings)
         else:
-            self._feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
+            feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
 
     def _read(self, writes: Sequence[MemoryWrite]) -> Readings | None:
         """Read what the graph is to take from memories, before the transaction that writes them."""
-        return None if self._feed is None else self._feed.read(writes, self._destination)
+        feed = self._feed()
+        return None if feed is None else feed.read(writes, self._destination)
 
     def _follow(
         self,
@@ -315,8 +318,9 @@ class Keeper:
         readings: Readings | None = None,
         before: Sequence[StoredMemory] = (),
     ) -> None:
-        if self._feed is not None and ids:
-            self._feed.follow(change, ids, readings, before)
+        feed = self._feed() if ids else None
+        if feed is not None:
+            feed.follow(change, ids, readings, before)
 
     def _with_tags(self, change: MemoryChange, admission: Admission, now: float) -> Admission:
         """Give a memory the tags that were new to it: its next version, since tags are searched."""

@@ -107,7 +107,7 @@ class GraphSettings:
     """What the graph of entities and facts is made of."""
 
     remember: str = setting(
-        "off", "whether the graph takes entities and facts from memories too", "choice", choices=("on", "off")
+        "on", "whether the graph takes entities and facts from memories too", "choice", choices=("on", "off")
     )
     entity_types: tuple[str, ...] = setting((), "types of entities of your own, besides those that there are", "names")
     relation_types: tuple[str, ...] = setting(

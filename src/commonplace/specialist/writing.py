@@ -76,7 +76,9 @@ def forget(book: Book, asked: Asked) -> Response:
     else:
         book.get(reference.id)  # the engine would also forget an artifact of that id
     receipt = book.forget(reference.id, dry_run=dry_run)
-    gone = str(sum(receipt.counts.get(kind, 0) for kind in ("memories", "in_process", "episodes")))
+    # A memory is an episode too, and one entry all the same.
+    counted = ("episodes",) if reference.kind == EPISODE else ("memories", "in_process")
+    gone = str(sum(receipt.counts.get(kind, 0) for kind in counted))
     data = (reference,)
     if dry_run:
         return Response(data=data, facts=(("ENTRIES_TO_DELETE", gone),))

@@ -192,6 +192,7 @@ def test_promotion_raises_the_tier_and_leaves_the_status_alone(book: Engine, ask
 
 
 def test_forgetting_deletes_and_gives_a_receipt(book: Engine, ask: Ask) -> None:
+    """What a memory said in the graph goes with it, and is no entry of its own."""
     memory = book.remember("We chose Postgres.")
     tried = ask(f"forget mem:{memory.id}", 'PARAMS {"dry_run": true}')
     assert facts(tried) == {"ENTRIES_TO_DELETE": "1"}
@@ -199,6 +200,7 @@ def test_forgetting_deletes_and_gives_a_receipt(book: Engine, ask: Ask) -> None:
     [receipt] = book.receipts()
     assert gone.status == "OK"
     assert facts(gone) == {"ENTRIES_DELETED": "1", "RECEIPT": receipt.id}
+    assert (receipt.counts["memories"], receipt.counts["episodes"], book.graph.counts().episodes) == (1, 1, 0)
     assert ask(f"get mem:{memory.id}").error == "NOT_FOUND"
     assert ask("recall what did we choose").data == ()
 
