@@ -315,6 +315,34 @@ def test_names_of_two_entities_are_told(book: Engine, tmp_path: Path) -> None:
     assert taken.notices == ("1 names are those of several entities now, as 'Ann': see `graph merge`",)
 
 
+def test_fact_that_ends_before_it_begins_was_never_true(book: Engine, tmp_path: Path) -> None:
+    """A model that reads for Graphiti mixes dates up; such a fact holds at no time, whatever is said after it."""
+    backwards = changed("entity_edges", 0, valid_at="2026-05-01T00:00:00Z", invalid_at="2020-01-01T00:00:00Z")
+    book.graph.import_graphiti(written(tmp_path / "theirs.json", backwards))
+    for _ in range(2):
+        fact = book.graph.relation(FACT)
+        assert fact.retracted
+        assert FACT not in [each.uuid for each in book.graph.neighbourhood("Ann", 1, valid_at="2023-01-01").relations]
+        assert EDGE["fact"] not in [edge.fact for edge in book.graph.show("Ann", include_past=True).edges]
+        book.graph.add_triplet("Ann", "WORKS_FOR", "Initech", valid_from="2026-06-01")
+    book.graph.export_graphiti(tmp_path / "again.json")
+    [edge] = [
+        each for each in json.loads((tmp_path / "again.json").read_text())["entity_edges"] if each["uuid"] == FACT
+    ]
+    assert (edge["valid_at"], edge["invalid_at"]) == ("2026-05-01T00:00:00Z", "2020-01-01T00:00:00Z"), "as it came"
+
+
+def test_fact_about_one_thing_and_itself_is_drawn_and_walked_once(book: Engine, tmp_path: Path) -> None:
+    """Graphiti may hold one; none is made here."""
+    own = changed("entity_edges", 0, target_node_uuid=ANN, fact="Ann knows Ann")
+    book.graph.import_graphiti(written(tmp_path / "theirs.json", own))
+    near = book.graph.neighbourhood("Ann", 2)
+    assert [each.fact for each in near.relations] == ["Ann knows Ann"]
+    assert len(near.entities) == 1
+    assert book.graph.path("Ann", "Ann").relations == ()
+    assert [entry.what for entry in book.graph.timeline("Ann").entries if entry.relation.uuid == FACT] == ["began"]
+
+
 def test_file_that_is_there_is_not_written_over(book: Engine, tmp_path: Path) -> None:
     there = written(tmp_path / "there.json", {})
     with pytest.raises(StoreError, match="exists already"):

@@ -213,7 +213,7 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
     edge = fields_of(value, path)
     attributes, extra = _attributes(edge)
     id_, created = edge.id("uuid"), edge.time("created_at")
-    expired, ended = edge.time("expired_at"), edge.time("invalid_at")
+    expired, began, ended = edge.time("expired_at"), edge.time("valid_at"), edge.time("invalid_at")
     relation = Relation(
         id=id_,
         source=edge.id("source_node_uuid"),
@@ -221,10 +221,12 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
         type=edge.text("name", "") or "RELATED_TO",
         fact=edge.text("fact", ""),
         created_at=now if created is None else created,
-        valid_from=edge.time("valid_at"),
+        valid_from=began,
         valid_to=ended,
         stated_to=None if expired is not None else ended,
         expired_at=expired,
+        # What ends before it begins was never true: so Graphiti says it, and so it is said to Graphiti.
+        is_retracted=began is not None and ended is not None and ended <= began,
         trust=FOREIGN_TRUST,
         group=edge.text("group_id", ""),
         attributes=json_text(attributes),

@@ -222,19 +222,20 @@ class _TakingIn:
         )
         fact = first_said(said, given.id, given.type, (given.source, given.target))
         fact.valid_from, fact.valid_to = given.valid_from, given.valid_to
-        fact.stated_to, fact.expired_at = given.stated_to, given.expired_at
+        fact.stated_to, fact.expired_at, fact.is_retracted = given.stated_to, given.expired_at, given.is_retracted
         happened = [happening("created", given.id, said, "")]
         happened += [
             happening("confirmed", given.id, replace(said, episode=each), "") for each in dict.fromkeys(episodes[1:])
         ]
-        if given.expired_at is not None:
+        if given.expired_at is not None or given.is_retracted:
+            known = given.created_at if given.expired_at is None else given.expired_at
             ended = replace(
                 said,
                 saying="denied",
-                at=given.expired_at,
-                told=given.expired_at,
+                at=known,
+                told=known,
                 valid_from=None,
-                valid_to=given.valid_to,
+                valid_to=given.valid_from if given.is_retracted else given.valid_to,
                 episode="",
             )
             happened.append(happening("ended", given.id, ended, _ENDED))
