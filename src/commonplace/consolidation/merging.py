@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
 from typing import Final
 
 from commonplace.consolidation.conflicts import Conflict, Statement, conflict, read_statement
 from commonplace.consolidation.units import Unit, units_of
-from commonplace.text.wording import fold, unified
 from commonplace.timeline import mentions
 
-_WORD: Final = re.compile(r"\w+")
+_BEGIN: Final = r"(?<![^\s(\[\"'])"
+_END: Final = r"(?![^\s,;:.!?)\]\"'])"
+"""Where words may begin and end within others: not behind a hyphen, which may be a minus, nor before a percent sign."""
 _ELSEWHERE: Final = datetime.fromisoformat("1931-08-19T00:00:00+00:00")
 """What is told by its own date means something else as of another one."""
 
@@ -112,17 +113,13 @@ def _disputed(said: Sequence[Sequence[_Said]]) -> tuple[set[tuple[int, str]], Co
 
 
 def _is_contained(each: _Said, longest: Sequence[_Said]) -> bool:
-    """Tell whether a unit stands in a text: whole, or within one of its units."""
-    if each.unit.is_prose:
-        words = _words(each.unit.said)
-        return any(
-            each.key == other.key or (not each.is_relative and words in _words(other.unit.said)) for other in longest
-        )
-    return any(each.key == other.key or each.key in other.unit.text for other in longest)
-
-
-def _words(text: str) -> str:
-    return f" {' '.join(_WORD.findall(fold(unified(text))))} "
+    """Tell whether a unit stands in a text: whole, or in the same words within one of its units."""
+    if any(each.key == other.key for other in longest):
+        return True
+    if not each.unit.is_prose:
+        return any(each.key in other.unit.text for other in longest)
+    within = re.compile(_BEGIN + re.escape(each.unit.key) + _END)
+    return not each.is_relative and any(within.search(other.unit.key) for other in longest)
 
 
 def _together(said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], *, of_one_day: bool) -> str:
@@ -135,37 +132,34 @@ def _together(said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], *
             unit = _dated(each) if is_dated else each.unit
             before = written[-1] if written else None
             if before is None:
-                written.append(_after("", unit))
+                written.append(replace(unit, gap=""))
             elif number == 0:
-                written.append(_after("\n" if before.is_item and unit.is_item else "\n\n", unit))
+                written.append(replace(unit, gap="\n" if before.is_item and unit.is_item else "\n\n"))
             else:
                 written.append(unit)
     return "".join(unit.gap + unit.text for unit in written)
 
 
 def _fresh(units: Sequence[_Said], known: set[str]) -> Iterator[_Said]:
-    """Yield what is not known yet, with the widest gap of what was left out before, and under its heading."""
+    """Yield what is not known yet, with the widest gap of what was left out before it, and under its heading."""
     gap, heading = "", None
     for each in units:
         gap = max(gap, each.unit.gap, key=lambda space: (space.count("\n"), len(space)))
-        if each.key in known:
-            heading = each if each.unit.is_heading else heading
-            continue
         if each.unit.is_heading:
             heading = None
-        elif heading is not None:
-            yield _Said(_after(gap, heading.unit), heading.at, heading.key, heading.statement, heading.is_relative)
-            gap, heading = max(each.unit.gap, "\n", key=len), None
+            if each.key in known:
+                heading, gap = replace(each, unit=replace(each.unit, gap=gap)), ""
+        if each.key in known:
+            continue
         known.add(each.key)
-        yield _Said(_after(gap, each.unit), each.at, each.key, each.statement, each.is_relative)
+        if heading is not None:
+            yield heading
+            heading = None
+        yield replace(each, unit=replace(each.unit, gap=gap))
         gap = ""
-
-
-def _after(gap: str, unit: Unit) -> Unit:
-    return Unit(gap, unit.text, unit.said, unit.key, unit.is_prose)
 
 
 def _dated(each: _Said) -> Unit:
     unit, day = each.unit, each.at.date().isoformat()
     text = f"{unit.text} ({day})" if unit.is_prose else f"{unit.text}\n\n({day})"
-    return Unit(unit.gap, text, unit.said, unit.key, unit.is_prose)
+    return replace(unit, text=text)

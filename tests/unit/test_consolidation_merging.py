@@ -1,0 +1,138 @@
+"""How several texts become one, and how a text falls into what it says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from commonplace.consolidation.merging import Merged, Source, diff, merge
+from commonplace.consolidation.units import units_of
+
+
+def _at(day: int) -> datetime:
+    return datetime(2026, 5, day, 12, tzinfo=UTC)
+
+
+def _merge(*texts: str, is_one_day: bool = True) -> Merged:
+    return merge([Source(f"m{number}", text, _at(1 if is_one_day else number)) for number, text in enumerate(texts, 1)])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One thing. Another thing!  A third?", ["One thing.", "Another thing!", "A third?"]),
+        ("Lunch at 1 p.m. with Dr. Who.", ["Lunch at 1 p.m. with Dr. Who."]),
+        ("# Title\n\nText.", ["# Title", "Text."]),
+        ("- one\n- [ ] two\n  3. three", ["- one", "- [ ] two", "3. three"]),
+        ("A list:\n* one\n* two. Really.", ["A list:", "* one", "* two.", "Really."]),
+        ("Run\n\n```sh\nmake\n\n# all\n```\nnow.", ["Run", "```sh\nmake\n\n# all\n```", "now."]),
+        ("~~~\nnever closed\n", ["~~~\nnever closed"]),
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n\nText", ["| a | b |\n|---|---|\n| 1 | 2 |", "Text"]),
+        ("> quoted\n\nText", ["> quoted", "Text"]),
+        ("", []),
+        (" \n\t", []),
+        ("…", ["…"]),
+    ],
+)
+def test_a_text_falls_into_sentences_items_headings_and_blocks(text: str, expected: list[str]) -> None:
+    assert [unit.text for unit in units_of(text)] == expected
+
+
+def test_units_and_what_stands_between_them_are_the_text() -> None:
+    text = "  # Head\n\n- one. Two.\n\n```\ncode\n```\n\nEnd"
+    assert "".join(unit.gap + unit.text for unit in units_of(text)) == text
+
+
+def test_the_longest_is_kept_as_it_is_where_it_contains_all_others() -> None:
+    longest = "Ruff lints the code.\nRuff  lints the code. Mypy checks the types of it."
+    assert _merge("ruff lints the code", longest, "checks the types").text == longest
+
+
+def test_else_the_longest_comes_first_and_what_the_others_add_behind_it() -> None:
+    merged = _merge(
+        "Ruff lints. Mypy checks types.", "Ruff lints. The release is cut on Fridays by Maria.", "It rains."
+    )
+    assert merged.text == ("Ruff lints. The release is cut on Fridays by Maria.\n\nMypy checks types.\n\nIt rains.")
+
+
+def test_a_sentence_that_two_texts_have_stands_once_however_it_is_written() -> None:
+    merged = _merge("RUFF lints the code! Tests run in parallel.", "We use uv for packages here. Ruff lints the code.")
+    assert merged.text == "We use uv for packages here. Ruff lints the code.\n\nTests run in parallel."
+
+
+def test_part_of_a_word_is_not_contained() -> None:
+    assert _merge("cat food", "We buy concat foods for it").text == "We buy concat foods for it\n\ncat food"
+
+
+def test_lists_and_code_survive_with_their_headings() -> None:
+    one = "# Groceries\n\n- milk\n- brown bread from the bakery\n\n```python\nbuy('milk')\n```"
+    other = "# Groceries\n\n- Milk\n- eggs\n\n```python\nfor egg in basket:\n    boil(egg)\n```"
+    assert (
+        _merge(one, other).text
+        == f"{one}\n\n# Groceries\n\n- eggs\n\n```python\nfor egg in basket:\n    boil(egg)\n```"
+    )
+
+
+def test_items_go_on_with_a_list_that_ends_the_text() -> None:
+    assert _merge("- milk\n- bread and butter", "- milk\n- eggs").text == "- milk\n- bread and butter\n- eggs"
+
+
+def test_values_that_contradict_each_other_are_both_kept_with_their_dates() -> None:
+    merged = _merge("The deploy is on Monday. Maria does it.", "The deploy is on Friday.", is_one_day=False)
+    assert (
+        merged.text == "The deploy is on Monday. (2026-05-01) Maria does it.\n\nThe deploy is on Friday. (2026-05-02)"
+    )
+    assert merged.conflicts == {"time": 1}
+
+
+def test_what_denies_another_is_not_contained_in_it() -> None:
+    merged = _merge("Deploy on Monday.", "Do not deploy on Monday.", is_one_day=False)
+    assert merged.text == "Do not deploy on Monday. (2026-05-02)\n\nDeploy on Monday. (2026-05-01)"
+    assert merged.conflicts == {"negation": 1}
+
+
+def test_a_block_of_code_that_contradicts_another_keeps_its_shape() -> None:
+    merged = _merge("```\nport = 80\n```", "```\nport = 8080\n```", is_one_day=False)
+    assert merged.text == "```\nport = 8080\n```\n\n(2026-05-02)\n\n```\nport = 80\n```\n\n(2026-05-01)"
+
+
+def test_a_time_told_by_its_own_date_keeps_that_date_where_the_sources_are_of_different_days() -> None:
+    merged = _merge("Anna moved to Rome yesterday. She found a flat near the river.", "It rained.", is_one_day=False)
+    assert merged.text == ("Anna moved to Rome yesterday. (2026-05-01) She found a flat near the river.\n\nIt rained.")
+
+
+def test_a_time_told_by_its_own_date_needs_none_where_all_sources_are_of_one_day() -> None:
+    assert _merge("Anna moved to Rome yesterday.", "It rained.").text == "Anna moved to Rome yesterday.\n\nIt rained."
+
+
+def test_the_same_words_of_another_day_are_another_event() -> None:
+    merged = _merge("Anna went running today.", "Anna went running today.", is_one_day=False)
+    assert merged.text == "Anna went running today. (2026-05-01)\n\nAnna went running today. (2026-05-02)"
+
+
+def test_the_diff_leads_from_the_sources_to_the_merged_text() -> None:
+    sources = [Source("a", "one\ntwo", _at(1)), Source("b", "three", _at(1))]
+    assert diff(sources, "one\ntwo\n\nthree", "new").splitlines() == [
+        "--- a, b",
+        "+++ new",
+        "@@ -1,3 +1,4 @@",
+        " one",
+        " two",
+        "+",
+        " three",
+    ]
+
+
+def test_equal_texts_are_merged_into_themselves_without_a_diff() -> None:
+    sources = [Source("a", "one", _at(1)), Source("b", "one", _at(1))]
+    merged = merge(sources)
+    assert (merged.text, diff(sources[:1], merged.text, "new")) == ("one", "")
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [("a beta", "We ship it as a beta-like thing"), ("cut by 5", "It is cut by 5% each year"), ("💥", "Nothing of it")],
+)
+def test_signs_count_in_what_is_contained(short: str, long: str) -> None:
+    assert short in _merge(short, long).text.split("\n\n")[1:]
