@@ -27,6 +27,7 @@ def sheets(result: Mapping[str, Any]) -> list[Sheet]:
         "graph": _graph,
         "resolution": _resolution,
         "knowledge": _knowledge,
+        "consolidation": _consolidation,
     }
     if result["benchmark"] in alone:
         return alone[result["benchmark"]](result)
@@ -114,6 +115,18 @@ def _resolution(result: Mapping[str, Any]) -> list[Sheet]:
             if result[what]
         ),
     ]
+
+
+def _consolidation(result: Mapping[str, Any]) -> list[Sheet]:
+    found = []
+    if "similarity" in result:
+        told = {name: value for name, value in result["similarity"].items() if name != "decisions"}
+        found.append(_pairs("Similarity of pairs that people judged", told))
+        figures = ("pairs", "precision", "nearly_same", "recall")
+        found.append(_times("What is decided about them", result["similarity"]["decisions"], figures))
+    if "scan" in result:
+        found.append(_pairs("Looking for groups", result["scan"]))
+    return found
 
 
 def _times(title: str, rows: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Sheet:

@@ -212,6 +212,26 @@ def resolution(invocation: Invocation, /, file: Path) -> None:
     _measure(invocation, lambda progress: run(ResolutionOptions(file), progress), None)
 
 
+@benchmark.command(cls=Command)
+@click.option("--pairs", type=_FILE, help="Judged pairs of sentences, JSON lines {a, b, score}.")
+@click.option(
+    "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are looked through; 0: none."
+)
+@_embedder_option
+@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@pass_invocation
+def consolidation(invocation: Invocation, /, **options: Any) -> None:
+    """Measure what is merged and linked, and how fast.
+
+    The pairs are merged or linked by the similarity of their vectors, as two memories would be: prints precision and
+    recall against scores from 0 to 5, of which 4 and more mean the same. Then made-up memories are looked through.
+    """
+    from commonplace.benchmarks.consolidation import ConsolidationOptions, run
+
+    _measure(invocation, lambda progress: run(ConsolidationOptions(**options), progress), None)
+
+
 def _measure(invocation: Invocation, run: Callable[[Progress | None], dict[str, Any]], plot: Path | None) -> None:
     from commonplace.benchmarks.plotting import check_plot
     from commonplace.benchmarks.plotting import plot as draw

@@ -1,0 +1,137 @@
+"""Measure what agents of consolidation take for the same, and how long they look for it.
+
+Pairs of sentences that people judged are merged or linked by the similarity of their vectors, as two memories would be;
+made-up memories are looked through.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.benchmarks.machine import describe
+from commonplace.benchmarks.memories import fill, texts
+from commonplace.benchmarks.similarity import Pair, cosines_of, read_pairs
+from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.errors import UsageError
+from commonplace.types import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SAME: Final = 0.8
+"""The score, 0–1, from which people say that two sentences mean the same."""
+NEARLY_SAME: Final = 0.6
+"""The score from which they say that only details differ."""
+
+_NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_ITEMS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationOptions:
+    """What to measure.
+
+    Attributes:
+        pairs: a file of JSON lines {a, b, score}; None measures time alone.
+        memories: how many are looked through; 0 measures pairs alone.
+    """
+
+    pairs: Path | None = None
+    memories: int = 10_000
+    embedder: str | None = None
+    keep: Path | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.memories < 0:
+            raise UsageError(f"memories is {self.memories}", remedy="give at least 0")
+
+
+def run(options: ConsolidationOptions, progress: Progress | None = None) -> dict[str, Any]:
+    """Judge pairs, look through memories, and return the JSON form of what came of it.
+
+    Raises:
+        UsageError: the file cannot be read, or the directory to keep is wrong.
+    """
+    figures: dict[str, Any] = {"benchmark": "consolidation", "machine": describe()}
+    if options.pairs is not None:
+        figures["similarity"] = _judged(read_pairs(options.pairs), options.embedder or "static")
+    if options.memories:
+        figures["scan"] = _looked_through(options, progress)
+    return figures
+
+
+def _judged(pairs: Sequence[Pair], embedder: str) -> dict[str, Any]:
+    import numpy as np
+
+    from commonplace.consolidation.clustering import LINKED, MERGED, size_factor
+    from commonplace.consolidation.confidence import ConfidenceConfig
+    from commonplace.models.calibrating import scale_of
+    from commonplace.models.opening import open_embedder
+
+    scores = np.array([pair.score for pair in pairs])
+    similarities = scale_of(embedder)(cosines_of(open_embedder(embedder), pairs))
+    is_merged = similarities >= MERGED
+    sure = similarities * size_factor(2) >= ConfidenceConfig().log_threshold
+    disputed = np.array([bool(merged) and _is_disputed(pair) for pair, merged in zip(pairs, is_merged, strict=True)])
+    return {
+        "embedder": embedder,
+        "pairs": len(pairs),
+        "same": int((scores >= SAME).sum()),
+        "mean_absolute_error": float(np.abs(similarities - scores).mean()),
+        "decisions": {
+            "link": _counted(similarities >= LINKED, scores),
+            "merge": _counted(is_merged, scores),
+            "merge_without_contradiction": _counted(is_merged & ~disputed, scores),
+            "merge_unasked": _counted(is_merged & ~disputed & sure, scores),
+        },
+    }
+
+
+def _counted(chosen: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str, float]:
+    """Return precision and recall of the pairs that were chosen."""
+    right = int((scores[chosen] >= SAME).sum())
+    count = int(chosen.sum())
+    return {
+        "pairs": count,
+        "precision": right / count if count else 1.0,
+        "nearly_same": float((scores[chosen] >= NEARLY_SAME).mean()) if count else 1.0,
+        "recall": right / max(1, int((scores >= SAME).sum())),
+    }
+
+
+def _is_disputed(pair: Pair) -> bool:
+    from commonplace.consolidation.merging import Source, merge
+
+    return bool(merge([Source("first", pair.first, _NOON), Source("second", pair.second, _NOON)]).conflicts)
+
+
+def _looked_through(options: ConsolidationOptions, progress: Progress | None) -> dict[str, Any]:
+    from commonplace.consolidation import ClusterDetector
+
+    with workspace(options.keep) as directory:
+        fill(directory, list(texts(options.memories, options.seed)), options.embedder, progress)
+        with open_engine(directory) as engine:
+            agent = ClusterDetector(dry_run=True, book=engine)
+            first, items = _timed(agent.scan)
+            again, _ = _timed(agent.scan)
+            each = [_timed(lambda item=item: agent.process_item(item))[0] for item in items[:_ITEMS]]
+    return {
+        "memories": options.memories,
+        "groups": len(items),
+        "first_s": round(first, 3),
+        "again_s": round(again, 3),
+        "group_ms": round(1000 * sum(each) / len(each), 3) if each else 0.0,
+    }
+
+
+def _timed(call: Any) -> tuple[float, Any]:
+    begun = time.perf_counter()
+    found = call()
+    return time.perf_counter() - begun, found
