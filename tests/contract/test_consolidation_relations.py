@@ -1,0 +1,256 @@
+"""What the contract demands of RelationshipDiscovery, a test for each MUST, and what linking does besides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+import commonplace
+from commonplace.consolidation import ConfidenceConfig, RelationshipDiscovery
+from commonplace.consolidation.ground import Ground
+from commonplace.consolidation.relate import item_of_pair, pair_of, relation_id
+from commonplace.engine import Engine
+from commonplace.errors import NoRelation, NotFoundError, UsageError
+from commonplace.types.ledger import IssueSelection
+
+NOW = 1_750_000_000.0
+NOTHING_ALIKE = (
+    "yellow umbrellas dry slowly",
+    "ferry cancelled again",
+    "nobody waters those ferns",
+    "seven spoons missing",
+    "quarterly numbers look fine",
+    "bring old bicycles downstairs",
+    "her violin needs strings",
+)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "store", embedder="hashing", clock=lambda: NOW) as engine:
+        yield engine
+
+
+class Unlike:
+    """A book in which no two memories are alike."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def consolidation_ground(self) -> Ground:
+        return replace(self.engine.consolidation_ground(), calibrated=lambda cosines: cosines * 0)
+
+
+def keep(book: Engine, id_: str, entities: str = "", tags: str = "", text: str = "", session: str = "") -> None:
+    words = text or NOTHING_ALIKE[len(book.list(statuses=())) % len(NOTHING_ALIKE)]
+    given = {"entities": entities.split(), "tags": tags.split(), "session": session}
+    book.remember(words, id=id_, force=True, **given)  # type: ignore[arg-type]
+
+
+def agent(book: Engine, *, dry_run: bool = False, acts_from: float = 0.7) -> RelationshipDiscovery:
+    return RelationshipDiscovery(dry_run, 0, ConfidenceConfig(max(0.9, acts_from), acts_from), book=book)
+
+
+# -- the contract -----------------------------------------------------------------------------------------------
+
+
+def test_scan_must_find_memories_with_potential_connections(book: Engine) -> None:
+    keep(book, "a", "Ada Postgres")
+    keep(book, "b", "ada postgres billing")
+    keep(book, "c", "billing")
+    keep(book, "d", text="the heron stands by the northern pond")
+    keep(book, "e", text="the heron stands by a northern pond")
+    assert sorted(agent(book).scan()) == ["a:b", "b:c", "d:e"]
+
+
+def test_scan_must_not_return_already_related_pairs(book: Engine) -> None:
+    for id_ in "abcd":
+        keep(book, id_, "Ada Postgres billing")
+    book.link("a", "b", "because")
+    book.link("c", "a", "related")
+    keep(book, "e", "Ada Postgres billing")
+    keep(book, "f", "other")
+    book.ledger.create("relations", ["b", "c"], "link")
+    book.ledger.create("merge", ["b", "d", "e"], "merge")
+    assert sorted(agent(book).scan()) == ["a:d", "a:e", "c:d", "c:e"]
+
+
+def test_process_must_calculate_relation_strength(book: Engine) -> None:
+    keep(book, "a", "Ada Postgres", "x")
+    keep(book, "b", "Ada Postgres billing", "x y")
+    result = agent(book).process_item("a:b")
+    assert result.strength == pytest.approx(0.7 * 2 / 3 + 0.3 / 2)
+    assert result.confidence == pytest.approx(0.6)
+
+
+def test_process_must_provide_reasoning_for_relation(book: Engine) -> None:
+    keep(book, "a", "Ada Postgres", "x")
+    keep(book, "b", "Ada Postgres", "X y")
+    result = agent(book).process_item("a:b")
+    assert result.reasoning == "Both name Ada and Postgres, are tagged x and are alike by 0.00."
+    assert result.shared_entities == ["Ada", "Postgres"]
+
+
+def test_process_must_respect_confidence_threshold(book: Engine) -> None:
+    keep(book, "a", "Ada")
+    keep(book, "b", "Ada")
+    runner = agent(book)
+    assert runner.scan() == ["a:b"]
+    with pytest.raises(NoRelation, match=r"'a' and 'b' hang together by 0.20, the least is 0.3"):
+        runner.process_item("a:b")
+    assert (runner.run(), runner.skipped, runner.failures) == ([], 1, [])
+    assert book.links() == []
+    assert book._store.ledger("default").issues(IssueSelection()) == []
+
+
+def test_process_must_not_create_spurious_relations(book: Engine) -> None:
+    """How precise it is on labelled pairs, the benchmark tells; here is what must never be linked."""
+    for number in range(30):
+        keep(book, f"hub{number:02}", f"Caroline Melanie unique{number}", "chat", NOTHING_ALIKE[0])
+    keep(book, "t1", text="Thanks, I definitely will!", session="s")
+    keep(book, "t2", text="Thanks! I definitely will", session="s")
+    runner = RelationshipDiscovery(False, 0, ConfidenceConfig(0.9, 0.3), book=Unlike(book))
+    assert runner.run() == []
+    assert book.links() == []
+
+
+# -- how sure it is -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_sure_is_linked_and_what_is_less_sure_waits(book: Engine) -> None:
+    keep(book, "a", "Ada Postgres billing", "x")
+    keep(book, "b", "Ada Postgres billing", "x")
+    keep(book, "c", "Kafka Redis")
+    keep(book, "d", "Kafka Redis")
+    results = agent(book).run()
+    assert [(each.from_memory_id, each.to_memory_id, round(each.confidence, 9)) for each in results] == [
+        ("a", "b", 0.8),
+        ("c", "d", 0.4),
+    ]
+    assert [(link.source, link.target, link.type, link.strength) for link in book.links()] == [
+        ("a", "b", "related", 1.0)
+    ]
+    assert {issue.status for issue in book._store.ledger("default").issues(IssueSelection())} == {"open", "closed"}
+    [waiting] = book._store.ledger("default").issues(IssueSelection(statuses=("open",)))
+    assert waiting.memory_ids == ("c", "d")
+    agent(book).process_issue(waiting.id)
+    assert len(book.links()) == 2
+
+
+def test_names_in_the_words_count_as_those_that_were_given(book: Engine) -> None:
+    keep(book, "a", text="Mira Solberg moved the invoices to Postgres in Oslo.")
+    keep(book, "b", "Oslo", text="Postgres was chosen by Mira Solberg.")
+    result = agent(book).process_item("a:b")
+    assert result.shared_entities == ["Mira Solberg", "Oslo", "Postgres"]
+
+
+def test_names_are_the_same_with_and_without_a_graph(tmp_path: Path) -> None:
+    texts = {"a": "Mira Solberg moved the invoices to Postgres.", "b": "Postgres was chosen by Mira Solberg."}
+    found = []
+    for kept in ("on", "off"):
+        settings = replace(commonplace.settings.load(), graph=replace(commonplace.settings.load().graph, remember=kept))
+        with commonplace.open(tmp_path / kept, embedder="hashing", settings=settings) as engine:
+            for id_, text in texts.items():
+                engine.remember(text, id=id_)
+            found.append(agent(engine).process_item("a:b").shared_entities)
+    assert found[0] == found[1] == ["Mira Solberg", "Postgres"]
+
+
+def test_what_is_alike_alone_is_linked_by_nine_tenths_of_it(book: Engine) -> None:
+    keep(book, "a", text="the heron stands by the northern pond")
+    keep(book, "b", text="the heron stands by the northern pond")
+    assert agent(book).process_item("a:b").confidence == pytest.approx(0.9, abs=0.01)
+
+
+# -- items ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_item_is_a_sorted_pair_and_json_where_an_id_holds_a_colon(book: Engine) -> None:
+    for id_ in ("x:1", "a"):
+        keep(book, id_, "Ada Postgres billing")
+    assert agent(book).scan() == ['["a", "x:1"]']
+    [result] = agent(book).run()
+    assert (result.from_memory_id, result.to_memory_id) == ("a", "x:1")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("a", "b"), ("b", "a"), ("a:b", "c"), ("[a", "b"), ('["a"', '"b"]'), (":", "a")]
+)
+def test_an_item_names_the_pair_that_it_was_made_of(one: str, other: str) -> None:
+    assert pair_of(item_of_pair(one, other)) == tuple(sorted((one, other)))
+
+
+@pytest.mark.parametrize("item", ["", "a", "a:a", "a:b:c", '["a"]', '["a", "b", "c"]', '["a", 1]', "a:", "{}"])
+def test_what_is_no_pair_is_refused(book: Engine, item: str) -> None:
+    with pytest.raises(UsageError, match="the pair is"):
+        agent(book).process_item(item)
+
+
+def test_a_pair_has_the_same_relation_id_in_every_run() -> None:
+    assert relation_id("a", "b") == relation_id("b", "a")
+    assert relation_id("a", "b") != relation_id("a", "c")
+    assert relation_id("a\nb", "c") != relation_id("a", "b\nc")
+    assert UUID(relation_id("a", "b")).version == 5
+
+
+def test_what_is_not_there_or_not_active_is_no_part_of_a_pair(book: Engine) -> None:
+    keep(book, "a", "Ada Postgres billing")
+    keep(book, "b", "Ada Postgres billing")
+    book.archive("b")
+    for item in ("a:b", "a:nobody"):
+        with pytest.raises(NotFoundError):
+            agent(book).process_item(item)
+    assert agent(book).scan() == []
+
+
+# -- acting ---------------------------------------------------------------------------------------------------------
+
+
+def test_undone_the_link_is_gone(book: Engine) -> None:
+    for id_ in "ab":
+        keep(book, id_, "Ada Postgres billing", "x")
+    [result] = agent(book).run()
+    assert result.beads_issue_id is not None
+    book.undo_consolidation(result.beads_issue_id)
+    assert book.links() == []
+
+
+def test_a_dry_run_links_nothing(book: Engine) -> None:
+    for id_ in "ab":
+        keep(book, id_, "Ada Postgres billing", "x")
+    change = book._store.change()
+    [result] = agent(book, dry_run=True).run()
+    assert (result.beads_issue_id, book.links(), book._store.change()) == (None, [], change)
+
+
+def test_a_link_that_was_made_meanwhile_stays_as_it_is(book: Engine) -> None:
+    for id_ in "ab":
+        keep(book, id_, "Ada Postgres", "")
+    issue = agent(book).process_item("a:b").beads_issue_id
+    assert issue is not None
+    book.link("b", "a", "because", 0.5)
+    with pytest.raises(NoRelation, match="linked already"):
+        agent(book).process_issue(issue)
+    assert [(link.type, link.strength) for link in book.links()] == [("because", 0.5)]
+
+
+def test_the_issue_holds_no_words_of_the_memories(book: Engine) -> None:
+    for id_ in "ab":
+        keep(book, id_, "Ada Postgres billing", "wire")
+    agent(book).run()
+    [issue] = book._store.ledger("default").issues(IssueSelection())
+    assert not any(word in issue.notes + issue.title + issue.close_reason for word in ("Ada", "Postgres", "wire"))
+    assert json.loads(issue.notes)["names"] == 3
+
+
+def test_namespaces_are_never_linked(book: Engine) -> None:
+    keep(book, "a", "Ada Postgres billing", "x")
+    with commonplace.open(book.directory, namespace="other", embedder="hashing") as other:
+        keep(other, "b", "Ada Postgres billing", "x")
+        assert agent(other).scan() == []
+    assert agent(book).scan() == []
