@@ -193,8 +193,11 @@ def check_entry(entry: Link | MirroredPage | Note) -> None:
             raise UsageError(f"the strength of {name} is not a number", remedy="give a number")
 
 
-def check_times(name: str, *times: float | None) -> None:
+def check_times(name: object, *times: float | None) -> None:
     """Refuse a time that is not a number; None and the infinities are times.
+
+    Args:
+        name: what it is of, put into words only where it is refused.
 
     Raises:
         UsageError: one is NaN.
@@ -213,7 +216,7 @@ def _check_owner(owner: Owner, passages: Sequence[NewPassage]) -> None:
         refuse_wide(name, passage.chunk.start_line, passage.chunk.end_line)
 
 
-def refuse_wide(name: str, *integers: int) -> None:
+def refuse_wide(name: object, *integers: int) -> None:
     """Refuse an integer beyond 64 bits.
 
     Raises:

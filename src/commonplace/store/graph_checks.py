@@ -71,8 +71,8 @@ def check_remark(remark: Alias | Mention | Happening) -> None:
         UsageError: one is not a number, or needs more than 64 bits.
     """
     at = getattr(remark, "created_at", getattr(remark, "at", None))
-    check_times(repr(remark), at)
-    refuse_wide(repr(remark), getattr(remark, "start", 0), getattr(remark, "end", 0))
+    check_times(remark, at)
+    refuse_wide(remark, getattr(remark, "start", 0), getattr(remark, "end", 0))
 
 
 def _check_shares(name: str, **shares: float) -> None:

@@ -96,8 +96,11 @@ class SqliteGraphChange(SqliteGraphReading):
         """Record mentions; one that is there already stays once."""
         for mention in mentions:
             check_remark(mention)
-        for mention in mentions:
-            self._put(graph_queries.PUT_MENTION, pack_mention(mention))
+        if mentions:
+            change = self._transaction.begin()
+            rows = ((change.space, *pack_mention(each)) for each in mentions)
+            self._transaction.db.executemany(graph_queries.PUT_MENTION, rows)
+            change.mark()
 
     def drop_mentions(self, mentions: Sequence[Mention]) -> None:
         """Delete mentions."""
