@@ -158,3 +158,15 @@ def test_a_long_list_is_written_in_portions_of_text(book: Engine, monkeypatch: p
     kept = book.remember_many([{"content": f"Mira lives in {city}."} for city in ("Rome", "Oslo", "Bonn", "Bern")])
     assert len({each.id for each in kept}) == 4
     assert numbers == [0, 2]
+
+
+def test_what_is_let_go_asks_no_embedder_for_what_stays_as_it_is(book: Engine, embedded: list[str]) -> None:
+    """One behind an address may not answer, and other writers wait meanwhile."""
+    book.remember("Mira Okafor lives in Berlin.")
+    archived = book.remember("Mira Okafor works for Acme in Berlin.")
+    forgotten = book.remember("Mira Okafor uses Postgres.")
+    embedded.clear()
+    book.archive(archived.id)
+    book.forget(forgotten.id)
+    assert embedded == []
+    assert [each.fact for each in book.graph.search_edges("where does Mira live")] == ["Mira Okafor lives in Berlin."]

@@ -136,7 +136,10 @@ class _Entity:
             valid_from=min(told, default=entity.valid_from or 0.0),
         )
         self._forget(entity.id, gone)
-        Entities(self._graph, self._ground, self._texts).name_again(mended)
+        if mended.name == entity.name and len(kept) == len(names):
+            self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
+        else:
+            Entities(self._graph, self._ground, self._texts).name_again(mended)
 
     def _forget(self, id_: str, gone: Iterable[str]) -> None:
         """Drop what happened because of episodes that went."""
