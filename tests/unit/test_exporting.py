@@ -104,7 +104,7 @@ def test_first_and_last_line_tell_of_those_between(store: Store) -> None:
         "version": 2,
         "commonplace": commonplace.__version__,
         "namespace": "n",
-        "kinds": ["artifact", "memory", "knowledge", "graph"],
+        "kinds": ["artifact", "memory", "knowledge", "graph", "ledger"],
         "counts": {
             "memories": 2,
             "links": 1,
@@ -114,6 +114,7 @@ def test_first_and_last_line_tell_of_those_between(store: Store) -> None:
             "episodes": 0,
             "entities": 0,
             "relations": 0,
+            "issues": 0,
         },
     }
     body = text.rpartition("\n{")[0] + "\n"

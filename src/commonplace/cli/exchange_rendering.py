@@ -30,6 +30,7 @@ _SORTS: Final = (
     ("episodes", "episode", ""),
     ("entities", "entity", "entities"),
     ("relations", "fact", ""),
+    ("issues", "issue", ""),
 )
 
 _FATES: Final[Mapping[str, str]] = {

@@ -69,7 +69,7 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
 
 @click.command(cls=Command)
 @click.argument("file", type=_FILE)
-@click.option("--kind", "kinds", multiple=True, type=click.Choice((*KINDS, "graph")), help="Only this kind.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice((*KINDS, "graph", "ledger")), help="Only this kind.")
 @pass_invocation
 def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> None:
     """Write the namespace to FILE as JSON lines.

@@ -71,7 +71,7 @@ class Exchanging(Workings):
 
         Args:
             target: a file that does not exist yet and is there only when it is complete, or a stream of text.
-            kinds: "artifact", "memory", "knowledge", "graph"; None is all.
+            kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
 
         Raises:
             StoreError: the file exists already, or cannot be written.

@@ -17,6 +17,7 @@ from commonplace.exchange.knowledge_items import (
     outcome_of_context,
     outcome_of_item,
 )
+from commonplace.exchange.ledger_items import IssueItem, outcome_of_issue
 from commonplace.graph.naming import normal
 from commonplace.types import KINDS, Chunk, Filter, Kind
 
@@ -81,6 +82,8 @@ class Known:
             return self._outcome_of_knowledge(item)
         if isinstance(item, ContextItem):
             return outcome_of_context(item, self._store.knowledge(self._namespace).context(item.context.name))
+        if isinstance(item, IssueItem):
+            return outcome_of_issue(item, self._store.ledger(self._namespace))
         return self._outcome_of_owner(item) if isinstance(item, OwnerItem) else self._outcome_of_part(item)
 
     def _outcome_of_part(self, item: GraphItem) -> Outcome:

@@ -19,6 +19,7 @@ from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import file_errors
 from commonplace.exchange.graph_exporting import graph_lines
 from commonplace.exchange.knowledge_items import knowledge_lines
+from commonplace.exchange.ledger_items import ledger_lines
 from commonplace.exchange.lines import FORMAT, VERSION, encoded
 from commonplace.types import KINDS, Filter, Selection
 from commonplace.types.graph import GraphCounts
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from commonplace.types import Chunk, Owner, Progress
 
 GRAPH: Final = "graph"
-EXPORTED: Final = (*KINDS, GRAPH)
+LEDGER: Final = "ledger"
+EXPORTED: Final = (*KINDS, GRAPH, LEDGER)
 """What an export may be of."""
 
 _COUNTED: Final = {
@@ -37,6 +39,7 @@ _COUNTED: Final = {
     "episode": "episodes",
     "entity": "entities",
     "relation": "relations",
+    "issue": "issues",
 }
 _AT_ONCE = 500
 _MOST_PAGES = 20
@@ -53,6 +56,7 @@ class ExportReport:
         owners: artifacts and documents.
         knowledge, contexts: of agents; deleted knowledge counts, too.
         episodes, entities, relations: of the graph; entities that were merged into others count, too.
+        issues: of the ledger, with what was done on them.
         lines: all but the last one.
         sha256: of all but the last line, which holds it too.
     """
@@ -67,6 +71,7 @@ class ExportReport:
     episodes: int
     entities: int
     relations: int
+    issues: int
     lines: int
     size: int
     sha256: str
@@ -144,6 +149,7 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
         links = store.links(namespace) if has_memories else []
         owners = _owners(store, namespace, kinds)
         known = [] if kinds and "knowledge" not in kinds else list(knowledge_lines(store.knowledge(namespace)))
+        issues = list(ledger_lines(store.ledger(namespace))) if not kinds or LEDGER in kinds else []
         lines.add(
             {
                 "format": FORMAT,
@@ -160,10 +166,11 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
                     "episodes": parts.episodes,
                     "entities": parts.entities,
                     "relations": parts.relations,
+                    "issues": len(issues),
                 },
             }
         )
-        total = memories + len(owners) + len(known) + parts.episodes + parts.entities + parts.relations
+        total = memories + len(owners) + len(known) + len(issues) + parts.episodes + parts.entities + parts.relations
         count = counter(progress, "Exporting", total)
         _write_memories(store, namespace, memories, lines, count)
         for link in links:
@@ -171,7 +178,7 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
         for owner, chunks in _with_passages(store, namespace, owners):
             lines.add({"type": "owner", "owner": owner, "passages": chunks}, "owners")
             count(1)
-        for entries in chain(known, graph_lines(graph) if not kinds or GRAPH in kinds else ()):
+        for entries in chain(known, graph_lines(graph) if not kinds or GRAPH in kinds else (), issues):
             lines.add(entries, _COUNTED[entries["type"]])
             count(1)
     lines.end()

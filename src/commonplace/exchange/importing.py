@@ -17,6 +17,7 @@ from commonplace.exchange.graph_comparing import Outcome, needs
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Remark, Source
 from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem
+from commonplace.exchange.ledger_items import IssueItem
 from commonplace.exchange.writing import Into, Writer
 from commonplace.store.memory import MemoryStore
 
@@ -63,6 +64,7 @@ class ImportReport:
         format: of what was imported.
         owners: artifacts and documents.
         knowledge, contexts: of agents.
+        issues: of the ledger.
         episodes, entities, relations: of the graph.
         conflicts: names of what was there with other content, and was skipped or replaced.
         problems: what was left out because it cannot be kept.
@@ -75,6 +77,7 @@ class ImportReport:
     owners: Counts
     knowledge: Counts
     contexts: Counts
+    issues: Counts
     episodes: Counts
     entities: Counts
     relations: Counts
@@ -207,6 +210,8 @@ def name_of(item: Item) -> str:
         return f"knowledge {item.id!r:.80} of agent {item.agent!r:.80}"
     if isinstance(item, ContextItem):
         return f"the context of agent {item.context.name!r:.80}"
+    if isinstance(item, IssueItem):
+        return f"issue {item.issue.id!r:.80}"
     owner = item.owner if isinstance(item, OwnerItem) else item.latest.owner
     return f"{owner.kind} {owner.id!r:.80}"
 
@@ -221,8 +226,8 @@ def _keys(item: Item) -> list[tuple[str, ...]]:
         return [_key_of_part(item)]
     if isinstance(item, KnowledgeItem):
         return [("knowledge", item.id)]
-    if isinstance(item, ContextItem):
-        return [("context", item.context.name)]
+    if isinstance(item, ContextItem | IssueItem):
+        return [("issue", item.issue.id) if isinstance(item, IssueItem) else ("context", item.context.name)]
     owner = item.owner
     return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
 
@@ -284,6 +289,7 @@ def _report(format_: str, survey: _Survey, rules: Rules, seconds: float, told: S
         owners=counts(OwnerItem),
         knowledge=counts(KnowledgeItem),
         contexts=counts(ContextItem),
+        issues=counts(IssueItem),
         episodes=counts(EpisodeItem),
         entities=counts(EntityItem),
         relations=counts(RelationItem),

@@ -10,6 +10,7 @@ from typing import Final
 from commonplace.errors import UsageError
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, RelationItem
 from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem
+from commonplace.exchange.ledger_items import IssueItem
 from commonplace.memories.intake import as_given, checked, without_secrets
 from commonplace.memories.times import seconds
 from commonplace.redaction import redact
@@ -99,7 +100,17 @@ class Remark:
         return f"{self.place}: {self.what}"
 
 
-Item = MemoryItem | LinkItem | OwnerItem | KnowledgeItem | ContextItem | EpisodeItem | EntityItem | RelationItem
+Item = (
+    MemoryItem
+    | LinkItem
+    | OwnerItem
+    | KnowledgeItem
+    | ContextItem
+    | IssueItem
+    | EpisodeItem
+    | EntityItem
+    | RelationItem
+)
 
 
 @dataclass(frozen=True, slots=True)

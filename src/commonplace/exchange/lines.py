@@ -21,6 +21,7 @@ from commonplace.memories.intake import json_object, one_of
 from commonplace.types import KINDS, ORIGINS, STATUSES, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
 from commonplace.types.graph import EPISODE_SOURCES, Alias, Entity, Episode, Happening, Mention, Relation, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
+from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
 FORMAT: Final = "commonplace-export"
 VERSION: Final = 2
@@ -36,6 +37,7 @@ LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "episode": ("episode",),
     "entity": ("entity", "aliases", "mentions", "happenings"),
     "relation": ("relation", "mentions", "happenings"),
+    "issue": ("issue", "events", "reversal"),
     "end": ("lines", "sha256"),
 }
 """The entries of a line by its `type`."""
@@ -54,6 +56,8 @@ _LEFT_OUT: Final[Mapping[type, tuple[str, ...]]] = {
     Mention: ("kind", "subject"),
     Happening: ("kind", "subject"),
     KnowledgeRecord: ("content", "digest", "embedder", "vector"),
+    IssueEvent: ("issue",),
+    Reversal: ("issue",),
 }
 """The fields that are told by the line in which something stands, or made anew."""
 
@@ -145,6 +149,21 @@ def mentions_of(given: object, kind: Subject, subject: str) -> tuple[Mention, ..
 def happenings_of(given: object, kind: Subject, subject: str) -> tuple[Happening, ...]:
     """Return what happened to an entity or fact by its line."""
     return tuple(_built(Happening, each, kind=kind, subject=subject) for each in _list("happenings", given))
+
+
+def issue_of(given: object) -> Issue:
+    """Return the issue that stands in a line."""
+    return _built(Issue, given)
+
+
+def events_of(given: object, issue: str) -> tuple[IssueEvent, ...]:
+    """Return what was done on an issue by its line."""
+    return tuple(_built(IssueEvent, each, issue=issue) for each in _list("events", given))
+
+
+def reversal_of(given: object, issue: str) -> Reversal | None:
+    """Return what undoes the change of an issue by its line."""
+    return None if given is None else _built(Reversal, given, issue=issue)
 
 
 def time_of(name: str, given: object) -> float:

@@ -12,6 +12,7 @@ from commonplace.errors import StoreVersionError, UsageError
 from commonplace.exchange.graph_items import GraphIntake, GraphItem
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Version, owner_item, version_of
 from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem, context_item, knowledge_item
+from commonplace.exchange.ledger_items import IssueItem, issue_item
 from commonplace.exchange.lines import (
     FORMAT,
     HEADER,
@@ -22,13 +23,16 @@ from commonplace.exchange.lines import (
     decoded,
     entity_of,
     episode_of,
+    events_of,
     happenings_of,
+    issue_of,
     link_of,
     mentions_of,
     owner_of,
     record_of,
     refuse_other_entries,
     relation_of,
+    reversal_of,
     time_of,
 )
 from commonplace.memories.intake import refuse_unfit_id, share, short_text
@@ -126,7 +130,7 @@ def _version(entries: Mapping[str, Any], max_bytes: int) -> Version:
 
 def _item(
     number: int, entries: Mapping[str, Any], graph: GraphIntake
-) -> LinkItem | OwnerItem | KnowledgeItem | ContextItem | GraphItem:
+) -> LinkItem | OwnerItem | KnowledgeItem | ContextItem | IssueItem | GraphItem:
     kind = entries["type"]
     if kind not in LINES:
         raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
@@ -136,6 +140,10 @@ def _item(
         return owner_item(place, owner_of(entries["owner"]), chunks_of(entries["passages"]))
     if kind in ("knowledge", "context"):
         return knowledge_item(place, entries) if kind == "knowledge" else context_item(place, entries)
+    if kind == "issue":
+        issue = issue_of(entries["issue"])
+        events, reversal = events_of(entries["events"], issue.id), reversal_of(entries["reversal"], issue.id)
+        return issue_item(place, issue, events, reversal)
     return _link_item(place, entries) if kind == "link" else _graph_item(place, kind, entries, graph)
 
 

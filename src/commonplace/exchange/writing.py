@@ -24,6 +24,7 @@ from commonplace.exchange.knowledge_items import (
     put_item,
     writes_of_items,
 )
+from commonplace.exchange.ledger_items import IssueItem, put_issues
 from commonplace.graph.ground import Texts, names_text
 from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
 from commonplace.memories.admission import replaced
@@ -81,6 +82,7 @@ class Writer:
         self._versions = self._bytes = 0
         self._links: list[LinkItem] = []
         self._knowledge: list[KnowledgeItem] = []
+        self._issues: list[IssueItem] = []
         self._graph: list[GraphItem] = []
         self._graph_characters = 0
         self._skipped: dict[str, str] = {}
@@ -108,6 +110,8 @@ class Writer:
             self._add_knowledge(item)
         elif isinstance(item, ContextItem):
             self._write_context(item)
+        elif isinstance(item, IssueItem):
+            self._issues.append(item)
         else:
             self._add_part(item)
 
@@ -117,6 +121,7 @@ class Writer:
         self._owners.flush()
         self._write_knowledge()
         self._write_graph()
+        self._write_issues()
         for begin in range(0, len(self._links), BATCH):
             with self._into.store.change_memories(self._into.namespace) as change:
                 for item in self._links[begin : begin + BATCH]:
@@ -201,6 +206,13 @@ class Writer:
             outcome = outcome_of_context(item, change.knowledge.context(item.context.name))
             if outcome == "added" or (outcome == "conflict" and self._is_replacing):
                 change.knowledge.put_context(item.context)
+
+    def _write_issues(self) -> None:
+        """Write all issues at once: what undoes their changes has one order."""
+        if self._issues:
+            with self._into.store.change_memories(self._into.namespace) as change:
+                put_issues(change.ledger, self._issues, is_replacing=self._is_replacing)
+            self._issues = []
 
     def _add_part(self, item: GraphItem) -> None:
         self._graph.append(item)
