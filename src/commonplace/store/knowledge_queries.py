@@ -3,11 +3,13 @@
 `:space` is the number of a namespace.
 """
 
+from commonplace.store.queries import LIVE_STAMP
+
 SPACE = "SELECT number FROM namespaces WHERE name = ?"
 
-_COLUMNS = """
+_COLUMNS = f"""
     o.number, o.created_at, k.updated_at, o.expired_at,
-    k.agent, k.content, k.metadata, k.digest, k.embedder, k.vector,
+    k.agent, k.content, k.metadata, k.digest, {LIVE_STAMP}, k.vector,
     o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root, o.session, o.position,
     o.at
 """

@@ -1,22 +1,34 @@
 """The reading SQL of the SQLite store, spelled out. The orders of columns are those that `rows` unpacks."""
 
-OWNERS = """
+LIVE_VECTOR = """CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
+            THEN coalesce((SELECT x.vector FROM next_vectors x WHERE x.number = v.number), v.vector)
+            ELSE v.vector END"""
+"""The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there."""
+
+_OLD = "(SELECT value FROM meta WHERE key = 'switched_from')"
+_NEW = "(SELECT value FROM meta WHERE key = 'switched_to')"
+LIVE_STAMP = f"CASE WHEN k.embedder != '' AND k.embedder = {_OLD} THEN {_NEW} ELSE k.embedder END"
+LIVE_RECIPE = f"""CASE WHEN {_OLD} != '' AND NOT instr(s.recipe, {_NEW})
+            THEN replace(s.recipe, {_OLD}, {_NEW}) ELSE s.recipe END"""
+"""The embedder of a knowledge item `k` and the recipe of a file's stamp `s`, which still name the old one till then."""
+
+OWNERS = f"""
     SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
-        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, s.recipe
+        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
     FROM json_each(:numbers) j
         CROSS JOIN owners o ON o.number = j.value
         LEFT JOIN file_stamps s ON s.owner = o.number
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-"""
+"""  # noqa: S608 - SQL of ours
 
-ARTIFACTS = """
+ARTIFACTS = f"""
     SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
-        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, s.recipe
+        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
     FROM owners o INDEXED BY owners_by_filter
         LEFT JOIN file_stamps s ON s.owner = o.number
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
         AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
-"""
+"""  # noqa: S608 - SQL of ours
 
 PASSAGES = """
     SELECT p.number, p.id, p.owner, p.ordinal, p.text, p.start_line, p.end_line, p.heading
@@ -31,11 +43,6 @@ PASSAGES_OF = """
         CROSS JOIN passages p ON p.owner = j.value
     WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """
-
-LIVE_VECTOR = """CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
-            THEN coalesce((SELECT x.vector FROM next_vectors x WHERE x.number = v.number), v.vector)
-            ELSE v.vector END"""
-"""The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there."""
 
 TOKENS = f"""
     SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}

@@ -40,8 +40,8 @@ _IS_INCOMPLETE = """
     )
 """
 
-_SWITCHED_FROM: Final = "switched_from"
-"""The name under which `meta` keeps the old stamp from the switch on until everything is settled."""
+_SWITCHED_FROM, _SWITCHED_TO = "switched_from", "switched_to"
+"""The names under which `meta` keeps the old and the new stamp from the switch on until everything is settled."""
 
 _FIRST = "SELECT number FROM next_vectors ORDER BY number LIMIT :limit"
 _SETTLE = (
@@ -127,7 +127,8 @@ class SqliteReembedding:
                 return False
             old = read_embedding(db)
             switched_from = "" if old is None else pack_text(str(old))
-            db.execute("INSERT INTO meta VALUES (?, ?)", (_SWITCHED_FROM, switched_from))
+            switch = ((_SWITCHED_FROM, switched_from), (_SWITCHED_TO, pack_text(str(embedding))))
+            db.executemany("INSERT INTO meta VALUES (?, ?)", switch)
             _drop_stamp(db)
             set_embedding(db, embedding)
             change = Change.begin(db, 0)
@@ -140,17 +141,17 @@ class SqliteReembedding:
         if self._connections.is_read_only:
             return False
         with self._connections.reading() as db:
-            if _switched_from(db) is None:
+            if _switched(db)[0] is None:
                 return False
         with self._connections.writing() as db:
-            old, new = _switched_from(db), read_embedding(db)
-            if old is None or new is None:
+            old, new = _switched(db)
+            if old is None:
                 return False
-            values = {"limit": limit, "old": old, "new": pack_text(str(new))}
+            values = {"limit": limit, "old": old, "new": new}
             # What names no old stamp holds none: `instr` finds an empty text in everything.
             statements = _SETTLE if old else _SETTLE[:2]
             if not sum(db.execute(sql, values).rowcount for sql in statements):
-                db.execute("DELETE FROM meta WHERE key = ?", (_SWITCHED_FROM,))
+                db.execute("DELETE FROM meta WHERE key IN (?, ?)", (_SWITCHED_FROM, _SWITCHED_TO))
                 return False
         return True
 
@@ -159,10 +160,10 @@ class SqliteReembedding:
             pass
 
 
-def _switched_from(db: sqlite3.Connection) -> str | bytes | None:
-    """Return the packed stamp of the embedder before a switch that is not settled yet, None where there is none."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (_SWITCHED_FROM,)).fetchone()
-    return None if row is None else row[0]
+def _switched(db: sqlite3.Connection) -> tuple[str | bytes | None, str | bytes | None]:
+    """Return the packed stamps before and after a switch that is not settled yet, None for both where there is none."""
+    values = dict(db.execute("SELECT key, value FROM meta"))
+    return values.get(_SWITCHED_FROM), values.get(_SWITCHED_TO)
 
 
 def _drop(db: sqlite3.Connection) -> None:
