@@ -10,6 +10,8 @@ import pytest
 
 import commonplace
 from commonplace.consolidation.cluster import ClusterDetector
+from commonplace.consolidation.planning import Plan
+from commonplace.consolidation.results import ClusterResult
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types import Link
@@ -218,6 +220,30 @@ def test_processing_a_link_issue_links_what_is_alike_and_closes_it(book: Engine)
     assert link.strength == pytest.approx(result.cohesion, abs=1e-6)
     assert [issue.status for issue in issues(book)] == ["closed"]
     assert ClusterDetector(book=book).scan() == []
+
+
+def test_what_is_linked_already_leaves_no_issue(book: Engine) -> None:
+    keep(book, NEAR)
+    book.link("tea-2", "tea-1", "explains")
+    result = ClusterDetector(book=book).process_item(item(NEAR))
+    assert (result.action, result.beads_issue_id, issues(book)) == ("link", None, [])
+    assert ClusterDetector(book=book).scan() == []
+
+
+def test_two_detectors_at_once_link_a_group_once(book: Engine) -> None:
+    """The other one links between the plan and the transaction: nothing is left to do, and no issue is filed."""
+    keep(book, SAME, session="talk")
+    slow, quick = ClusterDetector(book=book), ClusterDetector(book=book)
+    plan = slow.plan
+
+    def interrupted(given: str) -> Plan[ClusterResult]:
+        made = plan(given)
+        if not issues(book):
+            quick.process_item(given)
+        return made
+
+    slow.plan = interrupted  # type: ignore[method-assign]
+    assert (slow.run(), slow.skipped, len(issues(book)), len(links(book))) == ([], 1, 1, 1)
 
 
 def test_a_memory_merges_in_its_most_cohesive_group_only(book: Engine) -> None:

@@ -12,7 +12,7 @@ from commonplace.consolidation.base import ConsolidationAgent, Plan
 from commonplace.consolidation.combining import confidence_of, merged_text
 from commonplace.consolidation.grouping import Group, active_memories, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
-from commonplace.errors import UsageError
+from commonplace.errors import NoRelation, UsageError
 from commonplace.ledger import filing
 from commonplace.ledger.tending import actor_of
 from commonplace.memories.intake import MAX_CONTENT_BYTES
@@ -114,9 +114,12 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
 
     def _linking(self, group: Group) -> Plan[ClusterResult]:
         result = _result(group, "ignore" if group.cohesion < clustering.LINKED else "link")
+        is_done = _are_linked(group, linked_pairs(self._ground, group.ids))
 
         def link(acts: Acts) -> ClusterResult:
             known = {frozenset((each.source, each.target)) for each in acts.change.links(group.ids)}
+            if not is_done and _are_linked(group, known):
+                raise NoRelation("others linked these memories meanwhile", remedy="leave them as they are")
             for one, other, similarity in group.alike:
                 if frozenset((one, other)) not in known:
                     acts.link(Link(one, other, RELATED, similarity, acts.now))
@@ -131,7 +134,7 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
             why=_why(group),
             extra=_told(group),
             apply=link if result.action == "link" else None,
-            is_filed=result.action != "ignore",
+            is_filed=result.action == "link" and not is_done,
         )
 
     def _grouped(self) -> list[dict[str, Any]]:
@@ -190,7 +193,11 @@ def _why(group: Group) -> str:
 def _is_done(group: Group, linked: set[frozenset[str]]) -> bool:
     """Tell whether no more than linking is to be done with a group, and that was done."""
     is_merged = clustering.action_of(group.cohesion) == "merge" and not group.has_turns
-    return not is_merged and bool(group.alike) and all(frozenset(pair[:2]) in linked for pair in group.alike)
+    return not is_merged and bool(group.alike) and _are_linked(group, linked)
+
+
+def _are_linked(group: Group, linked: set[frozenset[str]]) -> bool:
+    return all(frozenset(pair[:2]) in linked for pair in group.alike)
 
 
 def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
