@@ -135,7 +135,8 @@ class Engine(
         found = Secrets(self._place(), self._destination, sync).examine(mend=mend) if is_wanted else []
         report = self._upkeep.examine(mend=mend, pages=self._mirror)
         checked = (*report.checked, "embedder", *([PART] if is_wanted else []))
-        return replace(report, checked=checked, findings=(*report.findings, *self._examine_embedder(), *found))
+        of_embedder = self._examine_embedder(mend=mend)
+        return replace(report, checked=checked, findings=(*report.findings, *of_embedder, *found))
 
 
 def _checked(documents: Iterable[Document]) -> Iterator[Document]:

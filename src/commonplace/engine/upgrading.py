@@ -106,7 +106,7 @@ class Upgrading(Workings):
             remedy=f"{remedy}the same command goes on where it was",
         )
 
-    def _examine_embedder(self) -> list[Finding]:
+    def _examine_embedder(self, *, mend: bool) -> list[Finding]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         from commonplace.models import minilm
         from commonplace.models.absent import AbsentEmbedder
@@ -127,17 +127,18 @@ class Upgrading(Workings):
                 access(named(embedder.stamp.name).provider, Place(settings=self.settings.models))
             except CommonplaceError as error:
                 findings.append(Finding("embedder", error.args[0], error.remedy))
-        return findings + self._unfinished_upgrade()
+        return findings + self._unfinished_upgrade(mend=mend)
 
     def _settle(self) -> None:
         """Put in order what the switch left, a part at a time: everything is found meanwhile."""
         while self._store.settle_reembedding(SETTLED_AT_ONCE):
             time.sleep(SETTLING_PAUSE_S)
 
-    def _unfinished_upgrade(self) -> list[Finding]:
+    def _unfinished_upgrade(self, *, mend: bool) -> list[Finding]:
         under_way = self._store.reembedding()
         if under_way is None:
-            self._settle()  # what a run left that was ended after its switch
+            if mend:
+                self._settle()  # what a run left that was ended after its switch: nothing is wrong with it
             return []
         try:
             with self._alone():
