@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -184,10 +185,15 @@ def test_a_memory_that_nothing_is_like_has_no_group(book: Engine) -> None:
         ClusterDetector(book=book).process_item("alone")
 
 
-@pytest.mark.parametrize("given", ["[]", '["a", "a"]', "[1, 2]", "[not json"])
-def test_what_is_no_array_of_different_ids_is_refused(book: Engine, given: str) -> None:
-    with pytest.raises(UsageError, match="give a JSON array of the ids of different memories"):
+@pytest.mark.parametrize("given", ["[]", '["a", "a"]', "[1, 2]", "[not json", "[" * 10_000])
+def test_what_is_no_array_of_different_ids_is_the_id_of_a_memory(book: Engine, given: str) -> None:
+    with pytest.raises(NotFoundError, match=re.escape(f"there is no memory {given!r:.80}")):
         ClusterDetector(book=book).process_item(given)
+
+
+def test_more_memories_than_a_group_may_have_are_refused(book: Engine) -> None:
+    with pytest.raises(UsageError, match="the group has 11 memories, the limit is 10"):
+        ClusterDetector(book=book).process_item(item([str(number) for number in range(11)]))
 
 
 def test_a_memory_that_is_not_there_is_refused(book: Engine) -> None:

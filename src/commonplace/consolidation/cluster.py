@@ -66,7 +66,7 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
         Raises:
             NotFoundError: a memory is not there, or no longer active.
             NoRelation: nothing is like the one memory.
-            UsageError: it is a JSON array, and not one of the ids of different memories.
+            UsageError: it names more memories than a group may have.
         """
         ids = _members(item)
         found = [self._active(id_) for id_ in ids]
@@ -215,17 +215,19 @@ def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
 
 
 def _members(item: str) -> list[str]:
-    """Return the ids that an item names, sorted.
+    """Return the ids that an item names, sorted: those of a JSON array of different texts, else the item itself.
 
     Raises:
-        UsageError: it is a JSON array, and not one of the ids of different memories.
+        UsageError: it names more memories than a group may have.
     """
-    if not item.startswith("["):
-        return [item]
     try:
-        ids = json.loads(item)
-    except ValueError:
+        ids = json.loads(item) if item.startswith("[") else None
+    except (ValueError, RecursionError):
         ids = None
     if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
-        raise UsageError(f"the group is {item!r:.80}", remedy="give a JSON array of the ids of different memories")
+        return [item]
+    if len(ids) > clustering.LARGEST:
+        raise UsageError(
+            f"the group has {len(ids)} memories, the limit is {clustering.LARGEST}", remedy="give parts of it"
+        )
     return sorted(ids)

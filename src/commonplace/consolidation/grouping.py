@@ -121,8 +121,10 @@ def vectors_of(ground: Ground, memories: Sequence[StoredMemory]) -> NDArray[np.f
     from commonplace.ranking.quantise import restore
 
     numbers = [memory.number for memory in memories]
-    stamp = ground.store.embedding()
-    entries = list(ground.store.tokens(ground.namespace, ground.store.passages_of(ground.namespace, numbers)).values())
+    with ground.store.snapshot():
+        stamp = ground.store.embedding()
+        passages = ground.store.passages_of(ground.namespace, numbers)
+        entries = list(ground.store.tokens(ground.namespace, passages).values())
     vectors = np.zeros((len(memories), 0 if stamp is None else stamp.dimensions), np.float32)
     if entries:
         places = {number: place for place, number in enumerate(numbers)}
