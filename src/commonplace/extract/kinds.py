@@ -154,7 +154,8 @@ _NOUN_ENDS: Final = (
 
 
 def _looks_like_person(words: Sequence[str]) -> bool:
-    return len(words) <= 3 and all(word in PARTICLES or _is_surname(word) for word in words)
+    names = [word for word in words if word not in PARTICLES]
+    return 0 < len(names) <= 3 and all(map(_is_surname, names))
 
 
 def _is_surname(word: str) -> bool:
@@ -182,7 +183,10 @@ _RULES: Final[tuple[Rule, ...]] = (
         Kind("organization", 0.9),
     ),
     (lambda words: "&" in words, Kind("organization", 0.8)),
-    (lambda words: words[-1] in PLACE_HEADS and words[0] not in FIRST_NAMES, Kind("place", 0.85)),
+    (
+        lambda words: words[-1] in PLACE_HEADS and (words[0] not in FIRST_NAMES or words[-1] == "county"),
+        Kind("place", 0.85),
+    ),
     (lambda words: words[0] in FIRST_NAMES, Kind("person", 0.9)),
     (lambda words: words[-1] in PLACE_HEADS, Kind("place", 0.7)),
     (lambda words: any(_INITIAL.fullmatch(word) for word in words[:-1]), Kind("person", 0.85)),

@@ -140,7 +140,8 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
         # What stands before a first name says who that is: `Linguist Phillip Lieberman`.
         first += int(tokens.lower[first + 1] not in AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
-    if last - first > 1 and kind.confidence < _LIKELY and is_shouted(tokens, first, last):
+    is_town = tokens.at(last) == "," and _is_region_at(tokens, last + 1)
+    if last - first > 1 and kind.confidence < _LIKELY and is_shouted(tokens, first, last) and not is_town:
         return [_mention(tokens, first, last, Kind("organization", 0.6))]
     if kind.type and kind.confidence < _CERTAIN:
         kind = _by_neighbours(tokens, first, last, kind)
@@ -157,16 +158,24 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
     before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
     if behind == "," and next_.isdigit() and len(next_) == 2 and tokens.at(last + 2) == ",":
         return Kind("person", _LISTED)
-    if behind == "," and last + 1 < tokens.count and tokens.word[last + 1][0].isupper():
-        other = kind_of_name([next_], tokens.word[last + 1])
-        if other.is_region and tokens.at(last + 2) != "and":
-            return Kind("place", _CERTAIN)
+    if behind == "," and _is_region_at(tokens, last + 1):
+        return Kind("place", _CERTAIN)
     if kind.type in ("concept", "person") and before != "the" and _does_as_people_do(tokens, first, last):
         return Kind("person", max(kind.confidence, _LIKELY))
     is_plain = last - first < 3 and tokens.word[first].isalpha() and not tokens.lower[last - 1].endswith("y")
     if kind.type == "concept" and before == "in" and is_plain:
         return Kind("place", 0.6)
     return kind
+
+
+def _is_region_at(tokens: Tokens, place: int) -> bool:
+    """Tell whether a country or state of up to two words stands at a place, and no list goes on there."""
+    for last in (place + 2, place + 1):
+        if last <= tokens.count and all(word[0].isupper() for word in tokens.word[place:last]):
+            other = kind_of_name(tokens.lower[place:last], tokens.word[place])
+            if other.is_region and tokens.at(last) != "and":
+                return True
+    return False
 
 
 def _does_as_people_do(tokens: Tokens, first: int, last: int) -> bool:

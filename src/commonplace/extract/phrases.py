@@ -164,7 +164,7 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
         return None
     is_definite = lower in DETERMINERS
     first = place + 1 if is_definite else place
-    while tokens.at(first) in _FRESH:
+    while tokens.at(first) in _FRESH and first not in line.starting:
         first += 1
     mention, last = _extent(line, first)
     phrase = _phrase(line, first, last, mention, is_definite=is_definite)

@@ -7,14 +7,18 @@ from typing import Final
 
 from commonplace.extract.kinds import kind_of_name
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words_people import PARTICLES, ROLES, SUFFIXES, TITLES
+from commonplace.extract.words_people import FIRST_NAMES, PARTICLES, ROLES, SUFFIXES, TITLES
 from commonplace.extract.words_places import PLACE_HEADS
-from commonplace.extract.words_plain import BREAKERS, CALENDAR
+from commonplace.extract.words_plain import ADVERBS, BREAKERS, CALENDAR
 from commonplace.extract.words_things import ORGANIZATION_FOR, ORGANIZATION_HEADS, ORGANIZATION_OF
 
 _LONGEST_RUN: Final = 10
 _SHORT: Final = 5
 _STATIONS: Final = frozenset({"radio", "television", "tv"})
+_APOSTROPHES: Final = frozenset({"'", "’"})
+_SURNAMES_TOO: Final = frozenset("long winter winters summer summers".split())
+"""Words of no name that are surnames too; days and months are not, since `Tom Monday` is Tom, on Monday."""
+_BODIES: Final = frozenset("university college ministry department institute party".split())
 _JOINTS: Final = frozenset("of for on the and de &".split())
 _BEFORE_TITLE: Final = frozenset(
     "district circuit assistant deputy vice associate general executive chief senior acting former roman".split()
@@ -28,7 +32,9 @@ def run_end(tokens: Tokens, first: int) -> int:
         lower = tokens.lower[last]
         if tokens.word[last][0].isupper():
             last += 1
-        elif (lower in PARTICLES or lower == "&") and _is_capitalised(tokens, last + 1):
+        elif _is_capitalised(tokens, last + 1) and (
+            lower in PARTICLES or lower == "&" or (lower in _APOSTROPHES and tokens.word[last - 1] == "O")
+        ):
             last += 2
         elif lower in ("of", "for", "on") and tokens.lower[last - 1] in (
             ORGANIZATION_OF if lower == "of" else ORGANIZATION_FOR
@@ -36,6 +42,8 @@ def run_end(tokens: Tokens, first: int) -> int:
             inner = last + 2 if tokens.at(last + 1) == "the" else last + 1
             if not _is_capitalised(tokens, inner) or tokens.lower[inner] in BREAKERS:
                 break
+            if inner > last + 1 and tokens.any_of(_BODIES, inner, inner + 3):
+                break  # `Queens College of the City University`: two names
             last = inner + 1
         elif lower == "and" and _ends_organisation(tokens, first, last):
             last += 2
@@ -70,10 +78,27 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
         lower = tokens.lower[place] if place < last else ""
         if place < last and (_is_part(lower) or (place > begin and lower in _JOINTS)):
             continue
+        if place < last and (_is_surname(tokens, begin, place) or _begins_firm(tokens, place, last)):
+            continue
         if place > begin:
             for start, end in _parts(tokens, begin, place):
                 yield from _by_title(tokens, start, end)
         begin = place + 1
+
+
+def _is_surname(tokens: Tokens, begin: int, place: int) -> bool:
+    """Tell whether a word that is in few names is one behind a given name: `Dan Rather`, `Ralph K. Winter`."""
+    lower = tokens.lower[place]
+    given = begin + 1 if place == begin + 2 and tokens.lower[begin + 1][-1] == "." else begin
+    is_behind = place == given + 1 and tokens.lower[begin] in FIRST_NAMES
+    return is_behind and tokens.word[place].istitle() and (lower in ADVERBS or lower in _SURNAMES_TOO)
+
+
+def _begins_firm(tokens: Tokens, place: int, last: int) -> bool:
+    """Tell whether what may be a day begins the name of a firm: `Sun Hung Kai Properties`."""
+    if tokens.lower[place] not in ("sun", "sat", "may", "march", "april") or last - place < 2:
+        return False
+    return tokens.lower[last - 1] in ORGANIZATION_HEADS and tokens.word[place + 1][0].isalpha()
 
 
 def _is_part(lower: str) -> bool:

@@ -6,43 +6,49 @@ from typing import Final
 
 FIRST_NAMES: Final = frozenset(
     """
-aaron abdul abigail adam adrian ahmed ahmad aisha akira alan albert alejandro aleksandr alex alexander alexandra
-alexis alfred ali alice alicia alison allen alonso amanda amber amelia amir amit amy ana anders andre andrea andreas
-andrei andres andrew andy angela anita anja anna anne annie anthony anton antonio arjun arnold arthur asha astrid
-audrey august ayesha barbara barry beatrice ben benjamin bernard beth bill billy björn bob bobby boris brandon brenda
-brian bruce bruno bryan caitlin camille carl carla carlos carmen carol caroline catherine cecilia charles charlie
-charlotte chen chiara chloe chris christian christina christine christopher cindy claire clara claude claudia colin
-connor craig cristina curtis cynthia daisuke dan dana daniel daniela danny darren dave david deborah debra denis
-dennis derek diana diane diego dieter dimitri dmitri dominic don donald donna dorothy doug douglas dylan earl eddie
-edgar edith eduardo edward edwin eileen elaine eleanor elena eli elias elizabeth ella ellen emil emily emma enrique
-eric erica erik erin ernest ernesto esther ethan eugene eva evan evelyn fatima felix fernando fiona florence frances
-francesco francis francisco franco frank franz fred frederick friedrich gabriel gabriela gail gary gavin geoffrey
-george gerald gerard gina giorgio giovanni giulia glenn gloria gordon grace graham greg gregory guillermo gunther gus
-gustavo hannah hans harold harry harvey hassan heather hector heidi heinrich helen helena helga henri henrik henry
-herbert herman hiroshi howard hubert hugh hugo ian ibrahim igor ingrid irene iris isaac isabel isabella ivan jack
-jackie jacob jacqueline jacques jaime jake jakob james jamie jan jane janet janice jason javier jay jean jeff jeffrey
-jennifer jenny jeremy jerry jesse jessica jesus jim jimmy joan joanna joanne joe joel johan johannes john johnny jon
-jonas jonathan jordan jorge jose josef joseph josephine josh joshua joyce juan juanita judith judy julia julian
-juliana julie julius jun jürgen karen karim karin karl kate katherine kathleen kathryn kathy katie kay keith kelly
-ken kenji kenneth kenta kevin khalid kim kirk klaus konstantin kristin kurt kyle lars laura lauren laurence lawrence
-leah lee leila lena leo leon leonard leroy leslie lewis liam lily linda lisa lloyd lois lorenzo lori louis louise
-lucas lucia lucy luigi luis luisa lukas luke lydia lynn mae magnus malcolm manuel marc marcel marcia marco marcos
-marcus margaret maria mariana marie marilyn marina mario marion marjorie mark marta martha martin martina marvin mary
-masako matt matteo matthew maureen maurice max maya megan mei melanie melissa michael michel michele michelle miguel
-mika mikael mike mikhail milan mila mildred milton mira miriam mohamed mohammad mohammed moira molly monica monique
-muhammad mustafa nadia nancy naomi natalia natalie natasha nathan neil nelson nicholas nick nicolas nicole nigel nikhil
-nikita nikolai nina noah noel nora norma norman olga oliver olivia omar oscar oswald otto owen pablo pamela paolo pat
-patricia patrick paul paula pauline pavel pedro peggy percy perry pete peter petra phil philip philippe phillip pierre
-priya rachel rafael rahul raj rajesh ralph ramon randall randy raul ravi ray raymond rebecca reginald rené ricardo
-richard rick rita rob robert roberta roberto robin rodney rodrigo roger roland roman ron ronald rosa rose roy ruben
-rudolf russell ruth ryan sally sam samantha samir samuel sandra sara sarah satoshi scott sean sebastian serge sergei
-sergio seth shannon sharon shawn sheila shirley sidney silvia simon simone sofia sonia sonja sophia sophie stacy stan
-stanley stefan stella stephan stephanie stephen steve steven stuart sue susan suzanne svetlana sven sylvia takeshi
-tanya
-tara ted teresa terry theodore theresa thomas tiffany tim timothy tina toby todd tom tomas tommy tony tracy travis
-ulrich ursula valerie vanessa vera vernon veronica vicente vicki victor victoria vikram vincent viktor virginia
-vladimir walter wanda warren wayne wei wendy werner wilhelm will william willie wolfgang xavier yasmin yoko yolanda
-yuki yuri yusuf yves yvonne zachary zoe łukasz zofia søren åsa óscar émile éric
+aaron abdul abigail abraham adam adrian agatha agnes ahmad ahmed aiden aisha akira alan albert alejandro aleksandr
+alex alexander alexandra alexis alfred ali alice alicia alison allen allison alma alonso amanda amber amelia amir amit
+amy ana anders andre andrea andreas andrei andres andrew andy angela anita anja ann anna anne annie anthony anton
+antonia antonio archibald arjun arnold arthur asha astrid audrey august augustus ava ayesha barbara barry bartholomew
+beatrice ben benedict benjamin bernadette bernard beth beverly bill billy björn bob bobby bonnie boris brandon brenda
+brian bruce bruno bryan caitlin calvin camille carl carla carlos carmen carol caroline carolyn catherine cecilia
+charles charlie charlotte chen chiara chloe chris christian christina christine christopher cindy claire clara
+clarence claude claudia clifford clyde colin connor constance cornelius craig cristina curtis cynthia daisuke dan dana
+daniel daniela danielle danny darren dave david deborah debra delores denis dennis derek diana diane diego dieter
+dimitri dmitri dominic don donald donna doris dorothy doug douglas dylan earl eddie edgar edith edmund edna eduardo
+edward edwin eileen elaine eleanor elena eli elias elizabeth ella ellen elmer elsie emil emily emma enrique eric erica
+erik erin ernest ernesto esther ethan ethel eugene eva evan evelyn ezekiel fatima felix fernando fiona florence floyd
+frances francesca francesco francis francisco franco francois frank franz fred frederick friedrich gabriel gabriela
+gabriella gabrielle gail gary gavin geoffrey george gerald gerard gertrude gilbert gina giorgio giovanni giulia gladys
+glenn gloria gordon grace graham greg gregory guillermo gunther gus gustavo gwendolyn hannah hans harold harriet harry
+harvey hassan heather hector heidi heinrich helen helena helga henri henrik henry herbert herman hiroshi howard hubert
+hugh hugo ian ibrahim igor ingrid irene iris irma isaac isabel isabella isabelle isaiah ivan jack jackie jacob
+jacqueline jacques jaime jake jakob james jamie jan jane janet janice jason javier jay jean jeff jeffrey jennifer
+jenny jeremiah jeremy jerome jerry jesse jessica jesus jim jimmy joan joanna joanne joe joel johan johannes john
+johnny jon jonas jonathan jordan jorge jose josef joseph josephine josh joshua joyce juan juanita judith judy julia
+julian juliana julie julius jun jurgen jürgen kai karen karim karin karl kate katherine kathleen kathryn kathy katie
+kay keith kelly ken kenji kenneth kenta kevin khalid kim kimberly kirk klaus konstantin kristen kristin kristina kurt
+kyle lance lars laura lauren laurence lawrence layla leah lee leila lena leo leon leonard leonardo leopold leroy
+leslie lester levi lewis liam lillian lily linda lisa lloyd lois lorenzo lori lorraine louis louise luca lucas lucia
+lucille lucy luigi luis luisa lukas luke lydia lynn mabel madeleine madeline mae magnus malcolm manuel marc marcel
+marcia marco marcos marcus margaret maria mariana marie marilyn marina mario marion marjorie mark marta martha martin
+martina marvin mary masako matt matteo matthew maureen maurice max maximilian maxwell maya megan mei melanie melissa
+melvin mia michael michel michele michelle miguel mika mikael mike mikhail mila milan mildred millicent milton mira
+miranda miriam mohamed mohammad mohammed moira molly monica monique morris muhammad mustafa myrtle nadia nancy naomi
+natalia natalie natasha nathan nathaniel neil nelson nicholas nick nicolas nicole nigel nikhil nikita nikolai nina
+noah noel nolan nora norma norman olga oliver olivia omar oscar oswald otto owen pablo pamela paolo pat patricia
+patrick paul paula pauline pavel pedro peggy penelope percy perry pete peter petra phil philip philippe phillip
+phyllis pierre priscilla priya rachel rafael rahul raj rajesh ralph ramon randall randy raul ravi ray raymond rebecca
+reginald rené ricardo richard rick rita rob robert roberta roberto robin roderick rodney rodrigo roger roland roman
+ron ronald rosa rose roy ruben rudolf rudolph russell ruth ryan sally sam samantha samir samuel sandra sara sarah
+satoshi scott sean sebastian serge sergei sergio seth shannon sharon shawn sheila shirley sidney silvia simon simone
+sofia solomon sonia sonja sophia sophie stacy stan stanley stefan stella stephan stephanie stephen steve steven
+stewart stuart sue susan susanna suzanne sven svetlana sylvia søren tabitha takeshi tanya tara ted terence teresa
+terrence terry thelma theodore theresa thomas tiffany tim timothy tina tobias toby todd tom tomas tommy tony tracy
+travis ulrich ursula valerie vanessa vera vernon veronica vicente vicki victor victoria vikram viktor vincent viola
+virginia vivian vladimir walter wanda warren wayne wei wendell wendy werner wilfred wilhelm will william willie wilma
+winifred winston wolfgang wyatt xavier yasmin yoko yolanda yuki yuri yusuf yves yvonne zachary zoe zofia åsa émile
+éric óscar łukasz
 """.split()
 )
 
