@@ -40,7 +40,7 @@ NAMES = [
     ("Ralph K. Winter agreed.", "Ralph K. Winter person"),
     ("Tom Long agreed.", "Tom Long person"),
     ("Malcolm O 'Neill agreed.", "Malcolm O 'Neill person"),
-    ("We met Paulo Alves da Silva Brandt there.", "Paulo Alves da Silva Brandt person"),
+    ("We met Darly Alves da Brandt there.", "Darly Alves da Brandt person"),
     ("They drove through Henry County then.", "Henry County place"),
     ("He taught at Queens College of the City University of New York.", "Queens College organization"),
     ("He taught at Queens College of the City University of New York.", "City University of New York organization"),
