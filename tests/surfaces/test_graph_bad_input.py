@@ -158,10 +158,12 @@ def test_an_agent_is_told_of_its_own_arguments(surfaces: Surfaces) -> None:
 
 
 def test_what_is_about_itself_is_no_fact_on_any_surface(surfaces: Surfaces) -> None:
-    assert "source and target are both 'a'" in surfaces.refused_by_mcp("memory_link", source="a", target="a", fact="x")
-    answer = surfaces.csp("link", "ENTITY1 a", "ENTITY2 a", "CONTEXT uses")
-    assert "ERROR BAD_VALUE" in answer
-    assert "RATIONALE ENTITY1 and ENTITY2 are both 'a'" in answer
+    for one, other in (("a", "a"), ("Ada Marsh", "ada-marsh"), ("./auth.ts", "auth.ts")):
+        refused = surfaces.refused_by_mcp("memory_link", source=one, target=other, fact="x")
+        assert refused == f"source and target both mean {one!r}; name two entities"
+        answer = surfaces.csp("link", f"ENTITY1 {one}", f"ENTITY2 {other}", "CONTEXT uses")
+        assert "ERROR BAD_VALUE" in answer
+        assert f"RATIONALE ENTITY1 and ENTITY2 both mean {one!r}" in answer
     told = surfaces.book.graph.add_episode({"source": "a", "target": "A", "fact": "a uses A"}, source="json", uuid="e")
     assert told.relations == ()
     surfaces.book.graph.delete_episode("e")

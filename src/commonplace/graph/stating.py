@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from commonplace.errors import UsageError
-from commonplace.graph.naming import checked
+from commonplace.graph.naming import checked, normal
 
 RELATED: Final = "RELATED_TO"
 
@@ -28,8 +28,8 @@ def statement(
         UsageError: a name is no name, both are one, or nothing is said of them.
     """
     one, other = checked(called[0], source), checked(called[1], target)
-    if one == other:
-        raise UsageError(f"{called[0]} and {called[1]} are both {one!r:.60}", remedy="name two entities")
+    if normal(one) == normal(other):
+        raise UsageError(f"{called[0]} and {called[1]} both mean {one!r:.60}", remedy="name two entities")
     if not isinstance(fact, str) or not fact.strip():
         raise UsageError(f"{called[2]} is empty", remedy="say in a few words how they hang together")
     return {"source": one, "relation_type": relation_type, "target": other, "fact": fact.strip()}

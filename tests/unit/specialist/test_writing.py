@@ -76,7 +76,7 @@ def test_what_was_said_before_or_replaced_is_told(book: Engine, ask: Ask) -> Non
         ("store", ("CONTENT a", "CONTEXT b"), "BAD_REQUEST", "store takes no CONTEXT"),
         ("link", ("ENTITY1 a", "CONTEXT c"), "BAD_VALUE", "link has no ENTITY2"),
         ("link", ("ENTITY1 a", "ENTITY2 b"), "BAD_VALUE", "link has no CONTEXT"),
-        ("link", ("ENTITY1 a", "ENTITY2  a ", "CONTEXT c"), "BAD_VALUE", "ENTITY1 and ENTITY2 are both 'a'"),
+        ("link", ("ENTITY1 a", "ENTITY2  a ", "CONTEXT c"), "BAD_VALUE", "ENTITY1 and ENTITY2 both mean 'a'"),
         ("link", ("ENTITY1 a", f"ENTITY2 {'b' * 201}", "CONTEXT c"), "BAD_VALUE", "ENTITY2 is 'bbb"),
         ("link", ("ENTITY1 a", "ENTITY2 b", 'CONTEXT " "'), "BAD_VALUE", "CONTEXT is empty"),
         ("decay", ('PARAMS {"threshold": 2}',), "BAD_VALUE", "threshold is 2"),
