@@ -289,3 +289,11 @@ def test_processing_what_decay_wants_consolidated_proposes_the_merge(book: Engin
     proposed, answered = sorted(issues(book), key=lambda issue: issue.status, reverse=True)
     assert (answered.id, answered.status) == (asked, "closed")
     assert (proposed.agent, proposed.status, list(proposed.memory_ids)) == ("merge", "open", result.memory_ids)
+
+
+def test_a_list_of_one_memory_is_answered_only_where_an_issue_asks(book: Engine) -> None:
+    keep(book, SAME)
+    result = ClusterDetector(book=book).process_item(item(["dark-1"]))
+    assert [(issue.id, issue.agent, issue.status) for issue in issues(book)] == [
+        (result.beads_issue_id, "merge", "open")
+    ]

@@ -211,7 +211,7 @@ def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
             filing.file(acts.change.ledger, draft, filing.Doer(actor_of("cluster"), acts.now))
         return plan.result
 
-    return replace(plan, apply=answer)
+    return replace(plan, apply=answer, needs_a_person=True)
 
 
 def _members(item: str) -> list[str]:
