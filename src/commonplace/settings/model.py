@@ -214,7 +214,7 @@ class ModelSettings:
     )
     total_timeout_s: float = setting(
         120.0,
-        "seconds that one call may take, with all its retries and waits",
+        "seconds that one call may take, with all its retries and waits, and all calls of one re-ranking",
         "number",
         minimum=0.1,
         maximum=3600.0,
@@ -301,9 +301,7 @@ class SpecSettings:
 class ConsolidationSettings:
     """When the agents of consolidation act by themselves, and how fast."""
 
-    auto_threshold: float = setting(
-        0.9, "the confidence from which an agent acts", "number", minimum=0.0, maximum=1.0
-    )
+    auto_threshold: float = setting(0.9, "the confidence from which an agent acts", "number", minimum=0.0, maximum=1.0)
     log_threshold: float = setting(
         0.7,
         "the confidence from which an agent acts and records the details; below it, it files an issue and waits",
