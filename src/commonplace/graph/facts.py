@@ -6,7 +6,7 @@ The latter stands in the relation's attributes under a key of our own, which nob
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from commonplace.graph.contradicting import Standing
@@ -120,77 +120,30 @@ def first_said(evidence: Evidence, id_: str, type_: str, meant: tuple[str, str])
     )
 
 
+_SHARED: Final = tuple(
+    each.name for each in fields(Relation) if each.name in Fact.__dataclass_fields__ and each.name != "attributes"
+)
+"""What a fact has as its relation has it."""
+_REMEMBERED: Final = tuple(each.name for each in fields(Fact) if each.name not in (*_SHARED, "text", "attributes"))
+"""What a fact has beside, which stands in the attributes of its relation where it is not as by default."""
+
+
 def fact_of(relation: Relation) -> Fact:
     """Return a stored relation as a fact."""
     attributes = json.loads(relation.attributes)
     own = attributes.pop(OWN, {})
-    return Fact(
-        id=relation.id,
-        source=relation.source,
-        target=relation.target,
-        type=relation.type,
-        text=relation.fact,
-        created_at=relation.created_at,
-        valid_from=relation.valid_from,
-        valid_to=relation.valid_to,
-        stated_to=relation.stated_to,
-        expired_at=relation.expired_at,
-        is_retracted=relation.is_retracted,
-        dispute=relation.dispute,
-        disputed_at=relation.disputed_at,
-        confidence=relation.confidence,
-        trust=relation.trust,
-        group=relation.group,
-        attributes=attributes,
-        is_dated=own.get("is_dated", False),
-        still=own.get("still"),
-        told=own.get("told"),
-        rivals=set(own.get("rivals", ())),
-        is_doubted=own.get("is_doubted", False),
-        is_denied=own.get("is_denied", False),
-        is_added=own.get("is_added", False),
-        topic=own.get("topic", ""),
-        sentence=own.get("sentence", ""),
-        order=own.get("order", 0),
-        born=own.get("born", 0),
-    )
+    values = {name: getattr(relation, name) for name in _SHARED}
+    values |= {name: own[name] for name in _REMEMBERED if name in own}
+    values["rivals"] = set(own.get("rivals", ()))
+    return Fact(**values, text=relation.fact, attributes=attributes)
 
 
 def relation_of(fact: Fact) -> Relation:
     """Return a fact as it is stored."""
-    own = {
-        "is_dated": fact.is_dated,
-        "still": fact.still,
-        "told": fact.told,
-        "rivals": sorted(fact.rivals),
-        "is_doubted": fact.is_doubted,
-        "is_denied": fact.is_denied,
-        "is_added": fact.is_added,
-        "topic": fact.topic,
-        "sentence": fact.sentence,
-        "order": fact.order,
-        "born": fact.born,
-    }
+    own = {**{name: getattr(fact, name) for name in _REMEMBERED}, "rivals": sorted(fact.rivals)}
     said = {name: value for name, value in own.items() if value or (value == 0.0 and value is not False)}
-    return Relation(
-        id=fact.id,
-        source=fact.source,
-        target=fact.target,
-        type=fact.type,
-        fact=fact.text,
-        created_at=fact.created_at,
-        valid_from=fact.valid_from,
-        valid_to=fact.valid_to,
-        stated_to=fact.stated_to,
-        expired_at=fact.expired_at,
-        is_retracted=fact.is_retracted,
-        dispute=fact.dispute,
-        disputed_at=fact.disputed_at,
-        confidence=fact.confidence,
-        trust=fact.trust,
-        group=fact.group,
-        attributes=json.dumps({**fact.attributes, OWN: said}, sort_keys=True),
-    )
+    attributes = json.dumps({**fact.attributes, OWN: said}, sort_keys=True)
+    return Relation(**{name: getattr(fact, name) for name in _SHARED}, fact=fact.text, attributes=attributes)
 
 
 def shown_attributes(attributes: str) -> dict[str, Any]:

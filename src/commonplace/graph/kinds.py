@@ -49,16 +49,7 @@ class Kinds:
         Raises:
             UsageError: there is no such type.
         """
-        known = (*ENTITY_TYPES, *self.entities)
-        wanted = _APART.sub("_", given.strip()).lower() if isinstance(given, str) else given
-        for each in known:
-            if each.lower() == wanted:
-                return each
-        raise UsageError(
-            f"{name} is {given!r:.80}",
-            remedy=f"give one of {', '.join(known)}, or add yours to the setting graph.entity_types",
-            parameters=(name,),
-        )
+        return _known(name, given, (*ENTITY_TYPES, *self.entities), "graph.entity_types")
 
     def relation(self, name: str, given: object) -> str:
         """Return a type of relations as it is kept.
@@ -66,16 +57,7 @@ class Kinds:
         Raises:
             UsageError: there is no such type.
         """
-        known = (*RELATION_TYPES, *self.relations)
-        wanted = _APART.sub("_", given.strip()).upper() if isinstance(given, str) else given
-        for each in known:
-            if each.upper() == wanted:
-                return each
-        raise UsageError(
-            f"{name} is {given!r:.80}",
-            remedy=f"give one of {', '.join(known)}, or add yours to the setting graph.relation_types",
-            parameters=(name,),
-        )
+        return _known(name, given, (*RELATION_TYPES, *self.relations), "graph.relation_types")
 
     def has_entity(self, type_: str) -> bool:
         """Tell whether a type of entities is known."""
@@ -111,6 +93,18 @@ def kinds_of(entities: Sequence[str], relations: Sequence[str], single_valued: S
                 remedy=f"give some of {', '.join((*RELATION_TYPES, *own))}",
             )
     return Kinds(tuple(_APART.sub("_", name.strip()).lower() for name in entities), own, chosen)
+
+
+def _known(name: str, given: object, types: Sequence[str], setting: str) -> str:
+    wanted = _APART.sub("_", given.strip()).lower() if isinstance(given, str) else given
+    for each in types:
+        if each.lower() == wanted:
+            return each
+    raise UsageError(
+        f"{name} is {given!r:.80}",
+        remedy=f"give one of {', '.join(types)}, or add yours to the setting {setting}",
+        parameters=(name,),
+    )
 
 
 def topic_of(fact: str) -> str:

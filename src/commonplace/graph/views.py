@@ -6,16 +6,17 @@ Times are aware, in UTC. The JSON forms carry the fields of the memory specialis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from commonplace.types import Origin
     from commonplace.types.graph import EpisodeSource, Subject
 
 AdditionOutcome = Literal["added", "replaced", "unchanged"]
+Item = TypeVar("Item")
 
 
 class View:
@@ -158,8 +159,25 @@ class Deletion(View):
     notices: tuple[str, ...] = ()
 
 
+class _Listed(View, Sequence[Item]):
+    """A view that is read like the list in its second field."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._list[place]
+
+    @property
+    def _list(self) -> tuple[Item, ...]:
+        found: tuple[Item, ...] = getattr(self, fields(self)[1].name)  # type: ignore[arg-type]
+        return found
+
+
 @dataclass(frozen=True, slots=True)
-class FoundEntities(View, Sequence[EntityView]):
+class FoundEntities(_Listed[EntityView]):
     """The entities that answer a question, best first, ties as the search brings them; it is read like a list.
 
     Where it is `degraded`, a part of the search could not be used; `notices` says which.
@@ -170,33 +188,15 @@ class FoundEntities(View, Sequence[EntityView]):
     degraded: bool = False
     notices: tuple[str, ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.entities)
-
-    def __iter__(self) -> Iterator[EntityView]:
-        return iter(self.entities)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.entities[place]
-
 
 @dataclass(frozen=True, slots=True)
-class FoundRelations(View, Sequence[RelationView]):
+class FoundRelations(_Listed[RelationView]):
     """The facts that answer a question, best first, ties as the search brings them; it is read like a list."""
 
     query: str
     relations: tuple[RelationView, ...]
     degraded: bool = False
     notices: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.relations)
-
-    def __iter__(self) -> Iterator[RelationView]:
-        return iter(self.relations)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.relations[place]
 
 
 @dataclass(frozen=True, slots=True)
