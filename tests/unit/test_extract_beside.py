@@ -24,6 +24,9 @@ BESIDE = [
     ("GRAND RAPIDS, Mich. - it rained in the city.", "GRAND RAPIDS LOCATED_IN Mich."),
     ("Sun Hung Kai Properties, a Hong Kong firm, agreed.", "Sun Hung Kai Properties LOCATED_IN Hong Kong"),
     ("CBS anchorman Dan Rather spoke.", "Dan Rather WORKS_FOR CBS"),
+    ("NASA spokesman Lt. Tom Baker spoke.", "Tom Baker WORKS_FOR NASA"),
+    ("Tom Baker, 53, a former NASA engineer, spoke of it.", "Tom Baker WORKS_FOR NASA ended"),
+    ("Tom Baker, candidate of the Labour Party, spoke.", "Tom Baker WORKS_FOR Labour Party"),
 ]
 
 NOTHING = [

@@ -9,7 +9,7 @@ from typing import Final
 from commonplace.extract.names import Mention
 from commonplace.extract.phrases import Line, phrase_of
 from commonplace.extract.statements import Statement
-from commonplace.extract.words_people import PUBLIC_ROLES, ROLES
+from commonplace.extract.words_people import PUBLIC_ROLES, ROLES, TITLES
 from commonplace.extract.words_places import COUNTRIES, PLACE_FRONTS, PLACE_HEADS, POSTAL, STATES
 from commonplace.extract.words_plain import STOPS
 
@@ -26,12 +26,13 @@ _FIRM_ROLES: Final = frozenset(
 """Who only a firm or the like has; a leader or a judge may be anybody's."""
 _AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
 """Who holds one of these for a place is mostly elsewhere."""
+_SAYING_WHO: Final = frozenset("a an the another former then now retired".split())
 _DWELLERS: Final = frozenset("native resident citizen".split())
 _TARGETS: Final = {"WORKS_FOR": frozenset({"organization"}), "LIVES_IN": frozenset({"place"})}
 _GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
 _FIRM: Final = 0.85
-_LIKELY_FIRM: Final = 0.6
+_LIKELY_FIRM: Final = 0.5
 _DIRECTIONS: Final = frozenset(
     "north south east west northern southern eastern western central northeastern northwestern southeastern "
     "southwestern northeast northwest southeast southwest upstate suburban downtown nearby".split()
@@ -202,7 +203,7 @@ def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
         return "LIVES_IN", False, 0.85
     if gap[:1] == [","] and _has_role_at(words):
         return (relation, False, sure) if right.type != "place" or _DWELLERS.intersection(words) else None
-    is_beside = gap == [","] or (gap[:1] == [","] and _is_told(gap))
+    is_beside = gap == [","] or _is_told(gap) or (gap[:1] == [","] and _SAYING_WHO.issuperset(words))
     is_theirs = ROLES.intersection(behind_right) and not (STOPS - {"'s"}).intersection(behind_right[:1])
     return (relation, False, sure) if is_beside and is_theirs and right.type == "organization" else None
 
@@ -227,6 +228,8 @@ def _is_title_of(line: Line, left: Mention) -> bool:
 def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
     """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`, `Oslo native Mira`."""
     words = [word for word in gap if word not in (",", "'s")]
+    while len(words) > 1 and words[-1] in TITLES:
+        words.pop()
     if not words or any(word in STOPS or not word[0].isalpha() for word in words):
         return None
     if gap[0] == "," or gap.count(",") > 1:

@@ -124,7 +124,7 @@ officer official operator organizer owner partner physician physicist pilot plan
 principal producer professor programmer prosecutor psychologist publisher rector reporter representative researcher
 salesman scientist secretary-general secretary senator sergeant sheriff solicitor specialist spokesman spokesperson
 spokeswoman staffer strategist superintendent supervisor surgeon teacher technician trader treasurer trustee
-undersecretary vice-chairman vice-president vp worker lead
+undersecretary vice-chairman vice-president vp worker lead candidate nominee
 """.split()
 )
 """What somebody is for an organisation: `the head of`, `GE spokesman`."""
