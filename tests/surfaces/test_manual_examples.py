@@ -25,6 +25,7 @@ EXAMPLES = [
         "docs/models.md",
         "docs/graph.md",
         "docs/graphiti.md",
+        "docs/ledger.md",
     )
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]
@@ -51,6 +52,7 @@ PAGES = [
     "docs/forgetting.md",
     "docs/specialist.md",
     "docs/graph.md",
+    "docs/ledger.md",
     "docs/models.md",
 ]
 
