@@ -24,6 +24,7 @@ _PLACES = {
     "gc": "forgetting:gc",
     "get": "remembering:get",
     "graph": "graphing:graph",
+    "health": "health_checking:health",
     "import": "exchanging:import_",
     "index": "indexing:index",
     "init": "keeping:init",

@@ -69,6 +69,11 @@ class Vault:
         self._parts = (VAULT,) if namespace == DEFAULT else (VAULT, directory_name(namespace))
         self._listing = _Listing()
 
+    @property
+    def folder(self) -> Path:
+        """Where the notes lie."""
+        return self._directory.joinpath(*self._parts)
+
     def path_of(self, note: Note, known: str = "") -> str:
         """Return where a note lies, or would be written, relative to the store's directory.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.running import RunReport
     from commonplace.consolidation.status import ConsolidationStatus
     from commonplace.consolidation.undoing import Undone
+    from commonplace.health.report import Health
 
 MOST_A_MINUTE = 1_000_000
 
@@ -119,6 +120,34 @@ class Consolidating(Finding):
         if agent is not None:
             one_of("agent", agent, AGENTS)
         return status_of(self.consolidation_ground(), agent, self._rate(rate_limit))
+
+    def health(self, golden: str | Path | None = None) -> Health:
+        """Examine the memories of this namespace: counts, and what a person may want to look at. It changes nothing.
+
+        Args:
+            golden: a file of golden queries, as for `consolidate`, that are asked too.
+
+        Raises:
+            NotFoundError: there is no such file.
+            UsageError: it holds no golden queries.
+        """
+        from commonplace.consolidation.vault import Vault
+        from commonplace.forgetting.vault import memories_of_notes
+        from commonplace.health.examining import Ground as Examined
+        from commonplace.health.examining import examine
+        from commonplace.health.golden import asked, read_golden
+
+        queries = [] if golden is None else read_golden(place("golden", golden))
+        self._before()
+        examined = Examined(
+            store=self._store,
+            namespace=self.namespace,
+            project=self.project,
+            fading=self._fading,
+            now=self._now(),
+            notes=memories_of_notes(self.directory, Vault(self.directory, self.namespace).folder),
+        )
+        return examine(examined, asked(queries, self._found))
 
     def consolidation_ground(self) -> Ground:
         """Return what agents of consolidation stand on, for those who write one of their own."""

@@ -202,6 +202,7 @@ class Workings:
             recogniser.source_of,
             max_bytes=self.settings.memory.max_bytes,
             feed=lambda: self._feed,
+            project=self.project,
         )
 
     @cached_property

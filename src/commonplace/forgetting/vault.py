@@ -37,6 +37,12 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
     return sorted(found)
 
 
+def memories_of_notes(directory: Path, folder: Path) -> dict[str, str]:
+    """Return whose notes lie in one folder of the vault: the memory's id by the path below the store's directory."""
+    found = {path: _memory_id(path) for path in sorted(folder.glob("*.md"))} if folder.is_dir() else {}
+    return {path.relative_to(directory).as_posix(): id_ for path, id_ in found.items() if id_ is not None}
+
+
 def remove(notes: Collection[Path]) -> int:
     """Remove notes; return how many were there.
 

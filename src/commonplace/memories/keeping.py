@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError
@@ -36,10 +37,8 @@ if TYPE_CHECKING:
     from commonplace.memories.fading import Fading
     from commonplace.store.memory_contract import MemoryChange
 
+_SAID = frozenset({"content", "at", "source"})  # what the graph takes of a memory
 _T = TypeVar("_T")
-Clock = Callable[[], float]
-Recognise = Callable[[str], str]
-"""Returns the name of the stored passage that a text repeats, "" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +51,24 @@ class Keeper:
     """Keeps the memories of one namespace. Safe for threads.
 
     Args:
-        recognise: finds text that was itself recalled from the store.
+        recognise: returns the name of the stored passage that a text repeats, "" where there is none.
         now: the clock, seconds since the epoch.
         has_ultra: whether it keeps the memories of one process, which are not stored.
         feed: returns what lets the graph follow; asked for when a memory is written, since it is much to load.
+        project: the directory whose files memories speak of.
     """
 
     def __init__(
         self,
         destination: Destination,
         fading: Fading,
-        now: Clock,
-        recognise: Recognise,
+        now: Callable[[], float],
+        recognise: Callable[[str], str],
         *,
         max_bytes: int = MAX_CONTENT_BYTES,
         has_ultra: bool = False,
         feed: Callable[[], Feed | None] = lambda: None,
+        project: Path | None = None,
     ) -> None:
         self._destination = destination
         self._store = destination.store
@@ -78,6 +79,7 @@ class Keeper:
         self._max_bytes = max_bytes
         self._has_ultra = has_ultra
         self._feed = feed
+        self._project = project
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
         """Take memories in, in their order; see `Engine.remember_many`."""
@@ -98,7 +100,7 @@ class Keeper:
         while True:
             old = self._live(id_)
             prepared = self._next(old, changed)
-            readings = self._read([prepared.write])
+            readings = None if _SAID.isdisjoint(changed) else self._read([prepared.write])
             with self._changing() as change:
                 known = change.find(id_)
                 if known is None or known.expired_at is not None:
@@ -330,9 +332,8 @@ class Keeper:
             return admission
         write = self.write_of(replace(known.owner, tags=(*known.owner.tags, *missing)), known.record)
         stored = replaced(change, known, write, now)
-        return replace(
-            admission, stored=stored, notices=(*admission.notices, f"it gained the tags {', '.join(missing)}")
-        )
+        notices = (*admission.notices, f"it gained the tags {', '.join(missing)}")
+        return replace(admission, stored=stored, notices=notices)
 
     def _trusted(self, change: MemoryChange, record: MemoryRecord) -> MemoryRecord:
         """Return the record with the least trust of its sources, where it has any."""
@@ -341,7 +342,7 @@ class Keeper:
         return record if record.trust <= least else replace(record, trust=least)
 
     def _prepare(self, news: Sequence[NewMemory], now: float, *, force: bool) -> list[_Prepared]:
-        made = writes_of(self._destination, [first_version(new, now, is_forced=force) for new in news])
+        made = writes_of(self._destination, [first_version(new, now, self._project, is_forced=force) for new in news])
         return [_Prepared(new, write) for new, write in zip(news, made, strict=True)]
 
     def _live(self, id_: str) -> StoredMemory:
@@ -389,9 +390,8 @@ def _missing(id_: str) -> NotFoundError:
 
 
 def _gone(id_: str) -> NotFoundError:
-    return NotFoundError(
-        f"memory {id_!r:.80} is archived or not there", remedy="bring it back with `commonplace restore-memory`"
-    )
+    remedy = "bring it back with `commonplace restore-memory`"
+    return NotFoundError(f"memory {id_!r:.80} is archived or not there", remedy=remedy)
 
 
 def link_type(given: str) -> str:

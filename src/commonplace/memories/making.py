@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from commonplace.ingest.passages import PassageMaker
 from commonplace.ingest.reading import normalise
+from commonplace.memories.files import files_named
 from commonplace.memories.intake import TRUST
 from commonplace.memories.times import moment_of
 from commonplace.text.alike import signature
@@ -18,6 +19,8 @@ from commonplace.timeline import mentions
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from commonplace.ingest.passages import Destination
     from commonplace.memories.intake import NewMemory
 
@@ -39,13 +42,18 @@ def batches(news: Sequence[NewMemory]) -> Iterator[list[NewMemory]]:
         yield some
 
 
-def first_version(new: NewMemory, now: float, *, is_forced: bool) -> tuple[Owner, MemoryRecord]:
-    """Return what is given as the first version of a memory."""
+def first_version(new: NewMemory, now: float, project: Path | None, *, is_forced: bool) -> tuple[Owner, MemoryRecord]:
+    """Return what is given as the first version of a memory.
+
+    Args:
+        project: the directory whose files it may speak of.
+    """
     origin = new.origin or "agent"
     owner = Owner(
         id=new.id or str(uuid4()),
         kind="memory",
         tags=new.tags,
+        references=files_named((new.content, new.source), project),
         session=new.session,
         at=now if new.at is None else new.at,
     )

@@ -1,0 +1,149 @@
+"""The health of memories through Python and the command line, as text, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import commonplace
+from commonplace.retention import DAY_S
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+NOW = 1_750_000_000.0
+
+
+@pytest.fixture
+def ailing(bare: Program) -> Iterator[Program]:
+    """A store in which something of each kind is wrong."""
+    now = [NOW - 61 * DAY_S]
+    with commonplace.open(bare.project / ".commonplace", clock=lambda: now[0]) as book:
+        book.remember("The bug is in src/login.py, where the hash is compared", id="changed", force=True)
+        book.remember("docs/storage.md tells where invoices are", id="gone", force=True)
+        book.remember("docs/auth.md tells when a session expires", id="same", force=True)
+        book.remember("Ravens nest in the old lighthouse of Skagen", id="one")
+        now[0] = NOW
+        book.remember("Ravens nest in the old lighthouse of Skagen.", id="other", force=True)
+        book.remember("ok", id="ok", force=True)
+        book.graph.add_triplet("Ann", "LIVES_IN", "Oslo")
+        book.graph.add_triplet("Ann", "LIVES_IN", "Rome")
+    (bare.project / "src/login.py").write_text("pass\n")
+    (bare.project / "docs/storage.md").unlink()
+    yield bare
+
+
+def test_what_is_wrong_is_found_and_nothing_else(ailing: Program) -> None:
+    told = ailing.json("health")
+    found = [(each["kind"], each["ids"], each["why"]) for each in told["findings"] if each["kind"] != "contradiction"]
+    assert found == [
+        ("duplicate", ["one", "other"], "they say the same"),
+        ("stale", ["changed"], "src/login.py has changed since it was written"),
+        ("stale", ["gone"], "docs/storage.md is gone since it was written"),
+        ("junk", ["ok"], "it is a pleasantry or a placeholder"),
+    ]
+    (contradiction,) = [each for each in told["findings"] if each["kind"] == "contradiction"]
+    assert len(contradiction["ids"]) == 2
+    assert "Oslo" in contradiction["why"] and "Rome" in contradiction["why"]
+    assert told["counts"] == {"duplicate": 1, "contradiction": 1, "stale": 2, "orphan": 0, "junk": 1}
+    assert (told["memories"], told["tiers"]["short"], told["statuses"]["active"]) == (6, 6, 6)
+    assert sum(told["retention"].values()) == 6
+
+
+def test_python_and_the_command_line_tell_the_same(ailing: Program) -> None:
+    told = ailing.json("health")
+    with commonplace.open() as book:
+        found = book.health().to_dict()
+    assert {**found, "retention": None} == {**told, "retention": None}
+
+
+def test_a_person_reads_what_is_wrong_with_the_words(ailing: Program) -> None:
+    printed = ailing.run("health").stdout
+    assert "6 memories" in printed
+    assert "Said more than once: 1" in printed
+    assert "Ravens nest in the old lighthouse" in printed
+    assert "src/login.py has changed since it was written" in printed
+
+
+def test_a_store_without_memories_has_nothing_wrong(bare: Program) -> None:
+    bare.run("init")
+    assert "Nothing to look at." in bare.run("health").stdout
+
+
+def test_a_promoted_memory_without_its_note_and_a_note_without_its_memory_are_found(bare: Program) -> None:
+    with commonplace.open(bare.project / ".commonplace") as book:
+        book.remember("We chose Postgres for billing, after a long debate", id="chosen")
+        for _ in range(5):
+            book.touch("chosen")
+        book.process_issue(book.ledger.create("promote", ["chosen"], "promote"))
+        (note,) = (book.directory / "vault").glob("*.md")
+    assert bare.json("health")["counts"]["orphan"] == 0
+    note.rename(note.with_name("elsewhere.md"))
+    assert bare.json("health")["counts"]["orphan"] == 2
+    with commonplace.open() as book:
+        assert {each.ids for each in book.health().findings} == {("chosen",)}
+
+
+def test_golden_queries_that_fail_make_the_exit_code_1(ailing: Program, tmp_path: Path) -> None:
+    golden = tmp_path / "golden.jsonl"
+    lines = [
+        {"query": "where do ravens nest", "relevant": ["one"]},
+        {"query": "where do ravens nest", "relevant": ["one", "nowhere"]},
+    ]
+    golden.write_text("\n".join(map(json.dumps, lines)))
+    told = ailing.json("health", "--golden", str(golden), code=1)
+    assert [each["found"] for each in told["golden"]] == [["one"], ["one"]]
+    assert "does not find nowhere" in ailing.run("health", "--golden", str(golden), code=1).stdout
+    golden.write_text(json.dumps(lines[0]))
+    assert "each finds all that it must" in ailing.run("health", "--golden", str(golden)).stdout
+
+
+class Page(HTMLParser):
+    """Collects the elements and the text of a page, and what is not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_whole_and_runs_nothing(ailing: Program, tmp_path: Path) -> None:
+    with commonplace.open() as book:
+        book.remember("<script>alert(1)</script> ok & done", id="<b>bold</b>")
+        book.remember("<script>alert(1)</script> ok & done.", id="</table>", force=True)
+    path = tmp_path / "health.html"
+    ailing.run("health", "--html", str(path))
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    assert page.open == []
+    assert "script" not in page.seen and "b" not in page.seen
+    assert "<script>alert(1)</script> ok & done" in page.text
+    assert "Said more than once (2)" in page.text
+    assert ailing.run("health", "--html", "-").stdout.startswith("<!DOCTYPE html>")
+
+
+def test_a_page_that_cannot_be_written_is_an_error(ailing: Program, tmp_path: Path) -> None:
+    error = ailing.error("health", "--html", str(tmp_path / "no" / "where.html"), code=2)
+    assert "cannot be written" in error["message"]
+
+
+@pytest.mark.parametrize("golden", ["nowhere.jsonl", "."])
+def test_a_file_of_golden_queries_has_to_be_there(ailing: Program, golden: str) -> None:
+    assert "--golden" in ailing.run("health", "--golden", golden, code=2).stderr
