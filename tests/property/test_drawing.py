@@ -37,7 +37,7 @@ QUOTED = r'"(?:[^"\\]|\\.)*"'
 DOT_LINE = re.compile(
     rf"digraph \{{|  (?:graph|node|edge|n\d+|n\d+ -> n\d+) \[(?:[a-z]+=(?:{QUOTED}|[\w.]+)(?:, )?)+\]|\}}"
 )
-WORDS = r'"(?:[\w .,:/()-]|#\d+;)*"'
+WORDS = r'"(?:[\w .,:/()–…-]|#\d+;)*"'
 MERMAID_LINE = re.compile(
     rf"flowchart LR|  n\d+(?:\[{WORDS}\]|\(\[{WORDS}\]\)):::t\d|  n\d+ (?:-->|-\.->)(?:\|{WORDS}\|)? n\d+"
     r"|  linkStyle \d+ stroke:#[0-9a-f]{6}|  classDef t\d (?:fill|stroke|color|:|#|,|[0-9a-f])+"

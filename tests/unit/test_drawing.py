@@ -123,6 +123,13 @@ def test_no_line_is_wider_than_there_is_room_for() -> None:
         assert "".join(lines).count("e") == "".join(lines).count("\u0301")
 
 
+def test_what_is_cut_of_a_name_from_right_to_left_is_missing_on_its_left() -> None:
+    """Without the mark behind it a viewer puts the ellipsis on the right, where such a name begins."""
+    assert shorten("ירושלים של זהב", 70, 12) == "ירושלים…\u200f"
+    assert shorten("ירושלים auth.ts and more", 120, 12) == "ירושלים auth.ts…"
+    assert width("…\u200f", 12) == width("…", 12)
+
+
 def test_a_name_is_cut_with_the_marks_of_its_letters() -> None:
     letter = "e\u0301"
     for room in range(20, 100):

@@ -17,6 +17,8 @@ _HIDDEN: Final = re.compile(
 """Half characters, marks that change the direction of writing, what nobody sees and what no XML may hold."""
 _ELLIPSIS: Final = "…"
 _JOINERS: Final = "\u200c\u200d"
+_LEFTWARD: Final = "\u200f"
+"""Nobody sees it; a sign before it stands where it would in a word from right to left (Unicode, UAX 9)."""
 _BREAKS: Final = " /_-."
 _IN_TWO: Final = 1.8
 """How much of two lines is filled: the first one ends where a word does."""
@@ -50,7 +52,7 @@ def _width(character: str) -> float:
         return _WIDTHS[character]
     if character < "\u0300":
         return _WIDTH
-    if unicodedata.combining(character) or character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return _MARK
     return _WIDE if unicodedata.east_asian_width(character) in "WF" else _WIDTH
 
@@ -71,7 +73,14 @@ def shorten(text: str, most: float, size: float) -> str:
         end = text[len(text) - kept :]
         return _ELLIPSIS + (end[end.index("/") :] if "/" in end[:-1] else end.lstrip(_JOINERS))
     # A mark that belongs to a letter stays with it or goes with it.
-    return text[:kept].rstrip(" " + _JOINERS) + _ELLIPSIS
+    return _cut(text[:kept].rstrip(" " + _JOINERS))
+
+
+def _cut(text: str) -> str:
+    """Return a text with `…` behind its last letter, which is on the left of one that is written from right to left."""
+    ways = (unicodedata.bidirectional(character) for character in reversed(text))
+    is_leftward = next((way in ("R", "AL") for way in ways if way in ("L", "R", "AL")), False)
+    return text + _ELLIPSIS + (_LEFTWARD if is_leftward else "")
 
 
 def two_lines(text: str, most: float, size: float) -> tuple[str, ...]:
