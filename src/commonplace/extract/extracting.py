@@ -37,6 +37,8 @@ _GUESSED: Final = 0.6
 """No surer is it what a name in capitals is that stands in no list."""
 _CALLED_OFF: Final = 0.8
 """So sure is it that what is said to be called off is."""
+_MOST_CALLED_OFF: Final = 100
+"""A text that calls off more is none that people write."""
 _PAST: Final = frozenset({"was", "were"})
 _LONGEST_SENTENCE: Final = 4_000
 
@@ -138,6 +140,8 @@ class _Reader:
     def _take_back(self, line: Line) -> None:
         """Note what a sentence says never to have come about."""
         tokens = line.tokens
+        if len(self._cancellations) >= _MOST_CALLED_OFF:
+            return
         for called in cancelled(line, self._entities):
             is_passed_on = is_inside(self._quotations, tokens.start[called.verb]) or is_reported(tokens, called.verb)
             source, target, kept = (
