@@ -49,6 +49,7 @@ EXEMPT = {
     "doctor": "it checks the whole store, and names no content",
     "index_upgrade": "it embeds the whole store anew, and names no content",
     "backup": "it copies the whole store, and is for whoever owns it",
+    "consolidation_ground": "it is what agents stand on, and answers nothing",
     "count_tokens": "it counts what it is given",
     "namespaces": "names are no secret: there is no other way to know what there is",
 }
@@ -258,8 +259,20 @@ def issues(path: Path, id_: str, word: str = "") -> Path:
     return path
 
 
+def consolidating(book: Engine, values: Values) -> Any:
+    """Run agents, or do, undo or look at what they did, by ids that the other namespace has."""
+    agents = values.one(None, ["decay"], ["cluster", "merge"], ["relations"], ["promote"])
+    done = book.consolidate(agents, values.one(True, False), rate_limit=0)
+    said = {agent: [result.model_dump() for result in results] for agent, results in done.results.items()}
+    if values.one(True, False):
+        book.undo_consolidation(done.run)
+    return unordered(plain((said, done.errors, done.skipped, done.applied)))
+
+
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
+    "consolidate": consolidating,
+    "consolidation_status": lambda book, values: book.consolidation_status(values.one(None, "merge")).agents,
     "context": lambda book, values: book.context(values.one("", values.words), limit=100, min_score=0.0),
     "count_use": lambda book, values: book.count_use(book.search(values.words, min_score=0.0).hits),
     "decay": lambda book, values: book.decay(threshold=1.0),
@@ -271,6 +284,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "get": lambda book, values: book.get(values.id, touch=values.one(True, False)),
     "import_": importing,
     "graph": graphing,
+    "health": lambda book, values: unordered(plain(book.health())),
     "index": indexing,
     "index_documents": lambda book, values: book.index_documents(
         [Document(values.id, values.words, tags=("red",), session=values.one("", "talk"))]
@@ -286,6 +300,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "neighbourhood": lambda book, values: book.neighbourhood(values.id),
     "pages": lambda book, values: book.pages(),
     "places": lambda book, values: book.places(IDS),
+    "process_issue": lambda book, values: book.process_issue(values.one("their issue", "no issue"), rate_limit=0),
     "read": reading,
     "raise_tier": lambda book, values: book.raise_tier(values.id),
     "recall": lambda book, values: book.recall(values.words, 100, min_score=0.0, **values.filters),
@@ -305,7 +320,9 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "specialist": asking,
     "sync": lambda book, values: book.sync(),
     "touch": lambda book, values: book.touch(values.id, reinforce=True),
+    "undo_consolidation": lambda book, values: book.undo_consolidation(values.one("their issue", "no issue")),
     "unlink": lambda book, values: book.unlink("shared", "theirs"),
+    "unmerge": lambda book, values: book.unmerge(values.id),
     "update": lambda book, values: book.update(values.id, values.words),
     "versions": lambda book, values: book.versions(values.id),
     "why": explaining,
@@ -335,6 +352,7 @@ def fill(store: Path, suffix: str) -> None:
         said = f"Mira Okafor lives in Berlin. auth.ts depends on {MARK}.ts."
         other.graph.add_episode(said, uuid=f"said{suffix}", group_id=f"group{suffix}")
         other.graph.add_episode("Mira lives in Munich.", reference_time=clock() - 1.0)
+        other.consolidate(["cluster", "relations"], rate_limit=0)
 
 
 def everything(store: Path) -> str:
