@@ -87,3 +87,16 @@ def test_what_is_only_denied_or_reported_is_hardly_said(text: str) -> None:
 @pytest.mark.parametrize("text", [text for text, _ in CALLED_OFF if "decided" not in text])
 def test_what_is_called_off_is_no_fact(text: str) -> None:
     assert claims(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("The migration to Kubernetes was cancelled.", "USES Kubernetes"),
+        ("We called off the switch to Postgres.", "we USES Postgres"),
+        ("The move to Postgres was abandoned.", "USES Postgres"),
+    ],
+)
+def test_a_change_of_tools_that_is_called_off_is_only_doubted(text: str, line: str) -> None:
+    """What was used before stands beside it, and nothing reopens that."""
+    assert called_off(text) == [(line, HEARSAY)]

@@ -143,3 +143,11 @@ def test_without_the_episode_that_called_it_off_the_move_stands_again(book: Engi
     book.graph.delete_episode(added.episode.uuid)
     assert (holding(book, MARCH), holding(book, JULY)) == before
     assert book.doctor().findings == ()
+
+
+def test_a_change_of_tools_that_is_called_off_is_disputed_and_told(book: Engine) -> None:
+    book.graph.add_episode("The billing service migrated from MySQL to Postgres.", reference_time=JUNE)
+    added = book.graph.add_episode("The migration to Postgres was cancelled.", reference_time=JULY)
+    assert [fact.target_name for fact in added.disputed] == ["Postgres"]
+    [notice] = added.notices
+    assert "is disputed" in notice

@@ -16,8 +16,10 @@ from commonplace.extract.words_plain import BE, DO, HAVE, MODALS, NEGATIONS
 
 HOMES: Final = ("LIVES_IN", "LOCATED_IN")
 JOBS: Final = ("WORKS_FOR",)
+TOOLS: Final = ("USES",)
 
-_NOUNS: Final = frozenset({"move", "relocation"})
+_NOUNS: Final = frozenset({"move", "relocation", "migration", "switch"})
+_OF_TOOLS: Final = frozenset({"migration", "switch"})
 _CANCELLED: Final = frozenset("cancelled canceled abandoned scrapped dropped aborted".split())
 _OFF: Final = frozenset({"called"})
 _FELL: Final = frozenset({"fell", "falls", "fallen"})
@@ -84,9 +86,12 @@ def _of_noun(line: Line, entities: Entities, noun: int) -> Called | None:
         source = _owner(line, noun) or next(iter(read_before(line, verb)[0]), None)
     else:
         source = _owner(line, noun)
-    if source is None and entities.type_of(_pronoun(line, noun, _LEFT_OPEN)):
+    if source is None and tokens.lower[noun] not in _OF_TOOLS and entities.type_of(_pronoun(line, noun, _LEFT_OPEN)):
         source = _pronoun(line, noun, _LEFT_OPEN)
-    return Called(source, _reached(line, noun + 1), None, HOMES, verb)
+    target = _reached(line, noun + 1)
+    is_tool = tokens.lower[noun] in _OF_TOOLS or (target is not None and target.type == "tool")
+    # What had been used before is a fact beside it, which nothing here reopens: so such a switch is only doubted.
+    return Called(source, target, None, TOOLS if is_tool else HOMES, verb, is_sure=not is_tool)
 
 
 def _ending_behind(tokens: Tokens, noun: int) -> int | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from commonplace.graph.facts import Fact
 
 _MOVE: Final = re.compile(
-    r"\b(?:mov(?:e|es|ed|ing)|relocat\w+|settl(?:e|es|ed|ing)|join(?:s|ed|ing)?|start(?:s|ed|ing)?|hire[sd]?|hiring)\b",
+    r"\b(?:mov(?:e|es|ed|ing)|relocat\w+|switch\w*|migrat\w+|settl(?:e|es|ed|ing)|join(?:s|ed|ing)?|start(?:s|ed|ing)?|hire[sd]?|hiring)\b",
     re.IGNORECASE,
 )
 
