@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from commonplace.graph.keeping import GraphKeeper
     from commonplace.graph.views import Addition, Deletion
     from commonplace.models.static import StaticEmbedder
-    from commonplace.settings.model import GraphSettings
+    from commonplace.settings.graph import GraphSettings
     from commonplace.store.contract import Store
 
 LOCK: Final = "graphiti.lock"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from commonplace.graph.graphiti.delivering import Courier, Delivery
     from commonplace.graph.graphiti.outbox import Errand, Outbox
     from commonplace.graph.graphiti.transports import Transport
-    from commonplace.settings.model import GraphSettings
+    from commonplace.settings.graph import GraphSettings
 
 NAME: Final = "graphiti-mcp"
 PASSWORD: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
