@@ -102,13 +102,37 @@ def test_what_is_refused_for_good_is_asked_once(status: int) -> None:
     assert raised.value.remedy
 
 
-def test_an_account_without_money_is_asked_once() -> None:
+@pytest.mark.parametrize(
+    "codes",
+    [
+        {"code": "insufficient_quota"},
+        {"type": "insufficient_quota", "code": None},
+        {"code": "billing_not_active"},
+        {"type": "billing_error"},
+    ],
+)
+def test_an_account_without_money_is_asked_once(codes: dict[str, Any]) -> None:
     """OpenAI says so with 429, and no wait mends it."""
-    spent = Reply(status=429, document={"error": {"message": "You exceeded", "code": "insufficient_quota"}})
+    spent = Reply(status=429, document={"error": {"message": "You exceeded", **codes}})
     with ModelServer(rule=lambda asked: spent) as server:
         with pytest.raises(ProviderError, match="answered 429: You exceeded"):
             ask(server)
         assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Rate limit reached. Add a payment method: https://platform.openai.com/account/billing",
+        "no worker for 'Which database does billing use?'",
+        "not insufficient_quota, only busy",
+    ],
+)
+def test_a_busy_server_is_asked_again_whatever_its_message_speaks_of(message: str) -> None:
+    """It may point to an account's page, or quote what it was asked."""
+    with ModelServer([refusal(429, message), refusal(503, message), good("yes")]) as server:
+        ask(server)
+        assert len(server.asked) == 3
 
 
 @pytest.mark.parametrize("asked", ["7", "7.0", formatdate(NOW + 7, usegmt=True)])

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 _AGAIN: Final = frozenset({408, 425, 429})
 _HOPELESS: Final = ("insufficient_quota", "billing")
-"""What a server says where waiting mends nothing."""
+"""How a server's code or type of an error begins where waiting mends nothing. Its message may speak of anything."""
 _MOST_SHOWN: Final = 300
 _SHORTEST_KEY: Final = 12
 """What is shorter keeps nobody out: it is a word such as `none`, for servers that want any, and may be in a text."""
@@ -192,7 +192,7 @@ class JsonClient:
         told = _message(document, self.access.key)
         error = self._error(f"answered {status}{f': {told}' if told else ''}", status=status, remedy=self._help(answer))
         is_passing = status in _AGAIN or status >= 500
-        is_passing = is_passing and not any(sign in json.dumps(document) for sign in _HOPELESS)
+        is_passing = is_passing and not _is_hopeless(document)
         return _Failure(error, is_passing, asked_wait(answer.headers.get("retry-after", ""), self._waiting.now()))
 
     def _help(self, answer: Answer) -> str:
@@ -226,6 +226,12 @@ def _json(body: bytes) -> object:
         return json.loads(body)
     except (ValueError, RecursionError):
         return None
+
+
+def _is_hopeless(document: object) -> bool:
+    error = document.get("error") if isinstance(document, dict) else None
+    told = [error.get(name) for name in ("code", "type")] if isinstance(error, dict) else []
+    return any(isinstance(each, str) and each.startswith(_HOPELESS) for each in told)
 
 
 def without_key(text: str, key: str) -> str:
