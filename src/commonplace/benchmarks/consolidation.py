@@ -1,7 +1,7 @@
 """Measure what agents of consolidation take for the same, and how long they look for it.
 
 Pairs of sentences that people judged are merged or linked by the similarity of their vectors, as two memories would be;
-made-up memories are looked through.
+memories are linked that a person judged to hang together, or not; made-up memories are looked through.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.benchmarks.machine import describe
 from commonplace.benchmarks.memories import fill, texts
+from commonplace.benchmarks.relations import judge, read_judged
 from commonplace.benchmarks.similarity import Pair, cosines_of, read_pairs
 from commonplace.benchmarks.workspace import open_engine, workspace
 from commonplace.errors import UsageError
@@ -39,10 +40,12 @@ class ConsolidationOptions:
 
     Attributes:
         pairs: a file of JSON lines {a, b, score}; None measures time alone.
-        memories: how many are looked through; 0 measures pairs alone.
+        relations: a directory of memories and judged pairs of them; see `relations.read_judged`.
+        memories: how many are looked through; 0 measures what people judged alone.
     """
 
     pairs: Path | None = None
+    relations: Path | None = None
     memories: int = 10_000
     embedder: str | None = None
     keep: Path | None = None
@@ -62,6 +65,8 @@ def run(options: ConsolidationOptions, progress: Progress | None = None) -> dict
     figures: dict[str, Any] = {"benchmark": "consolidation", "machine": describe()}
     if options.pairs is not None:
         figures["similarity"] = _judged(read_pairs(options.pairs), options.embedder or "static")
+    if options.relations is not None:
+        figures["relations"] = judge(read_judged(options.relations), options.embedder)
     if options.memories:
         figures["scan"] = _looked_through(options, progress)
     return figures

@@ -124,6 +124,11 @@ def _consolidation(result: Mapping[str, Any]) -> list[Sheet]:
         found.append(_pairs("Similarity of pairs that people judged", told))
         figures = ("pairs", "precision", "nearly_same", "recall")
         found.append(_times("What is decided about them", result["similarity"]["decisions"], figures))
+    if "relations" in result:
+        told = {name: value for name, value in result["relations"].items() if name != "decisions"}
+        found.append(_pairs("Memories that hang together", told))
+        figures = ("pairs", "judged", "precision", "recall")
+        found.append(_times("What is linked", result["relations"]["decisions"], figures))
     if "scan" in result:
         found.append(_pairs("Looking for groups", result["scan"]))
     return found

@@ -215,6 +215,11 @@ def resolution(invocation: Invocation, /, file: Path) -> None:
 @benchmark.command(cls=Command)
 @click.option("--pairs", type=_FILE, help="Judged pairs of sentences, JSON lines {a, b, score}.")
 @click.option(
+    "--relations",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A directory with memories.jsonl and judged pairs.jsonl.",
+)
+@click.option(
     "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are looked through; 0: none."
 )
 @_embedder_option
@@ -225,7 +230,8 @@ def consolidation(invocation: Invocation, /, **options: Any) -> None:
     """Measure what is merged and linked, and how fast.
 
     The pairs are merged or linked by the similarity of their vectors, as two memories would be: prints precision and
-    recall against scores from 0 to 5, of which 4 and more mean the same. Then made-up memories are looked through.
+    recall against scores from 0 to 5, of which 4 and more mean the same. The memories of a directory are linked, and
+    compared with the pairs of them, {a, b, related}, that were judged. Then made-up memories are looked through.
     """
     from commonplace.benchmarks.consolidation import ConsolidationOptions, run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import UUID, uuid5
@@ -97,7 +97,7 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
         tags = seen.tags(first), seen.tags(second)
         vectors = vectors_of(self._ground, [first, second])
         similarity = float(self._ground.calibrated(vectors[:1] @ vectors[1])[0])
-        names = sorted(named[0][form] for form in named[0].keys() & named[1].keys())
+        names = _whole(named[0][form] for form in named[0].keys() & named[1].keys())
         are_turns = bool(first.owner.session and second.owner.session)
         counts = pairing.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
         shared = pairing.Shared(len(names), len(tags[0] & tags[1]), similarity if counts else 0.0)
@@ -197,6 +197,13 @@ def _linking(result: RelationResult) -> Callable[[Acts], RelationResult]:
         return result
 
     return link
+
+
+def _whole(names: Iterable[str]) -> list[str]:
+    """Return names, sorted, without those that are a part of another: `Terraform` in `Terraform state` is no second."""
+    known = sorted(names)
+    words = [f" {name.casefold()} " for name in known]
+    return [name for name, said in zip(known, words, strict=True) if not any(said in other != said for other in words)]
 
 
 def _tags(memory: StoredMemory) -> set[str]:
