@@ -151,3 +151,14 @@ def test_a_change_of_tools_that_is_called_off_is_disputed_and_told(book: Engine)
     assert [fact.target_name for fact in added.disputed] == ["Postgres"]
     [notice] = added.notices
     assert "is disputed" in notice
+
+
+def test_what_is_called_off_twice_is_called_off_once(book: Engine) -> None:
+    """What goes on since then was a move too, of which nobody speaks."""
+    book.graph.add_episode("Mira moved to Berlin in 2020.", reference_time=JANUARY)
+    book.graph.add_episode("Mira moved to Munich in May.", reference_time=JUNE)
+    book.graph.add_episode("Mira did not move after all.", reference_time=JULY)
+    again = book.graph.add_episode("Mira did not move after all.", reference_time="2026-07-11")
+    assert (again.notices, holding(book, "2026-07-12")) == ((), ["Berlin"])
+    named = book.graph.add_episode("Mira did not move to Berlin after all.", reference_time="2026-07-12")
+    assert [fact.target_name for fact in named.disputed] == ["Berlin"]

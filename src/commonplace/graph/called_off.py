@@ -49,7 +49,7 @@ class TakenBack:
             source = entities[called_off.source].id
             some = [each for type_ in called_off.types for each in facts_of(self._graph, Slot(source, type_))]
             found = _newest(some, called_off, entities, episode.reference_time)
-            return None if found is None else Meant(found, called_off.confidence)
+            return None if found is None else self._sure_as_said(found, called_off)
         own = list(self._graph.relations(said).values())
         found = _newest(
             [each for each in own if each.type in called_off.types], called_off, entities, episode.reference_time
@@ -61,6 +61,12 @@ class TakenBack:
         recent = [each for each in self._graph.list_relations(wanted, limit=_LOOKED_AT) if is_move(each.fact)]
         found = _newest(recent, called_off, entities, episode.reference_time)
         return None if found is None else Meant(found, min(_UNSURE, called_off.confidence))
+
+    def _sure_as_said(self, found: Relation, called_off: Cancellation) -> Meant | None:
+        """Return a fact as what is meant; not what goes on since something was called off, unless it is named."""
+        if not any(each.what == "reopened" for each in self._graph.happenings("relation", found.id)):
+            return Meant(found, called_off.confidence)
+        return None if called_off.target is None else Meant(found, min(_UNSURE, called_off.confidence))
 
 
 def _newest(
