@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -222,7 +223,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
         (
             ("fact", "a", "USES", "b", "--valid-from", "2026-02-01", "--valid-to", "2026-01"),
             2,
-            "--valid-to '2026-01' is not after --valid-from",
+            "--valid-to '2026-01-01T",
         ),
         (("facts", "x", "--limit", "0"), 2, "--limit is 0; give a whole number from 1 to 200"),
         (("facts", "x", "--centre", "Nobody"), 1, "there is no entity 'Nobody'"),
@@ -241,6 +242,19 @@ def test_a_slip_is_told_with_its_remedy(moved: Program, arguments: tuple[str, ..
     told = moved.run("graph", *arguments, code=code).stderr
     assert message in told
     assert "Traceback" not in told
+
+
+def test_days_months_and_years_begin_in_the_zone_of_the_machine(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise March would begin hours before or after the first of March."""
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "Europe/Athens")
+        time.tzset()
+        for given in ("2026-01-01", "2026-01", "2026"):
+            [fact] = bare.json("graph", "fact", f"A {given}", "USES", "B", "--valid-from", given)["relations"]
+            assert fact["valid_from"] == "2025-12-31T22:00:00Z"
+        told = bare.run("graph", "fact", "A", "USES", "C", "--valid-from", "2026-13", code=2).stderr
+        assert "--valid-from is '2026-13'" in told
+    time.tzset()
 
 
 def test_a_wrong_document_makes_no_store(bare: Program) -> None:

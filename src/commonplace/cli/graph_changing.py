@@ -11,7 +11,7 @@ import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.taking import said
-from commonplace.cli.values import filled, time
+from commonplace.cli.values import beginning, filled
 from commonplace.types import ORIGINS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _reason = click.option("--reason", default="", metavar="TEXT", help="Why; it is 
 @click.command(cls=Command)
 @click.argument("text", nargs=-1, metavar="[TEXT|-]...")
 @click.option("--file", type=click.Path(path_type=Path), help="Read the text from this file; - is a pipe.")
-@click.option("--at", "reference_time", metavar="TIME", callback=time, help="When it was said or happened.")
+@click.option("--at", "reference_time", metavar="TIME", callback=beginning, help="When it was said or happened.")
 @click.option("--name", default="", metavar="TEXT", help="What to call the episode.")
 @click.option("--source", type=click.Choice(_SOURCES), default="text", help="Lines of 'speaker: text', or JSON.")
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
@@ -62,8 +62,8 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **o
 @click.option("--fact", metavar="SENTENCE", help="The fact in words; made of the names, unless given.")
 @click.option("--source-type", metavar="TYPE", help="Of SOURCE, where it is new.")
 @click.option("--target-type", metavar="TYPE", help="Of TARGET, where it is new.")
-@click.option("--valid-from", metavar="TIME", callback=time, help="Since when; now, unless given.")
-@click.option("--valid-to", metavar="TIME", callback=time, help="Up to when.")
+@click.option("--valid-from", metavar="TIME", callback=beginning, help="Since when; now, unless given.")
+@click.option("--valid-to", metavar="TIME", callback=beginning, help="Up to when.")
 @click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
 @_reason
 @pass_invocation

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import click
+
+_REDUCED = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 
 
 def filled(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
@@ -35,6 +38,13 @@ def time(_: click.Context, __: click.Parameter, value: str | None) -> str | None
         return value if moment is None or moment.tzinfo else moment.astimezone().isoformat()
     except (ValueError, OverflowError):
         return value
+
+
+def beginning(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return a time like `time`; a month or a year is its first day, which begins in this machine's zone as any day."""
+    if value is None or not _REDUCED.fullmatch(value.strip()):
+        return time(context, parameter, value)
+    return time(context, parameter, f"{value.strip()}-01-01"[:10])
 
 
 def score(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
