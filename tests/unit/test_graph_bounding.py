@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import commonplace
 from commonplace.extract.result import Cancellation, Claim, Extraction, Found
 from commonplace.graph import bounding
 from commonplace.graph.bounding import bounded
@@ -72,3 +75,13 @@ def test_what_is_called_off_goes_with_those_whose_it_was(monkeypatch: pytest.Mon
     taken = bounded(given).extraction
     assert [each.name for each in taken.entities] == ["a", "c", "e", "f"]
     assert [(each.source, each.kept) for each in taken.cancellations] == [(3, 0), (None, None)]
+
+
+def test_what_is_mentioned_on_and_on_is_recorded_fifty_times_and_by_each_of_its_names(tmp_path: Path) -> None:
+    """A long text mentions its hero thousands of times; by which names is asked when two are parted."""
+    with commonplace.open(tmp_path, embedder="hashing") as book:
+        added = book.graph.add_episode("Mira Okafor came home. " * 80 + "Okafor slept.")
+        [mira] = added.entities
+        mentions = book._store.graph("default").mentions("entity", [mira.uuid])[mira.uuid]
+        assert [each.name for each in mentions] == ["Mira Okafor"] * 50 + ["Okafor"]
+        assert [each.start for each in mentions[:3]] == [0, 23, 46]

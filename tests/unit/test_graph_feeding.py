@@ -62,6 +62,7 @@ def test_a_text_is_read_once_and_before_others_have_to_wait(book: Engine, read: 
     """A long one takes seconds, in which no other process could write."""
     memory = book.remember("Mira lives in Berlin.")
     book.update(memory.id, "Mira lives in Munich.")
+    book.update(memory.id, tags=["home"], tier="long")
     book.archive(memory.id)
     book.restore_memory(memory.id)
     book.remember_many([{"content": "Tom lives in Rome."}, {"content": "Ada: I live in Oslo.", "session": "talk"}])

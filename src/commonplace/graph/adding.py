@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from commonplace.extract.result import Cancellation
 from commonplace.graph.called_off import TakenBack
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
     from commonplace.graph.views import AdditionOutcome
     from commonplace.store.graph_contract import GraphChange
+
+MOST_MENTIONS: Final = 50
+"""So often an episode is recorded to mention a thing; further mentions where they call it otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,10 @@ class _Adding:
         type_ = found.type if self._ground.kinds.has_entity(found.type) else "concept"
         entity = self._entities.of_name(found.name, type_, self._episode, found.aliases)
         # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
-        spans = found.spans or ((0, 0),)
-        self._graph.put_mentions([self._mention(entity, start, end) for start, end in spans])
+        mentions = [self._mention(entity, start, end) for start, end in found.spans or ((0, 0),)]
+        called = {each.name: each for each in reversed(mentions)}
+        further = [each for each in mentions[MOST_MENTIONS:] if called[each.name] is each]
+        self._graph.put_mentions([*mentions[:MOST_MENTIONS], *further])
         return entity
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:

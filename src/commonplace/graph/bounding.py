@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from commonplace.extract.result import Cancellation, Claim, Extraction
 
-MOST_ENTITIES: Final = 2_000
-MOST_FACTS: Final = 2_000
+MOST_ENTITIES: Final = 1_000
+MOST_FACTS: Final = 1_000
 """An episode that says more is a document, and its parts say more of each thing."""
 
 

@@ -121,18 +121,19 @@ class Keeper:
         [prepared] = self._prepare([new], self._now(), force=record.is_forced)
         return prepared
 
-    def touch(self, ids: Sequence[str], *, reinforce: bool = False) -> list[Memory]:
-        """Count one more use of each memory, and move those that earn it to the next tier."""
+    def touch(self, ids: Sequence[str], *, reinforce: bool = False, is_review: bool = False) -> list[Memory]:
+        """Count one more use, or review, of each memory, and move those that earn it to the next tier."""
         touched: list[StoredMemory] = []
         with self._store.change_memories(self._namespace) as change:
             for id_ in ids:
                 known = change.find(id_)
                 if known is None or known.expired_at is not None:
                     raise _gone(id_)
-                record = self._fading.used(known.record, self._now(), reinforce=reinforce)
+                used = self._fading.used(known.record, self._now(), reinforce=reinforce)
+                record = replace(used, review_count=used.review_count + is_review)
                 change.revise(known.number, record)
                 touched.append(replace(known, record=record))
-        return [self._seen(stored, "touched") for stored in touched]
+        return [self._seen(stored, "reviewed" if is_review else "touched") for stored in touched]
 
     def count_recalls(self, ids: Sequence[str]) -> None:
         """Count that memories were recalled, each once an hour whichever process asks; what is gone is passed over."""
