@@ -332,7 +332,10 @@ def test_an_input_of_a_dependencys_dependency_is_told_how_to_be_had() -> None:
     assert done["error"].endswith("'b' depends on a: name what it needs in `depends_on` of the called task too")
 
 
-@pytest.mark.parametrize("given", [{"a": float("nan")}, {"a": object()}, {"a": "\ud800"}, {1: {2, 3}}, "text", ["x"]])
+@pytest.mark.parametrize(
+    "given", [{"a": float("nan")}, {"a": 16**5_000}, {"a": object()}, {"a": "\ud800"}, {1: {2, 3}}, "text", ["x"]]
+)
 def test_an_input_that_is_no_json_object_is_refused(given: Any) -> None:
     done = asked(spec({"t": {}}), "t", given, "1")
     assert (done["code"], done["stage"], done["task"]) == ("CHAIN_INPUT_MISSING", "input_validation", "t")
+    assert "set_int_max_str_digits" not in done["error"]

@@ -13,6 +13,7 @@ import click
 from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS, WRONG_USE
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.formats.guarded_yaml import fault_of
 
 MAX_INPUT_BYTES = 16 * 1024 * 1024
 
@@ -112,7 +113,7 @@ def _input(given: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _refused(f"it is no JSON: {error}") from None
+        raise _refused(f"it is no JSON: {fault_of(error)}") from None
     if not isinstance(value, dict):
         raise _refused(f"it must be a JSON object, not {type(value).__name__}")
     return value

@@ -38,8 +38,14 @@ def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
         line = f" in line {error.problem_mark.line + first_line}" if error.problem_mark else ""
         return None, f"{error.problem or error.context or 'not YAML'}{line}"
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        told = " ".join(str(error).split())
-        return None, LONG_NUMBER if "integer string conversion" in told else told or "nested too deeply"
+        return None, fault_of(error)
+
+
+def fault_of(error: Exception) -> str:
+    """Return in words why YAML or JSON cannot be read, or a value not be written as such."""
+    told = " ".join(str(error).split())
+    # Python's own words name a function to call, which whoever wrote the document cannot.
+    return LONG_NUMBER if "integer string conversion" in told else told or "nested too deeply"
 
 
 def is_long_number(value: object) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from commonplace.errors import ConfigError
+from commonplace.formats.guarded_yaml import fault_of
 
 MAX_TOP_K: Final = 1000
 MAX_FACTOR: Final = 100
@@ -72,7 +73,8 @@ class MemoryConfig:
             try:
                 given = json.loads(given)
             except (ValueError, RecursionError) as error:
-                raise ConfigError(f"the configuration is no JSON: {error}", path="", remedy="correct it") from error
+                told = f"the configuration is no JSON: {fault_of(error)}"
+                raise ConfigError(told, path="", remedy="correct it") from error
         if not isinstance(given, Mapping):
             raise ConfigError(f"the configuration is {given!r:.80}", path="", remedy="give an object")
         known = {_plain(field.name): field.name for field in fields(cls)}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from commonplace.formats.guarded_yaml import fault_of
 from commonplace.models.contract import Message
 from commonplace.specs import retrieving
 from commonplace.specs.checking import Fault, faults_of, joined
@@ -41,7 +42,7 @@ def copied(values: object, task: str) -> dict[str, Any]:
     except UnicodeEncodeError:
         raise _unfit("the input holds half a character, which no encoding has", task) from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise _unfit(f"the input is no JSON: {error}", task) from None
+        raise _unfit(f"the input is no JSON: {fault_of(error)}", task) from None
     copy: dict[str, Any] = json.loads(text)
     return copy
 
