@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.ledger.undone import ERASE
 from commonplace.types import MemoryRecord
 
 if TYPE_CHECKING:
     from commonplace.store.memory_contract import MemoryChange
     from commonplace.types import Link, MemoryWrite, StoredMemory
 
-ERASE: Final = "erase"
 REVIVE: Final = "revive"
 REVISE: Final = "revise"
 UNLINK: Final = "unlink"

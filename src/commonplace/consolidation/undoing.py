@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.consolidation import acting
 from commonplace.consolidation.acting import packed, unpacked
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.ledger.undone import ERASE
 from commonplace.text.alike import signature
 from commonplace.types import Link
 from commonplace.types.ledger import IssueEvent, Reversal
@@ -95,7 +96,7 @@ def undo_merge(ground: Ground, memory_id: str) -> Undone:
 
 
 def _makes(step: Mapping[str, Any], memory_id: str) -> bool:
-    return bool(step["do"] == acting.ERASE and step["id"] == memory_id)
+    return bool(step["do"] == ERASE and step["id"] == memory_id)
 
 
 def _standing(change: MemoryChange, id_: str) -> list[Reversal]:
@@ -191,7 +192,7 @@ def _changed_since(id_: str) -> UsageError:
 
 
 _STEPS = {
-    acting.ERASE: _erase,
+    ERASE: _erase,
     acting.REVIVE: _revive,
     acting.REVISE: _revise,
     acting.UNLINK: _unlink,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.formats.journal import LONG_TERM_PAGE, Page, parse_page
 from commonplace.formats.journal_entry import Entry
 from commonplace.formats.long_term import SECTIONS
+from commonplace.ledger.undone import taken_away
 from commonplace.mirror.agreement import Agreement, content_of, decode, text_digest
 from commonplace.mirror.folder import Folder, PageFile, Stamp
 from commonplace.mirror.projection import day_page, heading_and_text, kind_of, minute_of, time_of
@@ -225,6 +226,10 @@ class Situation:
             if body.get("namespace") == space:
                 ids.update(body.get("ids", ()))
         return ids
+
+    def taken_away(self, ids: Collection[str]) -> set[str]:
+        """Return those of some ids whose memory a merge had made that was undone."""
+        return taken_away(self.ground.store.ledger(self.ground.namespace), ids)
 
     def _read(self, name: str, *, thorough: bool) -> None:
         file, known = self.folder.read(name), self.known.get(name)

@@ -45,7 +45,7 @@ class Taking:
         dropped: ids whose block a person removed.
         reheaded: ids whose heading was the beginning of a text that is another one now.
         overlooked: ids whose block is missing, though nobody has removed it.
-        forgotten: ids on pages that were forgotten: their blocks go.
+        forgotten: ids on pages that were forgotten, or that undoing took away: their blocks go.
         written: ids of the memories that this has changed in the store.
     """
 
@@ -124,11 +124,15 @@ class Taking:
                 self._take_removal(id_, agreed, with_room)
 
     def _unknown(self) -> list[Found]:
-        """Return the blocks of memories that the store does not know, but for those that were forgotten."""
+        """Return the blocks of memories that the store does not know, but for those that were deleted there."""
         unknown = {id_: found for id_, found in self._at.blocks.items() if self._at.memory(id_) is None}
         if unknown:
             self.forgotten = unknown.keys() & self._at.forgotten()
-        for id_ in self.forgotten:
+            for id_ in self._at.taken_away(unknown.keys() - self.forgotten):
+                # Nobody asked for it, and nobody changed it: else it could not have been undone.
+                self.forgotten.add(id_)
+                del unknown[id_]
+        for id_ in unknown.keys() & self.forgotten:
             where = self._at.folder.shown(unknown.pop(id_).page)
             self._tally.notice(
                 f"{where} had memory {id_!r:.80}, which was forgotten, and was removed from there; what is to be "
