@@ -65,6 +65,8 @@ class TestIssues:
         assert ledger.issue("x") == plain
         assert ledger.issue("X") is None
         assert ledger.issues(IssueSelection()) == [plain, FULL]
+        told = (FULL.notes, FULL.dependencies, FULL.comments, FULL.rest)
+        assert ledger.bodies() == [(FULL.id, told), ("x", ("{}", "[]", "[]", "{}"))]
 
     def test_an_issue_takes_the_place_of_the_one_with_its_id(self, store: Store) -> None:
         """It is found by the memories that it names now, and no longer by those that it named."""

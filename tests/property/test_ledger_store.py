@@ -95,6 +95,7 @@ def everything(ledger: LedgerReading) -> list[object]:
         [ledger.issue(id_) for id_ in ISSUES],
         [ledger.issues(IssueSelection(memory_ids=(id_,))) for id_ in MEMORIES],
         ledger.counts(),
+        ledger.bodies(),
         ledger.events(),
         [ledger.events(id_) for id_ in ISSUES],
         ledger.reversals(),

@@ -25,6 +25,7 @@ _OWN_TIMES: Final = ("retry_at", "claimed_at", "escalated_at")
 _KNOWN: Final = frozenset(("id", "priority", *_TEXTS, *_LISTS, *_TIMES))
 _DEFAULTS: Final[Mapping[str, Any]] = {field.name: field.default for field in fields(Issue)}
 _PRIORITIES: Final = range(5)
+_DECODER: Final = json.JSONDecoder()
 
 
 def to_line(issue: Issue) -> str:
@@ -152,7 +153,7 @@ def split_notes(notes: str) -> tuple[dict[str, Any], str]:
     """Return the JSON object in front of notes, {} where there is none, and the text behind it."""
     start = len(notes) - len(notes.lstrip())
     try:
-        found, end = json.JSONDecoder().raw_decode(notes, start)
+        found, end = _DECODER.raw_decode(notes, start)
     except (ValueError, RecursionError):
         return {}, notes
     return (found, notes[end:]) if isinstance(found, dict) else ({}, notes)

@@ -44,9 +44,9 @@ def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
         about |= dict.fromkeys(issue.id for issue in ledger.issues(IssueSelection(memory_ids=some)))
         undoing |= dict.fromkeys(each.issue for each in ledger.reversals(memory_ids=some))
     wanted = frozenset(ids)
-    for issue in ledger.issues(IssueSelection()):
-        if issue.id not in about and not wanted.isdisjoint(_named_in(issue)):
-            about[issue.id] = None
+    for id_, texts in ledger.bodies():
+        if id_ not in about and not wanted.isdisjoint(_named_in(*texts)):
+            about[id_] = None
     return Naming(tuple(about), tuple(undoing))
 
 
@@ -140,10 +140,10 @@ def _without(issue: Issue, gone: frozenset[str], doer: Doer) -> Issue:
     )
 
 
-def _named_in(issue: Issue) -> set[str]:
-    found = {*strings(split_notes(issue.notes)[0])}
-    for text in (issue.dependencies, issue.comments, issue.rest):
-        if len(text) > 2:
+def _named_in(notes: str, *others: str) -> set[str]:
+    found = {*strings(split_notes(notes)[0])}
+    for text in others:
+        if len(text) > len("[]"):
             found |= {*strings(json.loads(text))}
     return found
 

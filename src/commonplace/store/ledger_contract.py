@@ -24,6 +24,13 @@ class LedgerReading(Protocol):
         """Return the issues that a selection chooses, by creation, ties by id."""
         ...
 
+    def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return (id, its notes, dependencies, comments and rest) of every issue, by id.
+
+        It reads less than `issues` does, where those texts alone are looked through.
+        """
+        ...
+
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how many issues there are by (agent, status)."""
         ...

@@ -22,6 +22,8 @@ OF_MEMORY = "SELECT issue FROM issue_memories WHERE namespace = :space AND memor
 
 OF_AGENT = f"{OF_STATUS} AND agent = :agent"
 
+BODIES = "SELECT id, notes, dependencies, comments, rest FROM issues WHERE namespace = :space"
+
 COUNTS = "SELECT agent, status, count(*) FROM issues WHERE namespace = :space GROUP BY agent, status"
 
 PUT_ISSUE = """

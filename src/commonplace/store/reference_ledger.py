@@ -60,6 +60,12 @@ class ReferenceLedger:
         with self._opened() as (ledger, _):
             return chosen(ledger.issues.values(), selection)
 
+    def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return (id, its notes, dependencies, comments and rest) of every issue, by id."""
+        with self._opened() as (ledger, _):
+            found = sorted(ledger.issues.items())
+        return [(id_, (issue.notes, issue.dependencies, issue.comments, issue.rest)) for id_, issue in found]
+
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how many issues there are by (agent, status)."""
         with self._opened() as (ledger, _):

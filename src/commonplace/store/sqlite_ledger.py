@@ -60,6 +60,10 @@ class SqliteLedgerReading(ABC):
         with self.reading() as at:
             return chosen(map(unpack_issue, _candidates(at, selection)), selection)
 
+    def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return (id, its notes, dependencies, comments and rest) of every issue, by id."""
+        return sorted((unpack(id_), tuple(map(unpack, texts))) for id_, *texts in self._rows(queries.BODIES))
+
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how many issues there are by (agent, status)."""
         return {(unpack(agent), unpack(status)): count for agent, status, count in self._rows(queries.COUNTS)}
