@@ -136,3 +136,16 @@ def test_equal_texts_are_merged_into_themselves_without_a_diff() -> None:
 )
 def test_signs_count_in_what_is_contained(short: str, long: str) -> None:
     assert short in _merge(short, long).text.split("\n\n")[1:]
+
+
+def test_texts_too_long_to_be_compared_are_for_a_person() -> None:
+    one, other = (" ".join(f"The {what} of case {number} is fine." for number in range(201)) for what in ("arm", "leg"))
+    merged = _merge(one, other)
+    assert merged.conflicts == {"length": 1}
+    assert merged.text == f"{one}\n\n{other}"
+
+
+def test_a_contained_text_does_not_take_the_date_from_a_longer_one() -> None:
+    """The merged memory has the earlier date: "yesterday" would be another day."""
+    merged = _merge("It rained.", "It rained. Anna moved to Rome yesterday.", is_one_day=False)
+    assert merged.text == "It rained. Anna moved to Rome yesterday. (2026-05-02)"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from commonplace.consolidation.acting import Acts
-    from commonplace.consolidation.conflicts import Conflict
+    from commonplace.consolidation.merging import Doubt
     from commonplace.types.ledger import Issue
 
 RELATED: Final = "related"
@@ -164,7 +164,7 @@ def share_told(notes: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def why_doubtful(conflicts: Counter[Conflict]) -> str:
+def why_doubtful(conflicts: Counter[Doubt]) -> str:
     """Return the end of a sentence that says in what memories contradict each other, "" where they do not."""
     if not conflicts:
         return ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import clustering
-from commonplace.consolidation.merging import Merged, Source, merge
+from commonplace.consolidation.merging import Doubt, Merged, Source, merge
 from commonplace.memories.intake import TRUST
 from commonplace.memories.times import moment_of
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
@@ -17,7 +17,6 @@ from commonplace.timeline import mentions
 from commonplace.types import TIERS, MemoryRecord, Owner
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.conflicts import Conflict
     from commonplace.types import StoredMemory
 
 DOUBTFUL: Final = 0.5
@@ -31,7 +30,7 @@ _LINK_IDS: Final = UUID("9b8f4c4e-3f0d-5c1e-8a37-5d2f0c9e4b11")
 """Namespaces of the UUIDv5 of merged memories and of links; they never change."""
 
 
-def confidence_of(cohesion: float, size: int, conflicts: Counter[Conflict]) -> float:
+def confidence_of(cohesion: float, size: int, conflicts: Counter[Doubt]) -> float:
     """Return how sure it is that memories are rightly merged."""
     confidence = cohesion * clustering.size_factor(size)
     return min(confidence, DOUBTFUL) if conflicts else confidence

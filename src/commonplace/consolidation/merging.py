@@ -13,11 +13,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
-from typing import Final
+from itertools import combinations, product
+from typing import Final, Literal
 
 from commonplace.consolidation.conflicts import Conflict, Statement, conflict, read_statement
 from commonplace.consolidation.units import Unit, units_of
 from commonplace.timeline import mentions
+
+Doubt = Conflict | Literal["length"]
+
+MOST_COMPARED: Final = 40_000
+"""Of pairs of sentences: two texts of 200 sentences each. Longer ones are documents, whose merge a person looks at."""
 
 _BEGIN: Final = r"(?<![^\s(\[\"'])"
 _END: Final = r"(?![^\s,;:.!?)\]\"'])"
@@ -40,11 +46,12 @@ class Merged:
     """What was made of some texts.
 
     Attributes:
-        conflicts: how many pairs of sentences contradict each other, by what they differ in.
+        conflicts: how many pairs of sentences contradict each other, by what they differ in; "length" stands for texts
+            that are too long for all their sentences to be compared.
     """
 
     text: str
-    conflicts: Counter[Conflict]
+    conflicts: Counter[Doubt]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +71,12 @@ def merge(sources: Sequence[Source]) -> Merged:
     said = [_read(source) for source in ordered]
     disputed, counted = _disputed(said)
     longest, *others = said
-    is_contained = not disputed and all(_is_contained(each, longest) for other in others for each in other)
-    if is_contained:
-        return Merged(ordered[0].text, counted)
     of_one_day = len({source.at.date() for source in sources}) == 1
+    is_undated = of_one_day or not any(each.is_relative for each in longest)
+    known = {each.key for each in longest}
+    is_contained = all(each.key in known or _is_within(each, longest) for other in others for each in other)
+    if is_contained and is_undated and not disputed:
+        return Merged(ordered[0].text, counted)
     return Merged(_together(said, disputed, of_one_day=of_one_day), counted)
 
 
@@ -91,31 +100,33 @@ def _said(unit: Unit, at: datetime) -> _Said:
     return _Said(unit, at, key, read_statement(unit.said, at), is_relative)
 
 
-def _disputed(said: Sequence[Sequence[_Said]]) -> tuple[set[tuple[int, str]], Counter[Conflict]]:
+def _disputed(said: Sequence[Sequence[_Said]]) -> tuple[set[tuple[int, str]], Counter[Doubt]]:
     """Return the units, by source and key, that contradict one of another source, and the kinds of contradiction."""
     found: set[tuple[int, str]] = set()
-    counted: Counter[Conflict] = Counter()
-    for place, ones in enumerate(said):
-        for behind in range(place + 1, len(said)):
-            others = said[behind]
-            known, known_there = {each.key for each in ones}, {each.key for each in others}
-            for one in ones:
-                if one.key in known_there or one.unit.is_heading:
-                    continue
-                for other in others:
-                    if other.key in known or other.unit.is_heading:
-                        continue
-                    kind = conflict(one.statement, other.statement)
-                    if kind is not None:
-                        counted[kind] += 1
-                        found |= {(place, one.key), (behind, other.key)}
+    counted: Counter[Doubt] = Counter()
+    compared = 0
+    for (place, some), (behind, more) in combinations(enumerate(said), 2):
+        ones, others = _differing(some, more), _differing(more, some)
+        compared += len(ones) * len(others)
+        if compared > MOST_COMPARED:
+            counted["length"] += 1
+            break
+        for one, other in product(ones, others):
+            kind = conflict(one.statement, other.statement)
+            if kind is not None:
+                counted[kind] += 1
+                found |= {(place, one.key), (behind, other.key)}
     return found, counted
 
 
-def _is_contained(each: _Said, longest: Sequence[_Said]) -> bool:
-    """Tell whether a unit stands in a text: whole, or in the same words within one of its units."""
-    if any(each.key == other.key for other in longest):
-        return True
+def _differing(some: Sequence[_Said], others: Sequence[_Said]) -> list[_Said]:
+    """Return what only one of two sources says, without headings."""
+    known = {each.key for each in others}
+    return [each for each in some if each.key not in known and not each.unit.is_heading]
+
+
+def _is_within(each: _Said, longest: Sequence[_Said]) -> bool:
+    """Tell whether a unit stands in the same words within one of a text."""
     if not each.unit.is_prose:
         return any(each.key in other.unit.text for other in longest)
     within = re.compile(_BEGIN + re.escape(each.unit.key) + _END)
