@@ -11,7 +11,7 @@ from commonplace.consolidation.results import DecayResult
 from commonplace.errors import NotFoundError
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
 from commonplace.types import Selection
-from commonplace.types.ledger import UNFINISHED, Agent, IssueSelection, Urgency
+from commonplace.types.ledger import UNFINISHED, Agent, Urgency
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -50,15 +50,10 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
 
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
-        store, namespace, now = self._ground.store, self._ground.namespace, self._ground.now()
-        with store.snapshot():
-            named = {
-                id_
-                for issue in store.ledger(namespace).issues(
-                    IssueSelection(agents=(self.name,), statuses=tuple(UNFINISHED))
-                )
-                for id_ in issue.memory_ids
-            }
+        unfinished = [issue for status in UNFINISHED for issue in self._ground.issues.query(self.name, status)]
+        named = {id_ for issue in unfinished for id_ in issue["memory_ids"]}
+        now = self._ground.now()
+        with self._ground.store.snapshot():
             found = [
                 (self._score(memory.record, now), memory.record.last_used, memory.owner.id)
                 for memory in self._fading_memories()
@@ -139,17 +134,16 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
 
     def _due(self) -> list[str]:
         """Return the issues that wait to archive what its tier keeps no longer."""
-        ledger, now = self._ground.store.ledger(self._ground.namespace), self._ground.now()
+        now = self._ground.now()
         due = []
-        for issue in ledger.issues(IssueSelection(agents=(self.name,), statuses=("open",))):
-            memory = (
-                self._ground.store.memory(self._ground.namespace, issue.memory_ids[0]) if issue.memory_ids else None
-            )
+        for issue in self._ground.issues.query(self.name, "open"):
+            ids = issue["memory_ids"]
+            memory = self._ground.store.memory(self._ground.namespace, ids[0]) if len(ids) == 1 else None
             if memory is None or memory.expired_at is not None or memory.record.status != "active":
                 continue
             is_due = may_archive(memory.record.tier, age(memory.record.last_used, now))
             if is_due and self._action(memory, self._score(memory.record, now)) == "gc":
-                due.append(issue.id)
+                due.append(issue["id"])
         return due
 
     def _fading_memories(self) -> Iterator[StoredMemory]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine.finding import Finding
+from commonplace.engine.ledgering import Ledgering
 from commonplace.memories.intake import flag, one_of, place, refuse_unfit_id, short_text, whole
 from commonplace.types import Selection
 from commonplace.types.ledger import AGENTS
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MOST_A_MINUTE = 1_000_000
 
 
-class Consolidating(Finding):
+class Consolidating(Ledgering, Finding):
     """The part of `Engine` that is about consolidation."""
 
     def consolidate(
@@ -154,7 +155,6 @@ class Consolidating(Finding):
         from commonplace.consolidation.confidence import ConfidenceConfig
         from commonplace.consolidation.ground import Ground
         from commonplace.forgetting.vault import VAULT
-        from commonplace.ledger.book import Ledger
         from commonplace.ledger.tending import actor_of
         from commonplace.models.calibrating import scale_of
 
@@ -172,8 +172,8 @@ class Consolidating(Finding):
             stamp=lambda: self._destination().embedder.stamp,
             calibrated=scale_of(self._embedder.stamp.name),
             actor=actor_of("consolidation"),
-            issues=Ledger(self._store, self.namespace, self._now, actor_of("consolidation")),
-            elsewhere=None,
+            issues=self.ledger,
+            elsewhere=None if self.settings.ledger.backend == "store" else self.ledger,
             after=self._after,
             rate_limit=chosen.rate_limit,
         )

@@ -28,13 +28,9 @@ class Ledgering(Workings):
             from commonplace.ledger.bd import open_bd
 
             return open_bd(self.settings.ledger.bd, (self.project or Path.cwd()).absolute())
-        return self._issues(_person())
-
-    def _issues(self, actor: str) -> Ledger:
-        """Return the issues that the store keeps, wherever those of people are kept: agents work with these alone."""
         from commonplace.ledger.book import Ledger
 
-        return Ledger(self._store, self.namespace, self._now, actor)
+        return Ledger(self._store, self.namespace, self._now, _person())
 
 
 def _person() -> str:
