@@ -222,6 +222,7 @@ def knowing(book: Engine, values: Values, **service: Any) -> Any:
         lambda: knowledge.index_knowledge(agent, [{"text": values.words}, {"text": f"{values.words} again"}]),
         lambda: knowledge.create_agent({"name": agent, "knowledge": [{"text": values.words}]}).report,
         lambda: knowledge.retrieve(agent, values.words),
+        lambda: knowledge.notices_of(agent),
         lambda: knowledge.delete_agent_knowledge(agent),
         lambda: knowledge.set_context(context),
         lambda: knowledge.get_context(agent),

@@ -40,7 +40,11 @@ def test_the_travel_agent_works_offline(travel: Program) -> None:
     assert travel.json(*QUERY, "humid climate", "--min-score", "0.65", "--limit", "5")["knowledge"] == [TOKYO_TEXT]
     (agent,) = travel.json("knowledge", "status")["agents"]
     assert agent == {"agent": "TravelAgent", "items": 2, "deleted": 0, "stale": 0}
-    assert travel.json("knowledge", "delete", "TravelAgent") == {"agent": "TravelAgent", "deleted": 2}
+    assert travel.json("knowledge", "delete", "TravelAgent") == {
+        "agent": "TravelAgent",
+        "deleted": 2,
+        "notices": [],
+    }
     assert travel.json(*QUERY, "Seoul")["knowledge"] == []
     assert travel.json("forget", "--agent", "TravelAgent")["counts"]["knowledge"] == 2
 
@@ -66,6 +70,14 @@ def test_people_read_what_was_done_and_found(travel: Program) -> None:
     assert travel.run("knowledge", "delete", "TravelAgent").stdout == "Deleted 2 items of knowledge\n"
     assert travel.run(*QUERY, "Japan").stdout == "TravelAgent knows nothing about this.\n"
     assert "2 items of knowledge" in travel.run("forget", "--agent", "TravelAgent", "--dry-run").stdout
+
+
+def test_a_misspelt_name_is_told_with_those_there_are(travel: Program) -> None:
+    travel.run("knowledge", "index", FILE)
+    told = "note: no agent 'travelagent' has knowledge here; those that have: 'TravelAgent'\n"
+    for command in ("query", "travelagent", "Seoul"), ("delete", "travelagent"):
+        assert travel.run("knowledge", *command).stderr == told
+    assert travel.run("knowledge", "delete", "TravelAgent").stderr == ""
 
 
 def test_without_a_key_the_order_of_the_first_stage_is_told(travel: Program) -> None:

@@ -103,12 +103,14 @@ def delete(invocation: Invocation, /, agent: str) -> None:
     It is kept aside until `commonplace gc`, or `commonplace forget --agent`, deletes it for good.
     """
     from commonplace.cli.knowing_rendering import items
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.screen import console, notify, print_json
 
     with _service(invocation, None) as service:
+        notices = service.notices_of(agent)
         gone = service.delete_agent_knowledge(agent)
+    notify(notices, invocation)
     if invocation.as_json:
-        print_json({"agent": agent, "deleted": gone})
+        print_json({"agent": agent, "deleted": gone, "notices": notices})
     else:
         console().print(f"Deleted {items(gone)}", style="bold")
 

@@ -103,7 +103,7 @@ class Retriever:
             if score >= asked.min_score and number in items and items[number].deleted_at is None
         ]
         if not candidates:
-            found.notices += self._of_nobody(asked.agent)
+            found.notices += self.notices_of(asked.agent)
         hits, reranked_by = self._second_stage(asked, candidates, found)
         return Retrieval(
             agent=asked.agent,
@@ -116,14 +116,14 @@ class Retriever:
             latency_ms=round((time.perf_counter() - begun) * 1000),
         )
 
-    def _of_nobody(self, agent: str) -> list[str]:
+    def notices_of(self, agent: str) -> tuple[str, ...]:
         """Say so where an agent has no knowledge at all: its name may be misspelt."""
         known = [each.agent for each in self._ground.store.knowledge(self._ground.namespace).agents() if each.items]
         if agent in known:
-            return []
+            return ()
         more = ", …" if len(known) > _AGENTS_NAMED else ""
         others = f"; those that have: {', '.join(map(repr, known[:_AGENTS_NAMED]))}{more}" if known else ""
-        return [f"no agent {agent!r} has knowledge here{others}"]
+        return (f"no agent {agent!r} has knowledge here{others}",)
 
     def forget_caches(self) -> None:
         """Drop what is kept of vectors."""

@@ -149,6 +149,15 @@ class KnowledgeService:
         self._ground.after(gone)
         return gone
 
+    def notices_of(self, agent_name: str) -> tuple[str, ...]:
+        """Say so where an agent has no knowledge at all, and which ones have some; else nothing.
+
+        Raises:
+            StoreError: the store cannot be read.
+            UsageError: the name is none.
+        """
+        return self._retriever.notices_of(checked_name(agent_name))
+
     def set_context(self, context: AgentContext | Mapping[str, Any]) -> AgentContext:
         """Keep the context of an agent, in the place of the one with its name, and return it as it is kept.
 
