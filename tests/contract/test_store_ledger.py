@@ -171,15 +171,16 @@ class TestEvents:
         assert store.ledger("n").events("x") == events
         assert store.ledger("n").events("y") == []
 
-    def test_a_check_tells_of_what_belongs_to_no_issue(self, store: Store) -> None:
-        """A store does not follow ids; `doctor` does."""
+    def test_an_issue_may_be_kept_by_another_program(self, store: Store) -> None:
+        """Then only what was done on it stands here, and goes as that of others does."""
         with store.change_memories("n") as change:
-            change.ledger.add_event(IssueEvent("x", 1.0, "me", "created"))
-            change.ledger.put_reversal(UNDO)
-        assert store.check() == [
-            "There are events of the ledger on issues that are not there: 1.",
-            "There are records of what undoes the changes of issues that are not there: 1.",
-        ]
+            change.ledger.add_event(IssueEvent("x", 1.0, "me", "applied"))
+            change.ledger.put_reversal(replace(UNDO, issue="x"))
+        assert store.check() == []
+        assert [each.issue for each in store.ledger("n").reversals()] == ["x"]
+        with store.change_memories("n") as change:
+            assert not change.ledger.drop_issue("x")
+        assert (store.ledger("n").events(), store.ledger("n").reversals()) == ([], [])
 
 
 class TestReversals:

@@ -11,7 +11,7 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.types.ledger import IssueSelection, Reversal
+from commonplace.types.ledger import IssueEvent, IssueSelection, Reversal
 
 SECRET = "The merger with Quillfeather closes on the ninth."
 MARK = b"Quillfeather"
@@ -88,6 +88,18 @@ def test_an_issue_that_names_it_only_in_its_notes_is_cleaned_too(book: Engine, t
     found = book._store.ledger("default").issues(IssueSelection())[0]
     assert (found.title, found.notes, found.rest) == ("Look at 0 memories", '{"memory_ids": [], "agent": ""}', "{}")
     assert found.status == "closed"
+    assert holding(book, MARK) == []
+
+
+def test_what_another_program_keeps_the_issue_of_goes_too(book: Engine) -> None:
+    """With beads, only what was done and what undoes it stands here."""
+    reversal(book, "bd-1", ID, "a")
+    with book._store.change_memories("default") as change:
+        change.ledger.add_event(IssueEvent("bd-1", 1.0, "me", "applied", f"for {SECRET}"))
+    assert book.forget(ID).verified
+    held = book._store.ledger("default")
+    assert [(each.act, each.why) for each in held.events("bd-1")] == [("applied", ""), ("forgotten", "")]
+    assert (held.reversals(), held.issue("bd-1")) == ([], None)
     assert holding(book, MARK) == []
 
 

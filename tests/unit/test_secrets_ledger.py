@@ -40,11 +40,13 @@ def test_secrets_in_issues_and_their_history_are_replaced(tmp_path: Path) -> Non
             change.ledger.add_event(IssueEvent(issue.id, 1.0, "me", "created", "plain"))
             change.ledger.add_event(IssueEvent(issue.id, 2.0, "me", "closed", f"by {KEY}"))
             change.ledger.put_reversal(undo)
-        (found,) = book.doctor(mend=False, secrets=True).findings
+            change.ledger.add_event(IssueEvent("bd-1", 2.0, "me", "applied", f"by {KEY}"))
+        found, elsewhere = book.doctor(mend=False, secrets=True).findings
+        assert "issue 'bd-1'" in elsewhere.problem
         assert "issue 'commonplace-00000001'" in found.problem and "github token" in found.problem
         assert KEY not in str(found)
         assert holding(book) != []
-        assert [each.mended for each in book.doctor(secrets=True).findings] == [True]
+        assert [each.mended for each in book.doctor(secrets=True).findings] == [True, True]
         assert holding(book) == []
         cleaned = book.ledger.get(issue.id)
         assert (cleaned.title, cleaned.close_reason) == (f"Look at {PLACEHOLDER}", f"by {PLACEHOLDER}")
@@ -53,6 +55,7 @@ def test_secrets_in_issues_and_their_history_are_replaced(tmp_path: Path) -> Non
         assert told["notes"] == {"memory_ids": ["a"], "seen": {"token": PLACEHOLDER}}
         assert told["log"] == [f"2026-01-01 blocked: {PLACEHOLDER}"]
         assert [event.why for event in book.ledger.history(issue.id)] == ["plain", f"by {PLACEHOLDER}"]
+        assert [event.why for event in book._store.ledger("default").events("bd-1")] == [f"by {PLACEHOLDER}"]
         assert book.ledger.get(plain.id) == plain
         assert [each.issue for each in book._store.ledger("default").reversals()] == [issue.id]
         assert book.doctor(secrets=True).findings == ()

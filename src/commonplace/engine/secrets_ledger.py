@@ -51,22 +51,27 @@ class LedgerSecrets:
     def parts(self) -> Iterator[IssuePart]:
         """Yield every issue with the secrets that it and its history hold; nothing is written."""
         ledger = self._store.ledger(self._namespace)
-        for issue in ledger.issues(IssueSelection()):
+        issues = [issue.id for issue in ledger.issues(IssueSelection())]
+        # Of an issue that another program keeps, only what was done on it stands here.
+        for id_ in dict.fromkeys((*issues, *(event.issue for event in ledger.events()))):
             cleaner = Cleaner(self._known)
-            _, events = _cleaned(ledger, issue, cleaner)
-            names = (issue.id, *issue.memory_ids, issue.claimed_by, *(event.actor for event in events))
-            yield IssuePart(issue.id, names, cleaner, partial(self._mend, issue.id))
+            issue, events = _cleaned(ledger, id_, cleaner)
+            named = () if issue is None else (*issue.memory_ids, issue.claimed_by)
+            names = (id_, *named, *(event.actor for event in events))
+            yield IssuePart(id_, names, cleaner, partial(self._mend, id_))
 
     def _mend(self, id_: str) -> None:
         with self._store.change_memories(self._namespace) as change:
-            issue, cleaner = change.ledger.issue(id_), Cleaner(self._known)
-            if issue is not None:
-                clean, events = _cleaned(change.ledger, issue, cleaner)
-                if cleaner.kinds:
-                    rewrite(change.ledger, clean, events)
+            cleaner = Cleaner(self._known)
+            issue, events = _cleaned(change.ledger, id_, cleaner)
+            if cleaner.kinds:
+                rewrite(change.ledger, id_, issue, events)
 
 
-def _cleaned(ledger: LedgerReading, issue: Issue, cleaner: Cleaner) -> tuple[Issue, list[IssueEvent]]:
-    events = [replace(event, why=cleaner.text(event.why)) for event in ledger.events(issue.id)]
+def _cleaned(ledger: LedgerReading, id_: str, cleaner: Cleaner) -> tuple[Issue | None, list[IssueEvent]]:
+    events = [replace(event, why=cleaner.text(event.why)) for event in ledger.events(id_)]
+    issue = ledger.issue(id_)
+    if issue is None:
+        return None, events
     clean = cleaned(issue, cleaner.text, cleaner.value)
     return replace(clean, labels=tuple(sorted(cleaner.texts(clean.labels)))), events

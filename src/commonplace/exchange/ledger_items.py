@@ -99,7 +99,7 @@ def put_issues(ledger: LedgerChange, items: Sequence[IssueItem], *, is_replacing
     """Write issues that are not here, or in the place of those that are; what undoes their changes keeps its order."""
     written = [item for item in items if _is_wanted(outcome_of_issue(item, ledger), is_replacing=is_replacing)]
     for item in written:
-        rewrite(ledger, item.issue, item.events)
+        rewrite(ledger, item.issue.id, item.issue, item.events)
         ledger.drop_reversal(item.issue.id)
     undoing = [item.reversal for item in written if item.reversal is not None]
     numbers = [reversal.number for reversal in (*ledger.reversals(), *undoing)]

@@ -66,20 +66,25 @@ def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer) -> Nam
     found, gone = naming(ledger, memory_ids), frozenset(memory_ids)
     for id_ in found.reversals:
         ledger.drop_reversal(id_)
-    for id_ in found.issues:
-        issue = filing.known(ledger, id_)
+    for id_ in dict.fromkeys((*found.issues, *found.reversals)):
+        issue = ledger.issue(id_)
         events = [replace(event, why="") for event in ledger.events(id_)]
-        is_unfinished = issue.status in UNFINISHED
-        rewrite(ledger, _without(issue, gone, doer), events)
+        rewrite(ledger, id_, None if issue is None else _without(issue, gone, doer), events)
+        is_unfinished = issue is not None and issue.status in UNFINISHED
         filing.tell(ledger, id_, doer, "forgotten", FORGOTTEN if is_unfinished else "")
     return found
 
 
-def rewrite(ledger: LedgerChange, issue: Issue, events: Sequence[IssueEvent]) -> None:
-    """Write an issue and all that was done on it anew; what undoes its change stays."""
-    reversal: Reversal | None = ledger.reversal(issue.id)
-    ledger.drop_issue(issue.id)
-    ledger.put_issue(issue)
+def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequence[IssueEvent]) -> None:
+    """Write an issue and all that was done on it anew; what undoes its change stays.
+
+    Args:
+        issue: None where another program keeps it.
+    """
+    reversal: Reversal | None = ledger.reversal(id_)
+    ledger.drop_issue(id_)
+    if issue is not None:
+        ledger.put_issue(issue)
     for event in events:
         ledger.add_event(event)
     if reversal is not None:

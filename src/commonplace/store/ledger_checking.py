@@ -1,33 +1,13 @@
-"""What can be wrong with the ledger of a store, told in sentences. It mends nothing."""
+"""What can be wrong with the ledger in a SQLite store, told in sentences. It mends nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from commonplace.store.reference_state import Space
-
-_EVENTS = "events of the ledger on issues that are not there"
-_REVERSALS = "records of what undoes the changes of issues that are not there"
-
 _CLAIMS = (
-    (
-        _EVENTS,
-        """
-        SELECT count(*) FROM issue_events e
-        WHERE NOT EXISTS (SELECT 1 FROM issues WHERE namespace = e.namespace AND id = e.issue)
-        """,
-    ),
-    (
-        _REVERSALS,
-        """
-        SELECT count(*) FROM reversals r
-        WHERE NOT EXISTS (SELECT 1 FROM issues WHERE namespace = r.namespace AND id = r.issue)
-        """,
-    ),
     (
         "memories named beside issues or what undoes them, but not by them",
         """
@@ -49,17 +29,6 @@ _CLAIMS = (
 
 
 def ledger_problems(db: sqlite3.Connection) -> list[str]:
-    """Return one sentence for each claim about a SQLite store that fails."""
-    return _told((claim, db.execute(sql).fetchone()[0]) for claim, sql in _CLAIMS)
-
-
-def reference_ledger_problems(spaces: Mapping[str, Space]) -> list[str]:
-    """Return one sentence for each claim about an in-memory store that fails."""
-    ledgers = [space.ledger for space in spaces.values()]
-    events = sum(event.issue not in ledger.issues for ledger in ledgers for event in ledger.events)
-    reversals = sum(issue not in ledger.issues for ledger in ledgers for issue in ledger.reversals)
-    return _told([(_EVENTS, events), (_REVERSALS, reversals)])
-
-
-def _told(counted: Iterable[tuple[str, int]]) -> list[str]:
+    """Return one sentence for each claim that fails; issues may be kept by another program, and only be named here."""
+    counted = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in _CLAIMS]
     return [f"There are {claim}: {count}." for claim, count in counted if count]

@@ -72,7 +72,10 @@ class LedgerChange(LedgerReading, Protocol):
         ...
 
     def drop_issue(self, id_: str) -> bool:
-        """Delete an issue with its events and what undoes it; return whether there was one."""
+        """Delete an issue with its events and what undoes it; return whether there was one.
+
+        Events and what undoes a change go also where the issue itself is kept by another program.
+        """
         ...
 
     def add_event(self, event: IssueEvent) -> None:

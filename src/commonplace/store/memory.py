@@ -15,7 +15,6 @@ from uuid import uuid4
 from commonplace.store.batches import check_times, refuse_other_maker, refuse_reembedding, settle
 from commonplace.store.graph_checking import reference_problems
 from commonplace.store.graph_contract import is_reserved
-from commonplace.store.ledger_checking import reference_ledger_problems
 from commonplace.store.reference_filtering import matching_owners
 from commonplace.store.reference_memories import ReferenceMemories
 from commonplace.store.reference_state import Row, Space, index_entry
@@ -239,9 +238,9 @@ class MemoryStore(ReferenceMemories):
             return sorted(number for deletion, number in self._state.deletions if change < deletion <= upto)
 
     def check(self) -> list[str]:
-        """Return where ids in a graph or a ledger lead nowhere: nothing else can come apart under one lock."""
+        """Return where ids in a graph lead nowhere: nothing else can come apart in dictionaries under one lock."""
         with self._open():
-            return reference_problems(self._state.spaces) + reference_ledger_problems(self._state.spaces)
+            return reference_problems(self._state.spaces)
 
     def backup(self, target: Path) -> None:
         """Write a complete copy to a new file, a SQLite store with the same id, numbers and changes."""

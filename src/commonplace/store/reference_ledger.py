@@ -125,12 +125,13 @@ class ReferenceLedgerChange(ReferenceLedger):
     def drop_issue(self, id_: str) -> bool:
         """Delete an issue with its events and what undoes it; return whether there was one."""
         ledger = self._ledger
-        if ledger.issues.pop(id_, None) is None:
-            return False
-        ledger.events = [event for event in ledger.events if event.issue != id_]
-        ledger.reversals.pop(id_, None)
-        self._transaction.is_written = True
-        return True
+        was_there = ledger.issues.pop(id_, None) is not None
+        kept = [event for event in ledger.events if event.issue != id_]
+        is_changed = was_there or len(kept) < len(ledger.events)
+        ledger.events = kept
+        self.drop_reversal(id_)
+        self._transaction.is_written |= is_changed
+        return was_there
 
     def add_event(self, event: IssueEvent) -> None:
         """Write an event after all others."""

@@ -150,14 +150,14 @@ class SqliteLedgerChange(SqliteLedgerReading):
 
     def drop_issue(self, id_: str) -> bool:
         """Delete an issue with its events and what undoes it; return whether there was one."""
-        if self.issue(id_) is None:
+        change = self._transaction.known()
+        if change is None:
             return False
-        key = (self._transaction.begin().space, pack_id(id_))
+        key = (change.space, pack_id(id_))
         self._transaction.db.execute(queries.CLEAR_ISSUE_MEMORIES, key)
         self._transaction.db.execute(queries.DROP_EVENTS, key)
-        self._transaction.db.execute(queries.DROP_ISSUE, key)
         self.drop_reversal(id_)
-        return True
+        return bool(self._transaction.db.execute(queries.DROP_ISSUE, key).rowcount)
 
     def add_event(self, event: IssueEvent) -> None:
         """Write an event after all others."""
