@@ -18,7 +18,7 @@ from commonplace.consolidation.results import MergeResult
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.retention import DAY_S
-from commonplace.types import Selection, StoredMemory
+from commonplace.types import MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 from commonplace.types.ledger import Issue, IssueSelection
 
 NOW = 1_750_000_000.0
@@ -317,3 +317,27 @@ def test_clusters_are_proposed_and_merged_in_one_run_of_both(book: Engine) -> No
     ClusterDetector(book=book).run()
     (result,) = SemanticMerge(book=book).run()
     assert (result.success, stored(book, result.new_memory_id).record.content) == (True, LONG)
+
+
+def test_what_would_be_too_long_for_a_memory_is_refused_and_blocks_the_issue(book: Engine) -> None:
+    for id_ in ("a", "b"):
+        book.remember(f"{id_} " + id_ * 600_000, id=id_, force=True)
+    issue = ask(book, "a", "b")
+    with pytest.raises(UsageError, match="the limit is 1,048,576"):
+        SemanticMerge(book=book).process_issue(issue)
+    assert issue_of(book, issue).status == "blocked"
+
+
+def test_the_vectors_are_made_before_the_transaction_begins(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model behind an API may take a minute to answer: nobody who writes waits for it."""
+    issue = keep_two(book)
+    agent, seen = SemanticMerge(book=book), list[str]()
+    ground = agent._ground
+
+    def write_of(owner: Owner, record: MemoryRecord) -> MemoryWrite:
+        book.remember("Somebody else writes meanwhile", force=True)
+        seen.append(owner.id)
+        return ground.write_of(owner, record)
+
+    agent._ground = replace(ground, write_of=write_of)
+    assert agent.process_item(issue).new_memory_id in seen

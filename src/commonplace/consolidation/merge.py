@@ -23,11 +23,13 @@ from commonplace.consolidation.results import ClusterResult, MergeResult, Result
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.memories.fading import LEAST_TRUST_TO_RISE
+from commonplace.memories.intake import refuse_unfit
 from commonplace.types import Link
 from commonplace.types.ledger import Agent
 
 if TYPE_CHECKING:
     from commonplace.consolidation.acting import Acts
+    from commonplace.types import MemoryRecord, MemoryWrite, StoredMemory
     from commonplace.types.ledger import Issue
 
 CONSOLIDATED_FROM: Final = "consolidated_from"
@@ -111,26 +113,26 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
             confidence = min(asked.confidence, confidence) if merged.conflicts else asked.confidence
         id_ = self._free_id(asked.memory_ids)
         owner, record = combined(memories, id_, merged.text, cohesion)
-        result = MergeResult(
-            new_memory_id=id_,
-            source_ids=[memory.owner.id for memory in memories],
-            relation_ids=[link_id(id_, memory.owner.id) for memory in memories],
-            content_diff=diff(sources_of(memories), merged.text, id_),
-            entities_preserved=len(record.entities),
-            success=True,
-        )
+        refuse_unfit(merged.text, force=True)
+        result = _result(id_, memories, record)
+        trusts = [memory.record.trust for memory in memories]
+        needs_a_person = min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
+        is_done = not needs_a_person and self._confidence.decide(confidence) != "wait"
+
+        def write() -> MemoryWrite:
+            # Relative dates in the words are meant as of the source that they came from.
+            return replace(self._ground.write_of(owner, record), dates=dates_of(memories))
+
+        # Made before the transaction, which nobody is to wait for while a model answers.
+        ready = write() if is_done and not self._dry_run else None
 
         def apply(acts: Acts) -> MergeResult:
-            # Relative dates in the words are meant as of the source that they came from.
-            acts.add(replace(self._ground.write_of(owner, record), dates=dates_of(memories)))
+            acts.add(ready or write())
             for memory in memories:
                 acts.link(Link(id_, memory.owner.id, CONSOLIDATED_FROM, 1.0, acts.now))
                 acts.archive(memory)
             return result
 
-        trusts = [memory.record.trust for memory in memories]
-        needs_a_person = min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
-        is_done = not needs_a_person and self._confidence.decide(confidence) != "wait"
         return Plan(
             result=result if is_done else result.model_copy(update={"success": False}),
             basis=tuple(memories),
@@ -158,3 +160,14 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
                     self._active(id_)
             except NotFoundError as error:
                 self._ground.issues.close(issue["id"], f"nothing is left to merge: {error.args[0]}")
+
+
+def _result(id_: str, memories: Sequence[StoredMemory], record: MemoryRecord) -> MergeResult:
+    return MergeResult(
+        new_memory_id=id_,
+        source_ids=[memory.owner.id for memory in memories],
+        relation_ids=[link_id(id_, memory.owner.id) for memory in memories],
+        content_diff=diff(sources_of(memories), record.content, id_),
+        entities_preserved=len(record.entities),
+        success=True,
+    )
