@@ -24,7 +24,10 @@ _OF_ORGANIZATIONS: Final = 2
 _POSSESSIVE: Final = re.compile(r"(?<=\w)['’]s?$")
 _PLAIN_PLURAL: Final = re.compile(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
 _NO_PLURAL: Final = ("ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
-_VENUES: Final = ("pub", "bar", "tavern", "cafe", "café", "restaurant", "diner", "bistro", "bakery", "hotel", "inn")
+_HOUSES: Final = frozenset({"place", "organization"})
+_VENUES: Final = frozenset(
+    {"pub", "bar", "tavern", "cafe", "café", "restaurant", "diner", "bistro", "bakery", "hotel", "inn"}
+)
 _TEAMS: Final = frozenset({"organization", "concept"})
 _TEAM: Final = re.compile(r"(?:[Tt]he )?[A-Z]\w+s")
 _ALIKE: Final = frozenset({"pub", "bar", "tavern"})
@@ -37,6 +40,8 @@ def stored_keys(name: str, type_: str) -> tuple[str, ...]:
         found += [f"{KEY}acro:{each}" for each in initials(name)]
     if type_ in _TEAMS and team(name):
         found.append(f"{KEY}team:{team(name)}")
+    if type_ in _HOUSES and _venue(name)[1]:
+        found.append(f"{KEY}venue:{normal(_venue(name)[0])}")
     return tuple(dict.fromkeys(found))
 
 
@@ -47,6 +52,9 @@ def more_keys(name: str, type_: str) -> tuple[str, ...]:
         return (*found, *(f"{KEY}part:{each}" for each in nicknames(name)))
     if type_ != "file":
         found += [f"{KEY}acro:{each}" for each in (acronym(name),) if each]
+    if type_ in _HOUSES:
+        stem = normal(_venue(name)[0])
+        found += [stem, f"{KEY}venue:{stem}"]
     if type_ in _TEAMS:
         found += [f"{KEY}team:{normal(name)}"] if _TEAM.fullmatch(cleaned(name)) else []
         found += [each for each in (team(name),) if each]
@@ -61,10 +69,6 @@ def also_written(name: str, type_: str) -> tuple[str, ...]:
         found += [normal(each) for each in (singular(name), plural(name)) if each]
     if base != cleaned(name):
         found.append(normal(base))
-    if type_ in ("place", "organization"):
-        stem, venue = _venue(name)
-        found += [normal(stem)] if venue else []
-        found += [normal(f"{stem} {each}") for each in _VENUES if not venue or {each, venue} <= _ALIKE]
     return tuple(each for each in dict.fromkeys(found) if each and each != normal(name))
 
 
@@ -137,7 +141,14 @@ def are_forms(one: str, other: str, type_: str) -> bool:
         return True
     if type_ in _TEAMS and (team(one) == second or team(other) == first):
         return True
-    return is_acronym_of(one, other, type_)
+    return is_acronym_of(one, other, type_) or (type_ in _HOUSES and _is_one_house(one, other))
+
+
+def _is_one_house(one: str, other: str) -> bool:
+    """Tell whether two names of houses differ only in that one of them says what it is: a pub is a bar, no hotel."""
+    (first, venue), (second, kind) = _venue(one), _venue(other)
+    is_alike = not (venue and kind) or {venue, kind} <= _ALIKE
+    return bool(venue or kind) and is_alike and normal(first) == normal(second)
 
 
 def _venue(name: str) -> tuple[str, str]:
