@@ -173,6 +173,14 @@ def test_time_is_asked_for_as_here(desk: Desk, server: GraphitiServer) -> None:
         assert sorted(facts(include_past=True)) == ["Ann lived in Berlin", "Ann works at Acme"]
 
 
+def test_it_is_said_that_entities_have_no_times_there(desk: Desk, server: GraphitiServer) -> None:
+    team(server.state)
+    with desk.open(server.url) as book:
+        found = book.graph.search_entities("the engineer Ann", valid_at="2021-06-01")
+        assert ([each.name for each in found], found.degraded) == (["Ann"], True)
+        assert found.notices[-1].startswith("Graphiti does not tell of which time an entity is")
+
+
 def test_context_and_neighbourhood_come_from_graphiti(desk: Desk, server: GraphitiServer) -> None:
     team(server.state)
     server.state.node("anvils")

@@ -81,6 +81,16 @@ def test_entities_are_found_by_name_and_by_their_facts(book: Engine) -> None:
     assert found.summary == "Mira moved to Munich in February. Mira works for Acme."
 
 
+def test_entities_are_found_by_the_facts_that_held_then(book: Engine) -> None:
+    def places(**values: object) -> list[tuple[str, str]]:
+        found = book.graph.search_entities("where does Mira live", entity_types=["place"], **values)  # type: ignore[arg-type]
+        return [(each.name, each.summary) for each in found]
+
+    assert places() == [("Munich", "Mira moved to Munich in February.")]
+    assert places(valid_at="2026-01-15") == [("Berlin", "Mira Okafor lives in Berlin.")]
+    assert [each.name for each in book.graph.search_entities("Munich", valid_at="2026-01-15")][:1] == ["Munich"]
+
+
 def test_groups_are_labels_that_narrow_a_search(book: Engine) -> None:
     graph = book.graph
     assert {each.group_id for each in graph.search_edges("auth.ts depends", group_ids=["people"])} <= {"people"}
