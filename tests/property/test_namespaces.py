@@ -309,6 +309,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "remember": lambda book, values: book.remember(**values.memory),
     "remember_many": lambda book, values: book.remember_many([values.memory, values.memory]),
     "restore_memory": lambda book, values: book.restore_memory(values.id),
+    "review": lambda book, values: book.review(values.id),
     "search": lambda book, values: book.search(
         values.words,
         100,

@@ -49,6 +49,8 @@ def test_a_memory_goes_its_way_by_commands_alone(bare: Program) -> None:
     assert bare.json("get", id_, "--as-of", kept["updated_at"])["content"] == NOTES[0]
     assert [each["version"] for each in bare.json("get", id_, "--versions")] == [1, 2]
     assert bare.json("touch", id_)[0]["use_count"] == 2
+    assert bare.json("review", id_)[0]["review_count"] == 1
+    assert bare.run("review", id_).stdout == f"Reviewed: {id_} (medium)\n"
     other = bare.json("remember", NOTES[1])["id"]
     assert bare.json("link", id_, other, "--type", "because")[0]["target"] == other
     assert len(bare.json("link", id_)) == 1

@@ -37,6 +37,7 @@ _PLACES = {
     "remember": "remembering:remember",
     "restore": "exchanging:restore",
     "restore-memory": "remembering:restore_memory",
+    "review": "remembering:review",
     "search": "searching:search",
     "settings": "showing:settings",
     "spec": "specifying:spec",

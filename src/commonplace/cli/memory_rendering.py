@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _DONE = {
     "added": "Remembered",
     "touched": "Remembered before; touched",
+    "reviewed": "Reviewed",
     "updated": "Updated",
     "unchanged": "Unchanged",
     "archived": "Archived",
@@ -170,6 +171,8 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
         ("origin", f"{memory.origin}, trust {memory.trust:.2f}"),
         ("session", f"{memory.session}, turn {memory.position + 1}" if memory.session else ""),
         ("made from", ", ".join(memory.derived_from)),
+        ("reviews", str(memory.review_count or "")),
+        ("note", memory.vault_path),
         ("forced", "yes" if memory.is_forced else ""),
         ("metadata", json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else ""),
     ]

@@ -179,6 +179,17 @@ def touch(invocation: Invocation, /, ids: tuple[str, ...], reinforce: bool) -> N
 @click.command(cls=Command)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @pass_invocation
+def review(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
+    """Say that you looked at memories and found them right.
+
+    It counts as a use too. After three reviews `commonplace consolidate run promote` writes a memory into the vault.
+    """
+    _for_each(invocation, ids, lambda engine, id_: engine.review(id_))
+
+
+@click.command(cls=Command)
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@pass_invocation
 def archive(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
     """Take memories out of finding, without deleting them.
 

@@ -214,6 +214,20 @@ class Remembering(Workings):
         self._after()
         return touched
 
+    def review(self, id: str) -> Memory:  # noqa: A002
+        """Say that a person looked at a memory and found it right: it counts as a review, and as a use.
+
+        Three reviews are a reason to promote it, as `consolidate` does.
+
+        Raises:
+            NotFoundError: there is no live memory of that id that is stored.
+        """
+        refuse_unfit_id(id)
+        self._before()
+        reviewed = self._keeper.touch([id], is_review=True)[0]
+        self._after()
+        return reviewed
+
     def archive(self, id: str) -> Memory:  # noqa: A002
         """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days.
 

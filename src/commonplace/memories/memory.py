@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHORTEST: Final = 8
 """No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""
 
-Outcome = Literal["added", "touched", "updated", "unchanged", "archived", "restored", "read"]
+Outcome = Literal["added", "touched", "reviewed", "updated", "unchanged", "archived", "restored", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class Memory:
         retention: 0–1, how present the memory is now; it fades with time and rises with use.
         retention_raw: the same before it is clamped to 1.
         version: from 1 on.
+        review_count: how often a person looked at it and found it right.
+        vault_path: the note of it in the vault, relative to the store's directory, where it was promoted.
         outcome: what the call that returned it did.
         notices: one sentence each, for people: what was replaced, joined or recognised on the way in.
     """
@@ -66,6 +68,8 @@ class Memory:
     version: int
     derived_from: tuple[str, ...]
     is_forced: bool
+    review_count: int = 0
+    vault_path: str = ""
     outcome: Outcome = "read"
     notices: tuple[str, ...] = ()
 
@@ -131,6 +135,8 @@ def seen(
         version=record.version,
         derived_from=record.derived_from,
         is_forced=record.is_forced,
+        review_count=record.review_count,
+        vault_path=_clean(record.vault_path),
         outcome=outcome,
         notices=notices,
     )

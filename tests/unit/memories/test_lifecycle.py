@@ -83,6 +83,17 @@ class TestUse:
         assert tiers == ["short", "short", "medium", "medium", "medium", "long", "long"]
         assert book.get(memory.id).use_count == 7
 
+    def test_a_review_counts_as_one_and_as_a_use(self, book: Engine) -> None:
+        memory = book.remember("The office is in Madrid")
+        assert memory.review_count == 0
+        book.review(memory.id)
+        again = book.review(memory.id)
+        assert (again.outcome, again.review_count, again.use_count, again.version) == ("reviewed", 2, 2, 1)
+        assert book.update(memory.id, "The office is in Lisbon").review_count == 2
+        book.archive(memory.id)
+        with pytest.raises(NotFoundError):
+            book.review(memory.id)
+
     def test_uses_of_more_than_seven_days_ago_do_not_count(self, book: Engine, clock: Clock) -> None:
         memory = book.remember("The office is in Madrid")
         for _ in range(5):
