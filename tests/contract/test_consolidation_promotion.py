@@ -301,7 +301,8 @@ def test_forgotten_its_note_goes_too(book: Engine) -> None:
     keep(book, "a", **FRESH)
     LTMPromoter(book=book).run()
     (book.directory / "vault" / ".note.commonplace-draft").write_text("---\ntitle: Billing ru")
-    assert book.forget("a").counts["vault_notes"] == 2
+    receipt = book.forget("a")
+    assert (receipt.verified, receipt.counts["vault_notes"]) == (True, 2)
     assert list((book.directory / "vault").iterdir()) == []
 
 
