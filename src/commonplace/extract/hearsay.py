@@ -49,6 +49,7 @@ novel story film movie book fiction tale play series game dream legend fable sag
 thriller sitcom musical opera fanfic
 """.split()
 )
+_HINTS: Final = _REPORTS_OF_ALL | _STORIES
 _INTO_STORY: Final = frozenset({"in"})
 _FURTHEST: Final = 6
 _LONGEST_SPEAKER: Final = 5
@@ -124,6 +125,8 @@ def _is_labelled(text: str, opened: int) -> bool:
 
 def is_reported(tokens: Tokens, verb: int) -> bool:
     """Tell whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
+    if _HINTS.isdisjoint(tokens.lower):
+        return False
     if any(_reports(tokens, place) for place in range(min(verb, tokens.count))):
         return True
     return _is_in_story(tokens, verb) or _is_attributed_behind(tokens, verb)
