@@ -86,7 +86,7 @@ def test_a_file_that_holds_no_golden_queries_is_refused_before_anything_runs(
 
 
 def test_a_file_that_is_not_there_is_named(faded: Engine, tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="nowhere.jsonl"):
+    with pytest.raises(NotFoundError, match=r"nowhere\.jsonl"):
         faded.consolidate(golden=tmp_path / "nowhere.jsonl")
 
 

@@ -1,0 +1,70 @@
+"""Agents whose issues are kept by beads: filed there, applied here, closed there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.errors import ProviderError
+from commonplace.retention import DAY_S
+from commonplace.settings import load
+
+from .conftest import Clock, dump
+
+STUB = Path(__file__).parents[2] / "stubs" / "bd.py"
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the program that stands in for bd is a script")
+
+
+@pytest.fixture
+def kept_in_beads(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
+    (tmp_path / ".beads").mkdir()
+    program = tmp_path / "bin" / "bd"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S -E '{STUB}' \"$@\"\n")
+    program.chmod(0o755)
+    store = tmp_path / ".commonplace"
+    settings = load({"store.path": str(store), "ledger.backend": "bd", "ledger.bd": str(program)})
+    with commonplace.open(store, embedder="hashing", clock=clock, settings=settings) as book:
+        clock.now -= 61 * DAY_S
+        book.remember("The harbour of Aegina froze over", id="harbour")
+        clock.now += 40 * DAY_S
+        book.remember("Ravens nest in the old lighthouse", id="ravens")
+        clock.now += 21 * DAY_S
+        yield book
+
+
+def test_what_an_agent_does_is_filed_and_closed_there_and_undone_here(kept_in_beads: Engine) -> None:
+    book, before = kept_in_beads, dump(kept_in_beads)
+    report = book.consolidate(["decay"])
+    assert (report.applied, report.errors) == (1, ())
+    issues = {tuple(issue["memory_ids"]): issue for issue in book.ledger.query(status=None)}
+    assert {ids: issue["status"] for ids, issue in issues.items()} == {("harbour",): "closed", ("ravens",): "open"}
+    assert book._store.ledger(book.namespace).counts() == {}
+    assert book.consolidation_status().total_pending == 1
+    book.undo_consolidation(issues["harbour",]["id"])
+    assert dump(book) == before
+
+
+def test_a_proposal_is_made_once_and_processed_by_its_issue(kept_in_beads: Engine) -> None:
+    book = kept_in_beads
+    book.consolidate(["decay"])
+    assert book.consolidate(["decay"]).results["decay"] == ()
+    (waiting,) = book.ledger.query()
+    book.process_issue(waiting["id"])
+    assert book.get("ravens").use_count == 1
+    assert book.ledger.query() == []
+
+
+def test_where_beads_fails_nothing_is_changed(kept_in_beads: Engine, tmp_path: Path) -> None:
+    before = dump(kept_in_beads)
+    (tmp_path / "bin" / "bd").write_text("#!/bin/sh\necho 'the database is locked' >&2\nexit 1\n")
+    with pytest.raises(ProviderError, match="the database is locked"):
+        kept_in_beads.consolidate(["decay"])
+    assert dump(kept_in_beads) == before
