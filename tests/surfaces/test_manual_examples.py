@@ -54,6 +54,7 @@ PAGES = [
     "docs/graph.md",
     "docs/ledger.md",
     "docs/models.md",
+    "docs/vault.md",
 ]
 
 
