@@ -36,8 +36,8 @@ def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return str(request.param)
 
 
-@pytest.mark.usefixtures("version")
-class TestVersions:
+class TestOperations:
+    @pytest.mark.usefixtures("version")
     def test_an_issue_goes_there_with_all_that_the_contract_asks(self, bd: BdLedger) -> None:
         """Title, type, priority, labels and notes."""
         id_ = bd.create("merge", ["b", "a"], "merge", "high", {"score": 0.5})
@@ -80,6 +80,7 @@ class TestVersions:
         assert not bd.claim(id_)
         assert bd.show(id_)["close_reason"] == "done"
 
+    @pytest.mark.usefixtures("version")
     def test_blocking_appends_and_keeps_the_json(self, bd: BdLedger) -> None:
         """Also where the version cannot append."""
         id_ = bd.create("merge", ["a"], "merge")

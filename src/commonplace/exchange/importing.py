@@ -211,7 +211,7 @@ def name_of(item: Item) -> str:
     if isinstance(item, ContextItem):
         return f"the context of agent {item.context.name!r:.80}"
     if isinstance(item, IssueItem):
-        return f"issue {item.issue.id!r:.80}"
+        return f"issue {item.id!r:.80}"
     owner = item.owner if isinstance(item, OwnerItem) else item.latest.owner
     return f"{owner.kind} {owner.id!r:.80}"
 
@@ -227,7 +227,7 @@ def _keys(item: Item) -> list[tuple[str, ...]]:
     if isinstance(item, KnowledgeItem):
         return [("knowledge", item.id)]
     if isinstance(item, ContextItem | IssueItem):
-        return [("issue", item.issue.id) if isinstance(item, IssueItem) else ("context", item.context.name)]
+        return [("issue", item.id) if isinstance(item, IssueItem) else ("context", item.context.name)]
     owner = item.owner
     return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
 

@@ -29,48 +29,53 @@ _VAULT: Final = "vault"
 
 @dataclass(frozen=True, slots=True)
 class IssueItem:
-    """An issue with its history; `secrets` are the kinds of those that were replaced in it."""
+    """An issue with its history; `secrets` are the kinds of those that were replaced in it.
+
+    Attributes:
+        issue: None where another program keeps it.
+    """
 
     place: str
-    issue: Issue
+    id: str
+    issue: Issue | None
     events: tuple[IssueEvent, ...]
     reversal: Reversal | None
     secrets: tuple[str, ...] = ()
 
 
 def ledger_lines(ledger: LedgerReading) -> Iterator[dict[str, Any]]:
-    """Yield the lines of all issues, by creation, ties by id."""
+    """Yield the lines of all issues, by creation, ties by id; then of those that another program keeps, by id."""
     events: dict[str, list[IssueEvent]] = {}
     for event in ledger.events():
         events.setdefault(event.issue, []).append(event)
     reversals = {reversal.issue: reversal for reversal in ledger.reversals()}
-    for issue in ledger.issues(IssueSelection()):
+    issues: dict[str, Issue | None] = {issue.id: issue for issue in ledger.issues(IssueSelection())}
+    elsewhere = sorted((events.keys() | reversals.keys()) - issues.keys())
+    for id_, issue in (issues | dict.fromkeys(elsewhere)).items():
         yield {
             "type": "issue",
+            "id": id_,
             "issue": issue,
-            "events": events.get(issue.id, []),
-            "reversal": reversals.get(issue.id),
+            "events": events.get(id_, []),
+            "reversal": reversals.get(id_),
         }
 
 
-def issue_item(place: str, issue: Issue, events: tuple[IssueEvent, ...], reversal: Reversal | None) -> IssueItem:
+def issue_item(
+    place: str, id_: str, issue: Issue | None, events: tuple[IssueEvent, ...], reversal: Reversal | None
+) -> IssueItem:
     """Return an issue that may be stored.
 
     Raises:
         UsageError: a value is of the wrong kind or out of its range.
     """
-    for id_ in (issue.id, *issue.memory_ids, *(() if reversal is None else reversal.memory_ids)):
-        refuse_unfit_id(id_)
-    if issue.priority not in _PRIORITIES or issue.retries < 0:
-        raise UsageError(
-            f"priority is {issue.priority}, retries is {issue.retries}", remedy="give 0 to 4, and 0 or more"
-        )
-    _refuse_odd_times(issue, "created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
-    for name, sort in (("dependencies", list), ("comments", list), ("rest", dict)):
-        _parsed(name, getattr(issue, name), sort)
+    if issue is not None:
+        _refuse_odd_issue(issue, id_)
     for event in events:
         _refuse_odd_times(event, "at")
     if reversal is not None:
+        for each in reversal.memory_ids:
+            refuse_unfit_id(each)
         _refuse_odd_times(reversal, "at", "undone_at")
         _refuse_odd_steps(_parsed("steps", reversal.steps, list))
     kinds: list[str] = []
@@ -80,18 +85,19 @@ def issue_item(place: str, issue: Issue, events: tuple[IssueEvent, ...], reversa
         kinds.extend(redacted.kinds)
         return redacted.text
 
-    kept = cleaned(issue, clean, lambda value: cleaned_json(value, clean))
-    kept = replace(kept, labels=tuple(map(clean, issue.labels)))
+    kept = issue
+    if issue is not None:
+        kept = cleaned(issue, clean, lambda value: cleaned_json(value, clean))
+        kept = replace(kept, labels=tuple(map(clean, issue.labels)))
     told = tuple(replace(event, why=clean(event.why)) for event in events)
-    return IssueItem(place, kept, told, reversal, tuple(kinds))
+    return IssueItem(place, id_, kept, told, reversal, tuple(kinds))
 
 
 def outcome_of_issue(item: IssueItem, ledger: LedgerReading) -> Outcome:
     """Compare what two issues of one id say, with all that was done on them."""
-    known = ledger.issue(item.issue.id)
-    if known is None:
+    here = (ledger.issue(item.id), tuple(ledger.events(item.id)), _unnumbered(ledger.reversal(item.id)))
+    if here == (None, (), None):
         return "added"
-    here = (known, tuple(ledger.events(known.id)), _unnumbered(ledger.reversal(known.id)))
     return "unchanged" if here == (item.issue, item.events, _unnumbered(item.reversal)) else "conflict"
 
 
@@ -99,8 +105,8 @@ def put_issues(ledger: LedgerChange, items: Sequence[IssueItem], *, is_replacing
     """Write issues that are not here, or in the place of those that are; what undoes their changes keeps its order."""
     written = [item for item in items if _is_wanted(outcome_of_issue(item, ledger), is_replacing=is_replacing)]
     for item in written:
-        rewrite(ledger, item.issue.id, item.issue, item.events)
-        ledger.drop_reversal(item.issue.id)
+        rewrite(ledger, item.id, item.issue, item.events)
+        ledger.drop_reversal(item.id)
     undoing = [item.reversal for item in written if item.reversal is not None]
     numbers = [reversal.number for reversal in (*ledger.reversals(), *undoing)]
     is_free = len(set(numbers)) == len(numbers)
@@ -114,6 +120,20 @@ def _is_wanted(outcome: Outcome, *, is_replacing: bool) -> bool:
 
 def _unnumbered(reversal: Reversal | None) -> Reversal | None:
     return None if reversal is None else replace(reversal, number=0)
+
+
+def _refuse_odd_issue(issue: Issue, id_: str) -> None:
+    for each in issue.memory_ids:
+        refuse_unfit_id(each)
+    if issue.id != id_:
+        raise UsageError(f"the line of issue {id_!r:.80} holds issue {issue.id!r:.80}", remedy="give one id")
+    if issue.priority not in _PRIORITIES or issue.retries < 0:
+        raise UsageError(
+            f"priority is {issue.priority}, retries is {issue.retries}", remedy="give 0 to 4, and 0 or more"
+        )
+    _refuse_odd_times(issue, "created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
+    for name, sort in (("dependencies", list), ("comments", list), ("rest", dict)):
+        _parsed(name, getattr(issue, name), sort)
 
 
 def _refuse_odd_times(what: object, *names: str) -> None:

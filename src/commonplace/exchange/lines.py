@@ -37,7 +37,7 @@ LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "episode": ("episode",),
     "entity": ("entity", "aliases", "mentions", "happenings"),
     "relation": ("relation", "mentions", "happenings"),
-    "issue": ("issue", "events", "reversal"),
+    "issue": ("id", "issue", "events", "reversal"),
     "end": ("lines", "sha256"),
 }
 """The entries of a line by its `type`."""
@@ -151,9 +151,9 @@ def happenings_of(given: object, kind: Subject, subject: str) -> tuple[Happening
     return tuple(_built(Happening, each, kind=kind, subject=subject) for each in _list("happenings", given))
 
 
-def issue_of(given: object) -> Issue:
-    """Return the issue that stands in a line."""
-    return _built(Issue, given)
+def issue_of(given: object) -> Issue | None:
+    """Return the issue that stands in a line, None where another program keeps it."""
+    return None if given is None else _built(Issue, given)
 
 
 def events_of(given: object, issue: str) -> tuple[IssueEvent, ...]:

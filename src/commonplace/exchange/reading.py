@@ -141,9 +141,10 @@ def _item(
     if kind in ("knowledge", "context"):
         return knowledge_item(place, entries) if kind == "knowledge" else context_item(place, entries)
     if kind == "issue":
-        issue = issue_of(entries["issue"])
-        events, reversal = events_of(entries["events"], issue.id), reversal_of(entries["reversal"], issue.id)
-        return issue_item(place, issue, events, reversal)
+        id_ = entries["id"]
+        refuse_unfit_id(id_)
+        events, reversal = events_of(entries["events"], id_), reversal_of(entries["reversal"], id_)
+        return issue_item(place, id_, issue_of(entries["issue"]), events, reversal)
     return _link_item(place, entries) if kind == "link" else _graph_item(place, kind, entries, graph)
 
 
