@@ -111,3 +111,21 @@ def test_a_memory_that_only_calls_off_what_was_said_is_an_episode_too(book: Engi
     clock.move(days=1)
     book.remember("the move was called off")
     assert book.graph.counts().episodes == 3
+
+
+def test_what_people_change_on_a_page_is_in_the_graph(book: Engine) -> None:
+    book.remember("Mira lives in Berlin.")
+    book.sync()
+    [page] = (book.directory / "memory").glob("*.md")
+    page.write_text(page.read_text(encoding="utf-8").replace("Berlin", "Munich"), encoding="utf-8")
+    book.sync()
+    assert facts(book) == ["Mira lives in Munich."]
+    assert book.graph.counts().episodes == 1
+
+
+def test_each_namespace_has_the_graph_of_its_own_memories(book: Engine) -> None:
+    book.remember("Mira lives in Berlin.")
+    with commonplace.open(book.directory, namespace="other", embedder="hashing") as other:
+        other.remember("Mira lives in Munich.")
+        assert facts(other) == ["Mira lives in Munich."]
+    assert facts(book) == ["Mira lives in Berlin."]
