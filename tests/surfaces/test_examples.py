@@ -46,3 +46,21 @@ def test_a_week_of_work_is_remembered(tmp_path: Path) -> None:
     told = run("a_week_of_work.py", tmp_path)
     assert told[told.index("which database does billing use?") + 1].startswith("The database for billing is SQLite")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_memories_are_merged_and_come_back(tmp_path: Path) -> None:
+    told = run("a_merge_and_back.py", tmp_path)
+    (diff,) = [place for place, line in enumerate(told) if line.startswith("What the agents would do: merge 3")]
+    assert "+" in told[diff + 1 : diff + 7]
+    done = told.index("Done. Now there are two:")
+    assert told[done + 2].count("Mira prefers") == 3
+    assert [line.split()[0] for line in told[told.index("The ledger tells of it:") + 1 :][:4]] == [
+        "created",
+        "claimed",
+        "applied",
+        "closed",
+    ]
+    undone = told.index("Undone:")
+    assert told[undone + 1 : undone + 5] == told[told.index("Four memories, three of which say the same:") + 1 :][:4]
+    assert told[-1] == "Changes undone: 1. Memories that are not exactly what they were: 0"
+    assert list(tmp_path.iterdir()) == []
