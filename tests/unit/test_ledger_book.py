@@ -240,6 +240,29 @@ def test_two_workers_never_claim_one_issue(tmp_path: Path) -> None:
         store.close()
 
 
+def test_workers_that_file_the_same_at_once_file_it_once(tmp_path: Path) -> None:
+    """Looking for a double and filing are one transaction."""
+    stores = [SqliteStore.create(tmp_path / "store.db") for _ in range(4)]
+    with stores[0].change_memories("n") as change:
+        for id_ in "ab":
+            change.add(MemoryWrite(Owner(id_, "memory"), (), MemoryRecord(id_)), created_at=1.0)
+    made: set[str] = set()
+
+    def work(store: SqliteStore, name: str) -> None:
+        mine = Ledger(store, "n", lambda: NOW, name)
+        made.update(mine.create("merge", ["a", "b"], "merge") for _ in range(5))
+
+    workers = [threading.Thread(target=work, args=(store, f"w{n}")) for n, store in enumerate(stores)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert made == {issue["id"] for issue in Ledger(stores[0], "n", lambda: NOW, "x").query(status=None)}
+    assert len(made) == 1
+    for store in stores:
+        store.close()
+
+
 def test_the_engine_opens_the_ledger_of_its_namespace(tmp_path: Path) -> None:
     """As the person that the machine knows."""
     with commonplace.open(tmp_path / "store", embedder="hashing") as book:
