@@ -91,6 +91,7 @@ def pairs(
     calibrated: Calibrated,
     known: Collection[tuple[int, int]] = (),
     turns: Collection[int] = (),
+    doubles: Sequence[Collection[str]] = (),
 ) -> list[tuple[int, int]]:
     """Return the pairs of rows that share a name or are alike by 0.40, the first row before the second.
 
@@ -103,15 +104,18 @@ def pairs(
         calibrated: maps cosines to similarities, 0–1, and never a higher one to a lower similarity.
         known: pairs that are left out, the first row before the second.
         turns: rows that are turns of conversations; see `counts_likeness`.
+        doubles: of each row, what stands for a name that is a part of another of its names: who shares that shares one
+            name less.
     """
     import numpy as np
 
     count = len(names)
     by_name, in_names = _sharing(names)
+    in_names -= _looked_up(by_name, *_sharing(doubles))
     by_tag, in_tags = _sharing(tags)
     alike, similarity = _alike(vectors, calibrated)
     # One name alone is not enough: most of these pairs are looked at no further.
-    single = by_name[in_names == 1]
+    single = by_name[in_names <= 1]
     codes, _ = _counted([by_name[in_names > 1], alike, single[_looked_up(single, by_tag, in_tags) > 0]])
     left_out = np.array(sorted(first * count + second for first, second in known), np.int64)
     codes = codes[_looked_up(codes, left_out, np.ones(len(left_out), np.int64)) == 0]
@@ -203,8 +207,11 @@ def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[n
         tile[np.tril_indices(len(tile))] = -1.0
     edge = np.partition(tile, -_MOST_ALIKE, axis=1)[:, -_MOST_ALIKE, None]
     chosen = tile >= np.maximum(edge, least)
-    # Where all is the same, it is all the same which of it is taken.
-    return np.flatnonzero(chosen & (np.cumsum(chosen, axis=1) <= _MOST_ALIKE))
+    places = np.flatnonzero(chosen)
+    if len(places) <= _MOST_ALIKE * sum(tile.shape):
+        return places
+    # Much is exactly the same, and it is all the same which of it is taken.
+    return np.flatnonzero(chosen & (np.cumsum(chosen, axis=1, dtype=np.int16) <= _MOST_ALIKE))
 
 
 def _counted(codes: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -69,13 +69,15 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
             apart = self._known_pairs(memories)
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
         known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
+        named = [seen.named(memory) for memory in memories]
         found = pairing.pairs(
-            [seen.named(memory).keys() for memory in memories],
+            [each.keys() for each in named],
             [seen.tags(memory) for memory in memories],
             vectors,
             self._ground.calibrated,
             known,
             [row for row, memory in enumerate(memories) if memory.owner.session],
+            [_doubles(each) for each in named],
         )
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
 
@@ -202,8 +204,20 @@ def _linking(result: RelationResult) -> Callable[[Acts], RelationResult]:
 def _whole(names: Iterable[str]) -> list[str]:
     """Return names, sorted, without those that are a part of another: `Terraform` in `Terraform state` is no second."""
     known = sorted(names)
-    words = [f" {name.casefold()} " for name in known]
-    return [name for name, said in zip(known, words, strict=True) if not any(said in other != said for other in words)]
+    return [name for name in known if not any(_is_part(name, other) for other in known)]
+
+
+def _doubles(named: Named) -> set[str]:
+    """Return what stands for each name that is a part of another one here."""
+    found = set()
+    for form, name in named.items():
+        wholes = [other for other, whole in named.items() if _is_part(name, whole)]
+        found |= {f"{form}\n{min(wholes)}"} if wholes else set()
+    return found
+
+
+def _is_part(name: str, whole: str) -> bool:
+    return len(name) < len(whole) and f" {name.casefold()} " in f" {whole.casefold()} "
 
 
 def _tags(memory: StoredMemory) -> set[str]:
