@@ -1,0 +1,49 @@
+"""What memories name: by the graph where it followed them, else by their words, and never whoever speaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import commonplace
+from commonplace.consolidation.naming import Names, named, names_in
+from commonplace.engine import Engine
+
+from .conftest import Clock
+
+
+def names(book: Engine, id_: str) -> list[str]:
+    memory = book._store.memory(book.namespace, id_)
+    assert memory is not None
+    return sorted(Names(book._store, book.namespace).of(memory).values())
+
+
+def test_names_are_those_given_and_those_in_the_words_each_once(book: Engine) -> None:
+    book.remember("Mira Solberg moved the invoices to Postgres.", id="a", entities=["postgres", "billing"])
+    assert names(book, "a") == ["Mira Solberg", "billing", "invoices", "postgres"]
+
+
+def test_whoever_speaks_is_no_name(book: Engine) -> None:
+    book.remember("I moved to Oslo, and we use Redis.", id="a", entities=["The user"])
+    assert names(book, "a") == ["Oslo", "Redis"]
+    assert named(["we", "User", "the user", "Ada", ""]) == {"ada": "Ada"}
+
+
+def test_a_capital_at_the_beginning_of_a_sentence_is_no_name() -> None:
+    assert names_in("Glad that it works. Thanks!") == ()
+    assert names_in("Redis runs in Oslo.") == ("Redis", "Oslo")
+
+
+def test_what_the_graph_did_not_follow_is_read_here(book: Engine, clock: Clock) -> None:
+    """A graph that was switched on later knows the later memories only."""
+    off = replace(book.settings, graph=replace(book.settings.graph, remember="off"))
+    with commonplace.open(book.directory, embedder="hashing", clock=clock, settings=off) as unread:
+        unread.remember("Mira Solberg lives in Oslo.", id="before")
+        clock.now += 60
+        book.remember("Jonas Lindqvist lives in Ghent.", id="within")
+        clock.now += 60
+        unread.remember("Ada Petrov lives in Porto.", id="after")
+    assert [names(book, id_) for id_ in ("before", "within", "after")] == [
+        ["Mira Solberg", "Oslo"],
+        ["Ghent", "Jonas Lindqvist"],
+        ["Ada Petrov", "Porto"],
+    ]
