@@ -26,6 +26,7 @@ EXAMPLES = [
         "docs/graph.md",
         "docs/graphiti.md",
         "docs/ledger.md",
+        "docs/consolidation.md",
     )
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]
@@ -52,6 +53,8 @@ PAGES = [
     "docs/forgetting.md",
     "docs/specialist.md",
     "docs/graph.md",
+    "docs/consolidation.md",
+    "docs/health.md",
     "docs/ledger.md",
     "docs/models.md",
     "docs/vault.md",

@@ -113,12 +113,8 @@ def _print_cluster(result: Any, known: Known, target: Console) -> None:
 
 
 def _print_merge(result: Any, known: Known, target: Console) -> None:
-    done = "merged" if result.success else "would merge"
-    told = (
-        f"{done} {len(result.source_ids)}",
-        f"keeps {counted(result.entities_preserved, 'name')}",
-        _fate(result, known),
-    )
+    names = result.entities_preserved
+    told = (f"of {len(result.source_ids)}", f"keeps {counted(names, 'name')}" if names else "", _fate(result, known))
     print_head(result.new_memory_id, told, target)
     for line in result.content_diff.splitlines():
         style = {"+": "green", "-": "red", "@": "dim"}.get(line[:1], "")

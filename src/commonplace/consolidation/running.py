@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from commonplace.consolidation.results import DecayResult, MergeResult
 from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, Agent
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from commonplace.consolidation.confidence import ConfidenceConfig
     from commonplace.consolidation.ground import Book
     from commonplace.consolidation.results import Result
+
+_NAMED: Final = ("memory_id", "memory_ids", "source_ids", "from_memory_id", "to_memory_id")
 
 _PLACES: Final[dict[Agent, str]] = {
     "decay": "decay:DecayAnalyzer",
@@ -105,15 +108,33 @@ def run(book: Book, wanted: Wanted) -> RunReport:
     results: dict[Agent, tuple[Result, ...]] = {}
     errors: list[Failure] = []
     skipped = 0
-    proposed: tuple[Result, ...] = ()
+    gone: set[str] = set()
     for name in wanted.agents:
         agent = agent_of(name, book, wanted)
-        results[name] = tuple(agent.rehearse(proposed) if wanted.dry_run else agent.run())
-        proposed = results[name]
+        if wanted.dry_run:
+            found = agent.rehearse(results.get("cluster", ()))
+            results[name] = tuple(each for each in found if gone.isdisjoint(memories_of(each)))
+            gone.update(_archived(results[name]))
+        else:
+            results[name] = tuple(agent.run())
         errors += agent.failures
         skipped += agent.skipped
     applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))
     return RunReport(wanted.run, wanted.dry_run, results, tuple(errors), skipped, applied)
+
+
+def memories_of(result: Result) -> list[str]:
+    """Return the ids of the memories that a result is about, without one that it makes."""
+    named = result.model_dump(include=set(_NAMED))
+    return [id_ for value in named.values() for id_ in ([value] if isinstance(value, str) else value)]
+
+
+def _archived(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the memories that a run would archive, so that agents after it would not find them any more."""
+    for each in results:
+        is_merge = isinstance(each, MergeResult) and each.success
+        if is_merge or (isinstance(each, DecayResult) and each.action == "gc"):
+            yield from memories_of(each)
 
 
 def process(book: Book, issue: str, wanted: Wanted) -> RunReport:

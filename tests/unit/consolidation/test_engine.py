@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import commonplace
+from commonplace.consolidation.results import MergeResult
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.retention import DAY_S
@@ -128,3 +130,23 @@ def test_what_is_no_agent_or_number_is_refused(book: Engine) -> None:
     with pytest.raises(NotFoundError, match="no merge made memory 'x'"):
         book.unmerge("x")
     assert book.ledger.query() == []
+
+
+def test_a_rehearsal_goes_on_from_what_it_would_have_archived(tmp_path: Path) -> None:
+    """What would be merged is not linked besides, as it would not be in the run."""
+    texts = (
+        "Lena wants code reviews to be done within a day.",
+        "Code reviews are to be done within a day, Lena wants.",
+        "Lena: code reviews have to be done within a day.",
+    )
+    with commonplace.open(tmp_path / "store") as book:
+        for text in texts:
+            book.remember(text, force=True)
+        rehearsed = book.consolidate(dry_run=True)
+        (merged,) = rehearsed.results["merge"]
+        assert isinstance(merged, MergeResult)
+        assert (merged.success, merged.beads_issue_id) == (True, None)
+        assert rehearsed.results["relations"] == ()
+        report = book.consolidate()
+        assert report.results["relations"] == ()
+        assert report.results["merge"][0].model_copy(update={"beads_issue_id": None}) == merged
