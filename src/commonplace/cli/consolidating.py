@@ -185,7 +185,10 @@ def status(invocation: Invocation, /, agent: str | None) -> None:
 @click.argument("issue", metavar="ISSUE")
 @pass_invocation
 def process(invocation: Invocation, /, issue: str) -> int:
-    """Do what ISSUE proposes, whatever the confidence, and close it."""
+    """Do what ISSUE proposes, and close it.
+
+    It is done whatever the confidence. Where it fails, the issue is blocked with the error, and nothing is changed.
+    """
     from commonplace.cli.consolidating_rendering import known_of, print_run
     from commonplace.cli.screen import console, print_json
 

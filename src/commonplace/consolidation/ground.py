@@ -23,7 +23,6 @@ class Ground:
 
     Attributes:
         directory: the store's.
-        vault: where promoted notes are written, below the store's directory.
         now: seconds since the epoch.
         sleep: waits for so many seconds.
         write_of: makes passages and vectors of a memory's words.
@@ -39,7 +38,6 @@ class Ground:
     store: Store
     namespace: str
     directory: Path
-    vault: Path
     fading: Fading
     confidence: ConfidenceConfig
     now: Callable[[], float]

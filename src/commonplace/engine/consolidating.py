@@ -154,7 +154,6 @@ class Consolidating(Ledgering, Finding):
         """Return what agents of consolidation stand on, for those who write one of their own."""
         from commonplace.consolidation.confidence import ConfidenceConfig
         from commonplace.consolidation.ground import Ground
-        from commonplace.forgetting.vault import VAULT
         from commonplace.ledger.tending import actor_of
         from commonplace.models.calibrating import scale_of
 
@@ -163,7 +162,6 @@ class Consolidating(Ledgering, Finding):
             store=self._store,
             namespace=self.namespace,
             directory=self.directory,
-            vault=self.directory / VAULT,
             fading=self._fading,
             confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
             now=self._now,
