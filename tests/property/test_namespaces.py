@@ -233,7 +233,8 @@ def knowing(book: Engine, values: Values, **service: Any) -> Any:
 def filing(book: Engine, values: Values) -> Any:
     """Make one call on the ledger, about memories and issues that the other namespace has."""
     ledger, issue = book.ledger, values.one("their issue", "no issue")
-    path = values.directory / f"issues{book.directory.name}.jsonl"
+    path = values.directory / f"of {book.directory.name}" / "issues.jsonl"  # its name stands in the history
+    path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     calls: tuple[Callable[[], Any], ...] = (
         lambda: ledger.create(values.one("merge", "decay"), [values.id, values.id], "merge"),
@@ -439,7 +440,7 @@ def outcome(book: Engine, name: str, values: Values) -> Any:
     try:
         return plain(CALLS[name](book, values))
     except CommonplaceError as error:
-        return f"{type(error).__name__}: {error}"
+        return plain(f"{type(error).__name__}: {error}")
 
 
 def plain(value: Any) -> Any:
