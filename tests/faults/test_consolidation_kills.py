@@ -57,11 +57,13 @@ def outcome(path: Path) -> dict[str, Any]:
         }
 
 
-def undo_everything(path: Path) -> None:
-    """Undo each change that stands, the latest first."""
+def undone(path: Path) -> tuple[list[Any], dict[str, str]]:
+    """Undo each change that stands, the latest first, and return the memories and the notes that are left."""
     with opened(path) as book:
         for reversal in reversed(book._store.ledger(book.namespace).reversals()):
             book.undo_consolidation(reversal.issue)
+    found = outcome(path)
+    return found["memories"], found["vault"]
 
 
 @dataclass(frozen=True)
@@ -115,21 +117,15 @@ def test_the_run_that_is_killed_does_something_of_every_kind(course: Course) -> 
 
 def test_a_killed_run_is_finished_by_the_next_one_and_can_be_undone(course: Course, tmp_path: Path) -> None:
     for number in points(course, IN_SHORT):
-        path = tmp_path / str(number)
-        assert finished(course, path, number) == course.expected, number
-        undo_everything(path)
-        undone = outcome(path)
-        assert (undone["memories"], undone["vault"]) == (course.memories, {}), number
+        assert finished(course, tmp_path / str(number), number) == course.expected, number
+        assert undone(tmp_path / str(number)) == (course.memories, {}), number
 
 
 @pytest.mark.soak
 def test_a_run_killed_at_many_more_moments_is_finished_by_the_next_one(course: Course, tmp_path: Path) -> None:
     for number in points(course, POINTS):
-        path = tmp_path / str(number)
-        assert finished(course, path, number) == course.expected, number
-        undo_everything(path)
-        undone = outcome(path)
-        assert (undone["memories"], undone["vault"]) == (course.memories, {}), number
+        assert finished(course, tmp_path / str(number), number) == course.expected, number
+        assert undone(tmp_path / str(number)) == (course.memories, {}), number
 
 
 def test_what_two_runs_do_at_once_is_done_once(course: Course, tmp_path: Path) -> None:

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, Final
 from commonplace.cli.escaping import harmless_line
 from commonplace.cli.screen import counted
 from commonplace.cli.sentences import LISTED, joined, print_beginning, print_head, print_more, print_under
-from commonplace.health.report import KINDS
+from commonplace.formats.health_page import HEADINGS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.health.report import Finding, Health
 
-_HEADINGS: Final = {
-    "duplicate": "Said more than once",
-    "contradiction": "Cannot all be true",
-    "stale": "Of files that have changed",
-    "orphan": "Left alone",
-    "junk": "Perhaps worth nothing",
-}
 _WIDTH: Final = 30
 
 
@@ -37,7 +30,7 @@ def print_health(found: Health, texts: Mapping[str, str], target: Console) -> No
     for end, count in found.retention.items():
         bar = "█" * round(_WIDTH * count / most)
         target.print(f"      to {end} {count:>7,} {bar}", style="" if count else "dim")
-    for kind in KINDS:
+    for kind in HEADINGS:
         _print_findings([each for each in found.findings if each.kind == kind], texts, target)
     if not found.findings:
         target.print("\nNothing to look at.", style="green")
@@ -47,7 +40,7 @@ def print_health(found: Health, texts: Mapping[str, str], target: Console) -> No
 def _print_findings(findings: Sequence[Finding], texts: Mapping[str, str], target: Console) -> None:
     if not findings:
         return
-    target.print(f"\n{_HEADINGS[findings[0].kind]}: {len(findings):,}", style="bold")
+    target.print(f"\n{HEADINGS[findings[0].kind]}: {len(findings):,}", style="bold")
     for each in findings[:LISTED]:
         print_head(", ".join(map(harmless_line, each.ids)), (harmless_line(each.why),), target)
         for id_ in each.ids:

@@ -27,13 +27,14 @@ td.count{text-align:end;width:5rem;font-variant-numeric:tabular-nums}
 blockquote{margin:.2rem 0 0;color:var(--soft);white-space:pre-wrap}
 """
 
-_HEADINGS: Final = {
+HEADINGS: Final = {
     "duplicate": "Said more than once",
     "contradiction": "Cannot all be true",
     "stale": "Of files that have changed",
     "orphan": "Left alone",
     "junk": "Perhaps worth nothing",
 }
+"""What a kind of finding is called, for people, in the order in which they are told."""
 _LONGEST: Final = 300
 _MOST_LISTED: Final = 500
 
@@ -55,7 +56,7 @@ def page_of(health: Mapping[str, Any], texts: Mapping[str, str], at: str) -> str
         _bars("Retention, up to", health["retention"]),
         _bars("Issues that wait", health["pending"]) if health["pending"] else "",
         _golden(health["golden"]),
-        *(_findings(heading, health["findings"], kind, texts) for kind, heading in _HEADINGS.items()),
+        *(_findings(heading, health["findings"], kind, texts) for kind, heading in HEADINGS.items()),
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
