@@ -5,6 +5,7 @@ Each conversation is one store, a turn with its speaker is one memory; no answer
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.asking import Answer, ask, check_methods, latency, owner_of
+from commonplace.benchmarks.consolidated import WAYS, Life, consolidated
 from commonplace.benchmarks.dialogues import Dialogue, Question, read_dialogues
 from commonplace.benchmarks.machine import describe, peak_memory_bytes
 from commonplace.benchmarks.workspace import Build, Metered, build, open_engine, workspace
@@ -32,6 +34,7 @@ class ConversationOptions:
     Attributes:
         format: one of `dialogues.FORMATS`.
         limit_conversations: take only the first so many.
+        life: None, or how the memories are lived with before they are consolidated and asked again.
     """
 
     file: Path
@@ -39,6 +42,7 @@ class ConversationOptions:
     methods: tuple[str, ...] = METHODS
     embedder: str | None = None
     limit_conversations: int | None = None
+    life: Life | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class _Tally:
     without_evidence: int = 0
     repaired: int = 0
     unknown: int = 0
+    after: dict[str, dict[Method, list[Outcome]]] = field(default_factory=dict)
+    done: dict[str, Counter[str]] = field(default_factory=lambda: {way: Counter() for way in WAYS})
 
 
 def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -75,7 +81,8 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
     for number, dialogue in enumerate(islice(dialogues, options.limit_conversations)):
         if progress is not None:
             progress(f"conversations, now {dialogue.id}", number, options.limit_conversations or 0)
-        _take(tally, dialogue, options.embedder)
+        _take(tally, dialogue, options)
+    figures: dict[str, Any] = {} if options.life is None else {"consolidation": _after(tally, options.life)}
     return {
         "benchmark": "conversations",
         "format": options.format,
@@ -89,31 +96,56 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
             "evidence_unknown": tally.unknown,
         },
         "methods": {method: _report(outcomes) for method, outcomes in tally.outcomes.items()},
+        **figures,
         "peak_memory_bytes": peak_memory_bytes(),
     }
 
 
-def _take(tally: _Tally, dialogue: Dialogue, embedder: str | None) -> None:
+def _take(tally: _Tally, dialogue: Dialogue, options: ConversationOptions) -> None:
     questions = [question for question in dialogue.questions if question.turns or question.sessions]
     tally.without_evidence += len(dialogue.questions) - len(questions)
     tally.repaired += dialogue.repaired
     tally.unknown += dialogue.unknown
     if not questions:
         return
+    session_of = {turn.id: turn.session for turn in dialogue.turns}
     with workspace(None) as directory:
-        tally.builds.append(build(directory, Metered(dialogue.turns), embedder=embedder, as_memories=True))
-        session_of = {turn.id: turn.session for turn in dialogue.turns}
+        tally.builds.append(build(directory, Metered(dialogue.turns), embedder=options.embedder, as_memories=True))
         with open_engine(directory, now=dialogue.asked_at) as engine:
-            _ask_all(tally, engine, questions, session_of)
+            tally.embedder = engine.index_status().embedder
+            _ask_all(tally.outcomes, engine, questions, session_of)
+    if options.life is None:
+        return
+
+    def ask_again(step: str, engine: Engine) -> None:
+        outcomes = tally.after.setdefault(step, {method: [] for method in tally.outcomes})
+        _ask_all(outcomes, engine, questions, session_of)
+
+    with workspace(None) as directory:
+        for way, counts in consolidated(directory, dialogue, options.life, options.embedder, ask_again).items():
+            tally.done[way].update(counts)
 
 
-def _ask_all(tally: _Tally, engine: Engine, questions: Sequence[Question], session_of: dict[str, str]) -> None:
-    tally.embedder = engine.index_status().embedder
-    for method, outcomes in tally.outcomes.items():
+def _ask_all(
+    outcomes: dict[Method, list[Outcome]], engine: Engine, questions: Sequence[Question], session_of: dict[str, str]
+) -> None:
+    for method, found in outcomes.items():
         answers = ask(engine, [question.text for question in questions], method, owner_of)
-        outcomes.extend(
+        found.extend(
             _outcome(question, answer, session_of) for question, answer in zip(questions, answers, strict=True)
         )
+
+
+def _after(tally: _Tally, life: Life) -> dict[str, Any]:
+    return {
+        "days_later": life.days,
+        "recalling": life.recalls,
+        "done": {way: dict(counts) for way, counts in tally.done.items()},
+        "recall": {
+            step: {method: _figures(_counted(found)) for method, found in outcomes.items()}
+            for step, outcomes in tally.after.items()
+        },
+    }
 
 
 def _outcome(question: Question, answer: Answer, session_of: dict[str, str]) -> Outcome:
@@ -123,13 +155,17 @@ def _outcome(question: Question, answer: Answer, session_of: dict[str, str]) -> 
 
 
 def _report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    total = _figures([outcome for outcome in outcomes if outcome.question.is_counted])
+    total = _figures(_counted(outcomes))
     types = sorted({outcome.question.type for outcome in outcomes})
     return {
         **total,
         **latency([outcome.ms for outcome in outcomes]),
         "by_type": {name: _figures([o for o in outcomes if o.question.type == name]) for name in types},
     }
+
+
+def _counted(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.question.is_counted]
 
 
 def _figures(outcomes: Sequence[Outcome]) -> dict[str, float | int]:

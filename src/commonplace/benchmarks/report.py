@@ -214,6 +214,7 @@ def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
     return [
         _by_method("Evidence found, by turn", turns),
         _by_method("Evidence found, by session", sessions),
+        *(_consolidated(result["consolidation"]) if "consolidation" in result else ()),
         *(
             Sheet(
                 f"By type of question, {method}",
@@ -221,6 +222,21 @@ def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
                 tuple((name, *(_cell(key, kind[key]) for key in shown)) for name, kind in row["by_type"].items()),
             )
             for method, row in methods.items()
+        ),
+    ]
+
+
+def _consolidated(result: Mapping[str, Any]) -> list[Sheet]:
+    shown = ("recall@5", "recall@10", "recall@50", "session_recall@5")
+    recall = {f"{_heading(step)}, {name}": row for step, rows in result["recall"].items() for name, row in rows.items()}
+    lived = "recalled by each turn, " if result["recalling"] else ""
+    title = f"{lived}consolidated {result['days_later']:g} days after the last turn"
+    return [
+        _times(f"Evidence found, {title}", recall, shown),
+        _times(
+            "What the agents did",
+            result["done"],
+            list(dict.fromkeys(n for row in result["done"].values() for n in row)),
         ),
     ]
 

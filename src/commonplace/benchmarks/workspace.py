@@ -105,7 +105,7 @@ def build(
     with open_engine(directory, embedder=embedder, progress=progress) as engine:
         start = time.perf_counter()
         if as_memories:
-            engine.remember_many(map(_memory, documents))
+            engine.remember_many(map(memory_of, documents))
         else:
             engine.index_documents(documents)
         seconds = time.perf_counter() - start - documents.seconds
@@ -121,7 +121,8 @@ def build(
     )
 
 
-def _memory(document: Document) -> dict[str, Any]:
+def memory_of(document: Document) -> dict[str, Any]:
+    """Return a document as `remember_many` takes a memory."""
     return {
         "id": document.id,
         "content": document.text,

@@ -64,15 +64,29 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
 @_methods_option(",".join(METHODS))
 @_embedder_option
 @click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Take only the first so many.")
+@click.option("--consolidate", is_flag=True, help="Also consolidate, and ask again.")
+@click.option(
+    "--days-later",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="Consolidate and ask so many days after the end.",
+)
+@click.option("--recalling", is_flag=True, help="Recall by each turn before its session is remembered.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
-    FILE holds conversations with questions about them and the turns that answer each.
+    FILE holds conversations with questions about them and the turns that answer each. With --consolidate the turns are
+    also remembered at their own times, agents run over them, and what is found is compared.
     """
+    from commonplace.benchmarks.consolidated import Life
     from commonplace.benchmarks.conversations import ConversationOptions, run
 
+    life = Life(options.pop("days_later"), options.pop("recalling"))
+    options["life"] = life if options.pop("consolidate") else None
     _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot)
 
 

@@ -1,0 +1,114 @@
+"""Measure what consolidation does to what is found in a conversation.
+
+Its turns are remembered at their own times. Then all agents run over a copy of that store, and all but decay over
+another, and the same questions are asked of the three. It knows no measure of what is found: whoever asks brings it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import commonplace
+from commonplace.benchmarks.dialogues import DAY_S
+from commonplace.benchmarks.workspace import memory_of, open_engine
+from commonplace.consolidation.cluster import RELATED
+from commonplace.consolidation.results import MergeResult, PromotionResult
+from commonplace.errors import UsageError
+from commonplace.types.ledger import AGENTS, Agent
+
+if TYPE_CHECKING:
+    from commonplace.benchmarks.dialogues import Dialogue
+    from commonplace.engine import Engine
+
+BEFORE: Final = "before"
+WAYS: Final[Mapping[str, tuple[Agent, ...]]] = {
+    "all": AGENTS,
+    "all_but_decay": tuple(agent for agent in AGENTS if agent != "decay"),
+}
+"""Which agents run."""
+
+_MOST_DAYS: Final = 36_500
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How the memories of a conversation are lived with.
+
+    Attributes:
+        days: from the last turn to the time when the agents run and the questions are asked.
+        recalls: whether each turn is recalled by before its session is remembered, as an agent does that looks for what
+            it knows before it answers.
+
+    Raises:
+        UsageError: the days are below 0, or too many.
+    """
+
+    days: float = 1.0
+    recalls: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.days <= _MOST_DAYS:
+            raise UsageError(f"the days are {self.days}", remedy=f"give 0 to {_MOST_DAYS:,}")
+
+
+def consolidated(
+    directory: Path, dialogue: Dialogue, life: Life, embedder: str | None, ask: Callable[[str, Engine], None]
+) -> dict[str, Counter[str]]:
+    """Remember a conversation, run agents over copies of the store, let each be asked, and return what the agents did.
+
+    Args:
+        directory: where the stores are made.
+        ask: is given "before" or one of `WAYS`, and the store with its clock at the time of the agents.
+
+    Raises:
+        UsageError: a turn has no time.
+    """
+    now = _remember(directory / BEFORE, dialogue, life, embedder)
+    with open_engine(directory / BEFORE, embedder=embedder, now=now) as engine:
+        ask(BEFORE, engine)
+    done = {}
+    for way, agents in WAYS.items():
+        shutil.copytree(directory / BEFORE, directory / way)
+        with open_engine(directory / way, embedder=embedder, now=now) as engine:
+            done[way] = _run(engine, agents)
+            ask(way, engine)
+    return done
+
+
+def _remember(directory: Path, dialogue: Dialogue, life: Life, embedder: str | None) -> float:
+    """Remember each turn at its time, and return when the agents run."""
+    timed = [(turn.at, turn) for turn in dialogue.turns if turn.at is not None]
+    if len(timed) < len(dialogue.turns):
+        raise UsageError(f"turns of {dialogue.id} have no time", remedy="give conversations with times")
+    clock = [0.0]
+    with commonplace.open(directory, embedder=embedder, clock=lambda: clock[0]) as engine:
+        for at, pairs in groupby(sorted(timed, key=itemgetter(0)), key=itemgetter(0)):
+            clock[0] = at
+            said = [turn for _, turn in pairs]
+            if life.recalls:
+                for turn in said:
+                    engine.recall(turn.text)
+            engine.remember_many([memory_of(turn) for turn in said])
+    return clock[0] + life.days * DAY_S
+
+
+def _run(engine: Engine, agents: tuple[Agent, ...]) -> Counter[str]:
+    """Let agents run without a limit, and count what came of it."""
+    results = engine.consolidate(agents, rate_limit=0).results
+    merged = [each for each in results["merge"] if isinstance(each, MergeResult) and each.success]
+    promoted = [each for each in results["promote"] if isinstance(each, PromotionResult) and each.success]
+    sources = sum(len(each.source_ids) for each in merged)
+    return Counter(
+        archived=engine.memory_counts().archived - sources,
+        merged=sources,
+        linked=sum(link.type == RELATED for link in engine.links()),
+        promoted=len(promoted),
+        proposed=len(engine.ledger.query()),
+    )

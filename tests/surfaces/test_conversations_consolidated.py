@@ -1,0 +1,105 @@
+"""The benchmark of conversations, asked again after agents of consolidation ran over their memories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from commonplace.benchmarks import conversations
+from commonplace.benchmarks.consolidated import Life
+from commonplace.benchmarks.conversations import ConversationOptions
+from commonplace.cli.main import cli
+from commonplace.errors import UsageError
+
+SPRING = (
+    "Ben: I keep honey bees in the garden now.",
+    "Ada: The moon pulls the sea and makes tides rise.",
+)
+AUTUMN = (
+    "Ben: My violin string snapped at the concert.",
+    "Ada: Do your honey bees still live in the garden?",
+)
+
+
+def entry(dates: tuple[str, ...]) -> dict[str, object]:
+    sessions = {
+        f"session_{number}": [
+            {"speaker": said.split(": ")[0], "dia_id": f"D{number}:{place}", "text": said.split(": ")[1]}
+            for place, said in enumerate(turns, start=1)
+        ]
+        for number, turns in enumerate((SPRING, AUTUMN), start=1)
+    }
+    times = {f"session_{number}_date_time": date for number, date in enumerate(dates, start=1)}
+    questions = [
+        {"question": "who keeps honey bees in the garden now", "evidence": ["D1:1"], "category": 4},
+        {"question": "the moon pulls the sea", "evidence": ["D1:2"], "category": 4},
+        {"question": "whose violin string snapped", "evidence": ["D2:1"], "category": 4},
+    ]
+    return {"sample_id": "conv-1", "conversation": sessions | times, "qa": questions}
+
+
+@pytest.fixture
+def conversation(tmp_path: Path) -> Path:
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps([entry(("1:01 pm on 1 May, 2023", "1:02 pm on 1 September, 2023"))]), "utf-8")
+    return path
+
+
+def consolidated(path: Path, life: Life) -> dict[str, object]:
+    options = ConversationOptions(path, "locomo", methods=("bm25",), life=life)
+    found: dict[str, object] = conversations.run(options)["consolidation"]
+    return found
+
+
+def recall_of(found: dict[str, object]) -> dict[str, float]:
+    steps: dict[str, dict[str, dict[str, float]]] = found["recall"]  # type: ignore[assignment]
+    return {step: methods["bm25"]["recall@5"] for step, methods in steps.items()}
+
+
+def test_what_nobody_used_for_a_season_is_found_no_more_where_decay_ran(conversation: Path) -> None:
+    """Both turns of spring are 124 days old in autumn, and a turn is kept for 90."""
+    found = consolidated(conversation, Life())
+    assert recall_of(found) == {"before": 1.0, "all": 0.3333, "all_but_decay": 1.0}
+    done = found["done"]
+    assert isinstance(done, dict)
+    assert (done["all"]["archived"], done["all_but_decay"]["archived"]) == (2, 0)
+    assert done["all"].keys() == {"archived", "merged", "linked", "promoted", "proposed"}
+
+
+def test_a_turn_that_a_later_one_recalled_is_kept(conversation: Path) -> None:
+    """Somebody asks after the bees in autumn: with that they are as fresh as what is said then."""
+    found = consolidated(conversation, Life(recalls=True))
+    assert recall_of(found) == {"before": 1.0, "all": 0.6667, "all_but_decay": 1.0}
+
+
+def test_the_agents_run_so_many_days_after_the_end(conversation: Path) -> None:
+    found = consolidated(conversation, Life(days=90.0))
+    assert found["days_later"] == 90.0
+    assert recall_of(found)["all"] == 0.0
+
+
+def test_nothing_is_consolidated_unless_it_is_asked_for(conversation: Path) -> None:
+    assert "consolidation" not in conversations.run(ConversationOptions(conversation, "locomo", methods=("bm25",)))
+
+
+def test_a_conversation_without_times_and_days_below_0_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps([entry(())]), "utf-8")
+    with pytest.raises(UsageError, match="turns of conv-1 have no time; give conversations with times"):
+        consolidated(path, Life())
+    with pytest.raises(UsageError, match=r"the days are -1; give 0 to 36,500"):
+        Life(days=-1)
+
+
+def test_the_command_prints_what_is_found_before_and_after(conversation: Path) -> None:
+    result = CliRunner().invoke(
+        cli,
+        ["benchmark", "conversations", str(conversation), "--format", "locomo", "--consolidate", "--days-later", "2"],
+    )
+    assert result.exit_code == 0, result.output
+    assert "Evidence found, consolidated 2 days after the last turn" in result.output
+    assert "all but decay, two-stage" in result.output
+    assert "What the agents did" in result.output
