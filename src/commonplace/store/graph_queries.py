@@ -14,8 +14,6 @@ from commonplace.store.graph_rules import MEANT, PAST, STAGES, STANDING, is_of_o
 if TYPE_CHECKING:
     from commonplace.types.graph import GraphFilter
 
-SPACE = "SELECT number FROM namespaces WHERE name = ?"
-
 _EPISODE = """
     e.id, e.content, e.reference_time, e.created_at, e.name, e.source, e.source_description, e.origin, e.trust,
     e."group", e.memory, e.version

@@ -5,8 +5,6 @@
 
 from commonplace.store.queries import LIVE_STAMP
 
-SPACE = "SELECT number FROM namespaces WHERE name = ?"
-
 _COLUMNS = f"""
     o.number, o.created_at, k.updated_at, o.expired_at,
     k.agent, k.content, k.metadata, k.digest, {LIVE_STAMP}, k.vector,

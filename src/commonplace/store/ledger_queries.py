@@ -3,8 +3,6 @@
 `:space` is the number of a namespace.
 """
 
-SPACE = "SELECT number FROM namespaces WHERE name = ?"
-
 _ISSUE = """
     SELECT id, title, agent, memory_ids, description, notes, status, priority, issue_type, labels, dependencies,
         comments, rest, created_at, updated_at, closed_at, close_reason, retries, retry_at, claimed_by, claimed_at,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,10 +22,10 @@ from commonplace.store.graph_rows import (
 from commonplace.store.graph_rules import PAST, STAGES, reaches_past, times_of
 from commonplace.store.memory_rows import hex_json
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
+from commonplace.store.sqlite_space import SpaceReading, StoredSpace, rows_of
 from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
-    from commonplace.store.connections import Connections
     from commonplace.types.graph import (
         Alias,
         Edge,
@@ -41,22 +38,15 @@ if TYPE_CHECKING:
         Subject,
     )
 
-NO_SPACE = -1
 _PAIRS_A_READ = 5000
 _ID_NAMES = tuple(f"id{place}" for place in range(IDS_AT_ONCE))
 
 Value = TypeVar("Value")
 Values = dict[str, Any]
-At = tuple[sqlite3.Connection, int]
-"""A connection inside a transaction, and the number of the namespace there."""
 
 
-class SqliteGraphReading(ABC):
+class SqliteGraphReading(SpaceReading):
     """What can be read of the graph of one namespace, through whatever connection `reading` gives."""
-
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[At]:
-        """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
 
     def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Return episodes by id."""
@@ -69,13 +59,15 @@ class SqliteGraphReading(ABC):
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
         with self.reading() as at:
-            return [unpack_episode(row) for row in _rows(at, graph_queries.EPISODES_OF_MEMORY, memory=pack_id(memory))]
+            return [
+                unpack_episode(row) for row in rows_of(at, graph_queries.EPISODES_OF_MEMORY, memory=pack_id(memory))
+            ]
 
     def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
         values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
         with self.reading() as at:
-            return [unpack_episode(row) for row in _rows(at, graph_queries.EPISODES, **values)]
+            return [unpack_episode(row) for row in rows_of(at, graph_queries.EPISODES, **values)]
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
         """Return entities by id, those that were merged into others too."""
@@ -86,7 +78,7 @@ class SqliteGraphReading(ABC):
         found = {}
         with self.reading() as at:
             for normal in dict.fromkeys(normals):
-                rows = _rows(at, graph_queries.NAMED, normal=pack_text(normal), limit=_limit(limit))
+                rows = rows_of(at, graph_queries.NAMED, normal=pack_text(normal), limit=_limit(limit))
                 if rows:
                     found[normal] = [unpack_entity(row) for row in rows]
         return found
@@ -95,7 +87,7 @@ class SqliteGraphReading(ABC):
         """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id."""
         values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
         with self.reading() as at:
-            return [unpack_entity(row) for row in _rows(at, graph_queries.ENTITIES, **values)]
+            return [unpack_entity(row) for row in rows_of(at, graph_queries.ENTITIES, **values)]
 
     def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
         """Return the names of entities, oldest first, ties by normal name."""
@@ -115,7 +107,7 @@ class SqliteGraphReading(ABC):
         with self.reading() as at:
             for entity in dict.fromkeys(entities):
                 values["entity"] = pack_id(entity)
-                rows = [row for sql in asked for row in _rows(at, sql, **values)]
+                rows = [row for sql in asked for row in rows_of(at, sql, **values)]
                 if rows:
                     found[entity] = _newest_first(rows, 0, limit)
         return found
@@ -127,7 +119,7 @@ class SqliteGraphReading(ABC):
             values["target"] = pack_id(target)
         with self.reading() as at:
             sql = graph_queries.FACTS if target is None else graph_queries.FACTS_TO
-            return [unpack_relation(row) for row in _rows(at, sql, **values)]
+            return [unpack_relation(row) for row in rows_of(at, sql, **values)]
 
     def edges_of(
         self,
@@ -160,13 +152,13 @@ class SqliteGraphReading(ABC):
         """Return relations, newest knowledge first, ties by id."""
         values = {**_values(wanted), "limit": _limit(None if limit is None else offset + limit)}
         with self.reading() as at:
-            rows = [row for sql in graph_queries.RELATIONS.parts(wanted) for row in _rows(at, sql, **values)]
+            rows = [row for sql in graph_queries.RELATIONS.parts(wanted) for row in rows_of(at, sql, **values)]
         return _newest_first(rows, offset, limit)
 
     def disputed(self) -> list[Relation]:
         """Return the relations that are disputed, by dispute, then oldest first, ties by id."""
         with self.reading() as at:
-            return [unpack_relation(row) for row in _rows(at, graph_queries.DISPUTED)]
+            return [unpack_relation(row) for row in rows_of(at, graph_queries.DISPUTED)]
 
     def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
         """Return where entities or relations are mentioned, by id; lists by episode, then place."""
@@ -179,7 +171,7 @@ class SqliteGraphReading(ABC):
     def happenings(self, kind: Subject, id_: str) -> list[Happening]:
         """Return what happened to an entity or relation, in the order in which it was recorded."""
         with self.reading() as at:
-            return [unpack_happening(row) for row in _rows(at, graph_queries.HAPPENINGS, kind=kind, id=pack_id(id_))]
+            return [unpack_happening(row) for row in rows_of(at, graph_queries.HAPPENINGS, kind=kind, id=pack_id(id_))]
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
         """Yield (relation, source, target) of every relation that is meant, some thousands from one state."""
@@ -188,7 +180,7 @@ class SqliteGraphReading(ABC):
         after: int | None = 0
         while after is not None:
             with self.reading() as at:
-                rows = _rows(at, graph_queries.PAIRS, **{**values, "after": after})
+                rows = rows_of(at, graph_queries.PAIRS, **{**values, "after": after})
             for _, id_, source, target in rows:
                 yield unpack(id_), unpack(source), unpack(target)
             after = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
@@ -196,7 +188,7 @@ class SqliteGraphReading(ABC):
     def counts(self) -> GraphCounts:
         """Return how much there is."""
         with self.reading() as at:
-            return GraphCounts(*_rows(at, graph_queries.COUNTS)[0])
+            return GraphCounts(*rows_of(at, graph_queries.COUNTS)[0])
 
     def _by_id(self, sql: str, ids: Sequence[str], build: Callable[[Row], Value]) -> dict[str, Value]:
         return {id_: values[0] for id_, values in self._lists(sql, ids, build).items()}
@@ -214,29 +206,13 @@ class SqliteGraphReading(ABC):
             for begin in range(0, len(keys), IDS_AT_ONCE):
                 some = keys[begin : begin + IDS_AT_ONCE]
                 some += some[-1:] * (IDS_AT_ONCE - len(some))
-                for row in _rows(at, sql, **dict(zip(_ID_NAMES, some, strict=True)), **values):
+                for row in rows_of(at, sql, **dict(zip(_ID_NAMES, some, strict=True)), **values):
                     found.setdefault(row[0], []).append(build(row))
         return {id_: found[key] for key, id_ in asked.items() if key in found}
 
 
-class SqliteGraph(SqliteGraphReading):
+class SqliteGraph(StoredSpace, SqliteGraphReading):
     """The graph of one namespace as it is when each call is made: a `GraphReading`."""
-
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._name = pack_text(namespace)
-
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give a reading connection, and the number of the namespace, -1 where it is not there."""
-        with self._connections.reading() as db:
-            row = db.execute(graph_queries.SPACE, (self._name,)).fetchone()
-            yield db, row[0] if row else NO_SPACE
-
-
-def _rows(at: At, sql: str, **values: Any) -> list[Row]:
-    db, space = at
-    return db.execute(sql, {"space": space, **values}).fetchall()
 
 
 def _values(wanted: GraphFilter) -> Values:

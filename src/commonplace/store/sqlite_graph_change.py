@@ -5,8 +5,7 @@ It knows tables, no connections and no rule about a graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.store import graph_queries
@@ -21,12 +20,12 @@ from commonplace.store.graph_rows import (
     pack_relation,
 )
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
-from commonplace.store.sqlite_graph import NO_SPACE, At, SqliteGraphReading
+from commonplace.store.sqlite_graph import SqliteGraphReading
+from commonplace.store.sqlite_space import ChangingSpace
 from commonplace.store.sqlite_writing import create_namespace, namespace_number, read_embedding
 from commonplace.types import GRAPH_KINDS
 
 if TYPE_CHECKING:
-    from commonplace.store.sqlite_transaction import Transaction
     from commonplace.types import NewPassage, OwnerWrite
     from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation, Subject
 
@@ -53,17 +52,8 @@ _STRAY: Mapping[Subject, str] = {
 }
 
 
-class SqliteGraphChange(SqliteGraphReading):
+class SqliteGraphChange(ChangingSpace, SqliteGraphReading):
     """Reads and writes the graph of one namespace; whatever is written or deleted takes a change number."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give the writing connection, and the number of the namespace, -1 where it is not there."""
-        change = self._transaction.known()
-        yield self._transaction.db, NO_SPACE if change is None else change.space
 
     def put_episode(self, episode: Episode) -> None:
         """Write an episode in the place of the one with its id."""

@@ -5,36 +5,21 @@ It knows tables, no rule about knowledge.
 
 from __future__ import annotations
 
-import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
 
 from commonplace.store import knowledge_queries as queries
 from commonplace.store.batches import check_times
 from commonplace.store.knowledge_checks import check_context, check_item
 from commonplace.store.knowledge_rows import pack_context, pack_item, unpack_context, unpack_item
-from commonplace.store.rows import Row, pack_text, unpack
+from commonplace.store.rows import pack_text, unpack
+from commonplace.store.sqlite_space import At, ChangingSpace, SpaceReading, StoredSpace
 from commonplace.store.sqlite_writing import Change, numbers_json, read_embedding
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeWrite, StoredKnowledge
 
-if TYPE_CHECKING:
-    from commonplace.store.connections import Connections
-    from commonplace.store.sqlite_transaction import Transaction
 
-_NO_SPACE = -1
-
-At = tuple[sqlite3.Connection, int]
-"""A connection inside a transaction, and the number of the namespace there."""
-
-
-class SqliteKnowledgeReading(ABC):
+class SqliteKnowledgeReading(SpaceReading):
     """What can be read of the knowledge of one namespace, through whatever connection `reading` gives."""
-
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[At]:
-        """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
 
     def items(self, agent: str | None = None, *, deleted: bool = False) -> list[StoredKnowledge]:
         """Return the items of an agent, or of all, by number."""
@@ -61,39 +46,22 @@ class SqliteKnowledgeReading(ABC):
         """Return all contexts, by name."""
         return sorted(map(unpack_context, self._rows(queries.CONTEXTS)), key=lambda context: context.name)
 
-    def _rows(self, sql: str, **values: Any) -> list[Row]:
-        with self.reading() as (db, space):
-            return db.execute(sql, {"space": space, **values}).fetchall()
 
-
-class SqliteKnowledge(SqliteKnowledgeReading):
+class SqliteKnowledge(StoredSpace, SqliteKnowledgeReading):
     """The knowledge of one namespace as it is when each call is made."""
 
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._name = pack_text(namespace)
 
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give a reading connection, and the number of the namespace, -1 where it is not there."""
-        with self._connections.reading() as db:
-            row = db.execute(queries.SPACE, (self._name,)).fetchone()
-            yield db, row[0] if row else _NO_SPACE
-
-
-class SqliteKnowledgeChange(SqliteKnowledgeReading):
+class SqliteKnowledgeChange(ChangingSpace, SqliteKnowledgeReading):
     """Reads and writes the knowledge of one namespace inside a transaction."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-
     @contextmanager
     def reading(self) -> Iterator[At]:
-        """Give the writing connection, and the number of the namespace, -1 where it is not there."""
+        """Give the writing connection, on which all is written that was to be."""
         change = self._transaction.known()
         if change is not None:
             change.flush()
-        yield self._transaction.db, _NO_SPACE if change is None else change.space
+        with super().reading() as at:
+            yield at
 
     def put(
         self, write: KnowledgeWrite, *, created_at: float, updated_at: float, deleted_at: float | None = None

@@ -5,12 +5,8 @@ It knows tables, no rule about issues.
 
 from __future__ import annotations
 
-import sqlite3
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from commonplace.store import ledger_queries as queries
 from commonplace.store.ledger_rows import (
@@ -31,24 +27,12 @@ from commonplace.store.ledger_rules import (
     refuse_taken,
 )
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
+from commonplace.store.sqlite_space import At, ChangingSpace, SpaceReading, StoredSpace, rows_of
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
 
-if TYPE_CHECKING:
-    from commonplace.store.connections import Connections
-    from commonplace.store.sqlite_transaction import Transaction
 
-_NO_SPACE = -1
-
-At = tuple[sqlite3.Connection, int]
-"""A connection inside a transaction, and the number of the namespace there."""
-
-
-class SqliteLedgerReading(ABC):
+class SqliteLedgerReading(SpaceReading):
     """What can be read of the ledger of one namespace, through whatever connection `reading` gives."""
-
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[At]:
-        """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
 
     def issue(self, id_: str) -> Issue | None:
         """Return an issue."""
@@ -107,37 +91,13 @@ class SqliteLedgerReading(ABC):
         with self.reading() as (db, _):
             return db.execute(queries.OPERATIONS, (at,)).fetchall()
 
-    def _rows(self, sql: str, **values: Any) -> list[Row]:
-        with self.reading() as at:
-            return _all(at, sql, **values)
 
-
-class SqliteLedger(SqliteLedgerReading):
+class SqliteLedger(StoredSpace, SqliteLedgerReading):
     """The ledger of one namespace as it is when each call is made."""
 
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._name = pack_text(namespace)
 
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give a reading connection, and the number of the namespace, -1 where it is not there."""
-        with self._connections.reading() as db:
-            row = db.execute(queries.SPACE, (self._name,)).fetchone()
-            yield db, row[0] if row else _NO_SPACE
-
-
-class SqliteLedgerChange(SqliteLedgerReading):
+class SqliteLedgerChange(ChangingSpace, SqliteLedgerReading):
     """Reads and writes the ledger of one namespace inside a transaction."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give the writing connection, and the number of the namespace, -1 where it is not there."""
-        change = self._transaction.known()
-        yield self._transaction.db, _NO_SPACE if change is None else change.space
 
     def put_issue(self, issue: Issue) -> None:
         """Write an issue in the place of the one with its id."""
@@ -198,34 +158,29 @@ class SqliteLedgerChange(SqliteLedgerReading):
         db.execute(queries.DROP_OPERATIONS, (keep_since,))
 
 
-def _all(at: At, sql: str, **values: Any) -> list[Row]:
-    db, space = at
-    return db.execute(sql, {"space": space, **values}).fetchall()
-
-
 def _candidates(at: At, selection: IssueSelection) -> list[Row]:
     """Return rows among which those are that a selection chooses, and few others."""
     if selection.ids:
-        return [row for id_ in dict.fromkeys(selection.ids) for row in _all(at, queries.ISSUE, id=pack_id(id_))]
+        return [row for id_ in dict.fromkeys(selection.ids) for row in rows_of(at, queries.ISSUE, id=pack_id(id_))]
     if selection.memory_ids:
         return _of_memories(at, selection.memory_ids)
     if selection.statuses:
         statuses = dict.fromkeys(selection.statuses)
-        return [row for status in statuses for row in _all(at, queries.OF_STATUS, status=pack_text(status))]
-    return _all(at, queries.ISSUES)
+        return [row for status in statuses for row in rows_of(at, queries.OF_STATUS, status=pack_text(status))]
+    return rows_of(at, queries.ISSUES)
 
 
 def _of_memories(at: At, memory_ids: Iterable[str]) -> list[Row]:
     named = {
         issue: None
         for id_ in dict.fromkeys(memory_ids)
-        for (issue,) in _all(at, queries.OF_MEMORY, memory=pack_id(id_))
+        for (issue,) in rows_of(at, queries.OF_MEMORY, memory=pack_id(id_))
     }
-    return [row for issue in named for row in _all(at, queries.ISSUE, id=issue)]
+    return [row for issue in named for row in rows_of(at, queries.ISSUE, id=issue)]
 
 
 def _of_agent(at: At, status: str, agent: str) -> list[Row]:
-    return _all(at, queries.OF_AGENT, status=pack_text(status), agent=pack_text(agent))
+    return rows_of(at, queries.OF_AGENT, status=pack_text(status), agent=pack_text(agent))
 
 
 def _reversals(at: At, run: str | None, memory_ids: Sequence[str], after: int) -> list[Row]:
@@ -233,12 +188,12 @@ def _reversals(at: At, run: str | None, memory_ids: Sequence[str], after: int) -
         named = {
             issue: None
             for id_ in dict.fromkeys(memory_ids)
-            for (issue,) in _all(at, queries.REVERSALS_OF_MEMORY, memory=pack_id(id_))
+            for (issue,) in rows_of(at, queries.REVERSALS_OF_MEMORY, memory=pack_id(id_))
         }
-        return [row for issue in named for row in _all(at, queries.REVERSAL, issue=issue)]
+        return [row for issue in named for row in rows_of(at, queries.REVERSAL, issue=issue)]
     if run is not None:
-        return _all(at, queries.REVERSALS_OF_RUN, run=pack_id(run), after=after)
-    return _all(at, queries.REVERSALS, after=after)
+        return rows_of(at, queries.REVERSALS_OF_RUN, run=pack_id(run), after=after)
+    return rows_of(at, queries.REVERSALS, after=after)
 
 
 def _named(space: int, issue: str | bytes, memory_ids: Sequence[str]) -> list[Row]:
