@@ -271,7 +271,37 @@ def test_an_issue_whose_memory_is_gone_is_closed_by_a_run(book: Engine) -> None:
         merge(book, issue)
     agent = SemanticMerge(book=book)
     assert (agent.run(), agent.skipped) == ([], 1)
-    assert issue_of(book, issue).close_reason == "nothing is left to merge: memory 'short' is archived, not active"
+    assert issue_of(book, issue).close_reason == "nothing is left to do: memory 'short' is archived, not active"
+    closed = book.ledger.history(issue)[-1]
+    assert (closed.act, closed.actor.partition("@")[0]) == ("closed", "merge")
+
+
+def test_an_issue_that_others_close_meanwhile_stops_no_run(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    issue = keep_two(book)
+    book.archive("short")
+    agent = SemanticMerge(book=book)
+    active = agent._active
+
+    def look(id_: str) -> StoredMemory:
+        if id_ == "short" and agent.skipped:
+            book.ledger.close(issue, "somebody was faster")
+        return active(id_)
+
+    monkeypatch.setattr(agent, "_active", look)
+    assert agent.run() == []
+    assert issue_of(book, issue).close_reason == "somebody was faster"
+
+
+def test_what_was_closed_for_lack_of_a_memory_is_proposed_again_once_that_is_back(book: Engine) -> None:
+    for id_, text in {"a": "The office in Lyon opens at eight.", "b": "At eight the office in Lyon opens."}.items():
+        book.remember(text, id=id_, force=True)
+    book.consolidate(["cluster"])
+    book.archive("a")
+    book.consolidate(["merge"])
+    assert book.ledger.query() == []
+    book.restore_memory("a")
+    book.consolidate(["cluster"])
+    assert [issue["memory_ids"] for issue in book.ledger.query("merge")] == [["a", "b"]]
 
 
 def test_unmerging_restores_the_sources_exactly(book: Engine) -> None:
@@ -322,7 +352,12 @@ def test_clusters_are_proposed_and_merged_in_one_run_of_both(book: Engine) -> No
 def test_what_would_be_too_long_for_a_memory_is_refused_and_blocks_the_issue(book: Engine) -> None:
     for id_ in ("a", "b"):
         book.remember(f"{id_} " + id_ * 600_000, id=id_, force=True)
-    issue = ask(book, "a", "b")
+    issue, dry = ask(book, "a", "b"), SemanticMerge(dry_run=True, book=book)
+    assert (dry.run(), len(dry.failures), issue_of(book, issue).status) == ([], 1, "open")
+    with pytest.raises(UsageError, match="the limit is 1,048,576"):
+        SemanticMerge(book=book).process_item(issue)
+    assert issue_of(book, issue).status == "blocked"
+    book.ledger.reopen(issue)
     with pytest.raises(UsageError, match="the limit is 1,048,576"):
         SemanticMerge(book=book).process_issue(issue)
     assert issue_of(book, issue).status == "blocked"

@@ -191,7 +191,8 @@ def test_an_item_is_a_sorted_pair_and_json_where_an_id_holds_a_colon(book: Engin
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("a", "b"), ("b", "a"), ("a:b", "c"), ("[a", "b"), ('["a"', '"b"]'), (":", "a")]
+    ("one", "other"),
+    [("a", "b"), ("b", "a"), ("a:b", "c"), ("[a", "b"), ('["a"', '"b"]'), (":", "a"), ('["a","b', 'c"]')],
 )
 def test_an_item_names_the_pair_that_it_was_made_of(one: str, other: str) -> None:
     assert pair_of(item_of_pair(one, other)) == tuple(sorted((one, other)))
@@ -249,6 +250,19 @@ def test_a_link_that_was_made_meanwhile_stays_as_it_is(book: Engine) -> None:
     with pytest.raises(NoRelation, match="linked already"):
         agent(book).process_issue(issue)
     assert [(link.type, link.strength) for link in book.links()] == [("because", 0.5)]
+
+
+def test_two_at_once_link_a_pair_once(book: Engine) -> None:
+    for id_ in "ab":
+        keep(book, id_, "Ada Postgres billing", "x")
+    one, other = agent(book), agent(book)
+    plan = other.plan("a:b")
+    one.process_item("a:b")
+    with pytest.raises(NoRelation, match="others linked"):
+        other._carrier.apply(plan, lambda: plan, None)
+    [issue] = book._store.ledger("default").issues(IssueSelection())
+    book.undo_consolidation(issue.id)
+    assert book.links() == []
 
 
 def test_the_issue_holds_no_words_of_the_memories(book: Engine) -> None:

@@ -158,11 +158,12 @@ def test_an_issue_is_processed_and_undone(faded: Program) -> None:
     with commonplace.open() as book:
         issue = book.ledger.create("decay", ["a"], "gc")
     dry = json.loads(contract("--dry-run", "--json", "process", issue).stdout)
-    assert (dry["dry_run"], dry["results"]["decay"][0]["beads_issue_id"]) == (True, issue)
+    assert (dry["dry_run"], dry["results"]["decay"][0]["beads_issue_id"]) == (True, None)
     assert json.loads(contract("process", issue, "--json").stdout)["results"]["decay"][0]["memory_id"] == "a"
     with commonplace.open() as book:
         assert live(book) == ["b"]
     assert "is not open" in contract("process", issue, code=1).stderr
+    assert "is not open" in contract("--dry-run", "process", issue, code=1).stderr
     assert json.loads(contract("undo", issue, "--json").stdout)["issues"] == [issue]
     with commonplace.open() as book:
         assert live(book) == ["a", "b"]

@@ -31,11 +31,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that an agent could not process."""
+    """An item that an agent could not process; "" is all of them, where it could not look for any."""
 
     agent: str
     item: str
     error: str
+
+
+def failure_of(agent: str, item: str, error: Exception) -> Failure:
+    """Return what an error is as a failure; what is no error of ours is logged with where it came from."""
+    if isinstance(error, CommonplaceError):
+        return Failure(agent, item, str(error))
+    _log.error("agent %s failed at %r", agent, item, exc_info=error)
+    return Failure(agent, item, f"{type(error).__name__}: {error}")
 
 
 class ConsolidationAgent(ABC, Generic[T]):
@@ -106,7 +114,7 @@ class ConsolidationAgent(ABC, Generic[T]):
             NotFoundError: it is not there, or no longer active.
             NoRelation: two memories hang together too little.
         """
-        plan = self.plan(memory_id)
+        plan = self._planned(memory_id)
         if self._dry_run or not plan.is_filed:
             return plan.result
         is_sure = plan.apply is not None and not plan.needs_a_person
@@ -136,9 +144,13 @@ class ConsolidationAgent(ABC, Generic[T]):
                 remedy="name an issue of this agent; see `commonplace ledger list`",
             )
         item = issue_id if self.takes_issues else self.item_of(issue)
-        if self._dry_run:
-            return told(self.plan(item).result, issue_id)
-        return self._with_issue(item, issue_id, None)
+        if not self._dry_run:
+            return self._with_issue(item, issue_id, None)
+        if issue.status != "open":
+            raise _not_open(issue_id)
+        plan = self.plan(item)
+        _refuse_unfit(plan, issue_id)
+        return plan.result
 
     def run(self) -> list[T]:
         """Process every item that `scan` finds; the failure of one is counted and does not stop the others."""
@@ -162,19 +174,25 @@ class ConsolidationAgent(ABC, Generic[T]):
                 # What was there at the scan and is not there now was processed, or taken away, by others.
                 self.skipped += 1
             except Exception as error:
-                if not isinstance(error, CommonplaceError):
-                    _log.exception("agent %s failed at %s", self.name, item)
-                said = str(error) if isinstance(error, CommonplaceError) else f"{type(error).__name__}: {error}"
-                self.failures.append(Failure(self.name, item, said))
+                self.failures.append(failure_of(self.name, item, error))
         return results
+
+    def _planned(self, item: str) -> Plan[T]:
+        """Return the plan of an item; where it is an open issue and nothing can be planned for it, block that."""
+        try:
+            return self.plan(item)
+        except (NoRelation, NotFoundError):
+            raise
+        except Exception as error:
+            is_ours = self.takes_issues and self._ground.issues.get(item).agent == self.name
+            if is_ours and not self._dry_run and self._carrier.claim(item):
+                self._carrier.block(item, error)
+            raise
 
     def _with_issue(self, item: str, issue: str, plan: Plan[T] | None) -> T:
         """Claim an issue, apply what it asks for and close it; block it where that fails."""
         if not self._carrier.claim(issue):
-            raise NotFoundError(
-                f"issue {issue} is not open: others work on it, or it is blocked or closed",
-                remedy=f"see `commonplace ledger show {issue}`",
-            )
+            raise _not_open(issue)
         try:
             made = plan or self.plan(item)
             _refuse_unfit(made, issue)
@@ -201,6 +219,13 @@ class ConsolidationAgent(ABC, Generic[T]):
                 f"memory {id_!r:.80} is {memory.record.status}, not active", remedy="name an active memory"
             )
         return memory
+
+
+def _not_open(issue: str) -> NotFoundError:
+    return NotFoundError(
+        f"issue {issue} is not open: others work on it, or it is blocked or closed",
+        remedy=f"see `commonplace ledger show {issue}`",
+    )
 
 
 def _refuse_unfit(plan: Plan[T], issue: str) -> None:

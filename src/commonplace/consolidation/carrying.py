@@ -6,11 +6,12 @@ Where issues are kept by another program, they are filed before that transaction
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from commonplace.consolidation.acting import Acts
-from commonplace.errors import StoreBusyError
+from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger import filing, window
 from commonplace.ledger.filing import Doer, Draft
 from commonplace.ledger.tending import actor_of, process_is_gone, release
@@ -26,6 +27,8 @@ _T = TypeVar("_T", bound="Result")
 
 _TRIES: Final = 5
 """So often a plan is made anew where others change its memories meanwhile."""
+_MOOT: Final = "nothing is left to do: "
+"""How the reason begins for which an agent closes what nobody turned down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +115,29 @@ class Carrier:
             if known is not None and known.status != "closed":
                 filing.block(change.ledger, issue, _said(error), self._doer)
 
+    def close(self, issue: str, why: str, *, is_moot: bool = False) -> None:
+        """Close an open issue without doing what it asks for; others may have been faster.
+
+        Args:
+            is_moot: what it asks for cannot be done any more, which does not turn it down for later.
+        """
+        reason = f"{_MOOT}{why}" if is_moot else why
+        if self.ground.elsewhere is not None:
+            with suppress(NotFoundError, UsageError):
+                self.ground.elsewhere.close(issue, reason)
+            return
+        with self.ground.store.change_memories(self.ground.namespace) as change:
+            known = change.ledger.issue(issue)
+            if known is not None and known.status == "open":
+                filing.close(change.ledger, issue, reason, self._doer)
+
     def was_turned_down(self, plan: Plan[Any]) -> bool:
         """Tell whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
         ledger = self.ground.store.ledger(self.ground.namespace)
         closed = IssueSelection(agents=(plan.agent,), statuses=("closed",), memory_ids=plan.memory_ids)
         at = 0.0
         for issue in ledger.issues(closed):
-            if issue.memory_ids != plan.memory_ids or issue.closed_at is None:
+            if issue.memory_ids != plan.memory_ids or issue.closed_at is None or issue.close_reason.startswith(_MOOT):
                 continue
             reversal = ledger.reversal(issue.id)
             if reversal is None:

@@ -153,7 +153,7 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
             if len(asked["memory_ids"]) == 1:
                 found = groups.get(asked["memory_ids"][0])
                 reason = f"issue {found} is about its group" if found else "nothing else is to be done with it"
-                self._ground.issues.close(asked["id"], reason)
+                self._carrier.close(asked["id"], reason)
 
 
 def share_told(notes: Mapping[str, Any], name: str) -> float | None:

@@ -159,7 +159,7 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
                 for id_ in issue["memory_ids"]:
                     self._active(id_)
             except NotFoundError as error:
-                self._ground.issues.close(issue["id"], f"nothing is left to merge: {error.args[0]}")
+                self._carrier.close(issue["id"], str(error.args[0]), is_moot=True)
 
 
 def _result(id_: str, memories: Sequence[StoredMemory], record: MemoryRecord) -> MergeResult:

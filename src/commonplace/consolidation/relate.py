@@ -160,7 +160,8 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
 def item_of_pair(one: str, other: str) -> str:
     """Return the item that two memories are, in whatever order they are given."""
     ids = sorted((one, other))
-    return json.dumps(ids) if any(":" in id_ for id_ in ids) else ":".join(ids)
+    is_plain = ":" not in "".join(ids) and not ids[0].startswith("[")
+    return ":".join(ids) if is_plain else json.dumps(ids)
 
 
 def pair_of(item: str) -> tuple[str, str]:
@@ -194,8 +195,9 @@ def relation_id(one: str, other: str) -> str:
 def _linking(result: RelationResult) -> Callable[[Acts], RelationResult]:
     def link(acts: Acts) -> RelationResult:
         source, target = result.from_memory_id, result.to_memory_id
-        if not any({each.source, each.target} == {source, target} for each in acts.change.links([source])):
-            acts.link(Link(source, target, RELATED, result.strength, acts.now))
+        if any({each.source, each.target} == {source, target} for each in acts.change.links([source])):
+            raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
+        acts.link(Link(source, target, RELATED, result.strength, acts.now))
         return result
 
     return link

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from commonplace.consolidation.base import failure_of
 from commonplace.consolidation.results import DecayResult, MergeResult
 from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, Agent
@@ -111,12 +112,15 @@ def run(book: Book, wanted: Wanted) -> RunReport:
     gone: set[str] = set()
     for name in wanted.agents:
         agent = agent_of(name, book, wanted)
+        try:
+            found = agent.rehearse(results.get("cluster", ())) if wanted.dry_run else agent.run()
+        except Exception as error:
+            errors.append(failure_of(name, "", error))
+            found = []
         if wanted.dry_run:
-            found = agent.rehearse(results.get("cluster", ()))
-            results[name] = tuple(each for each in found if gone.isdisjoint(memories_of(each)))
-            gone.update(_archived(results[name]))
-        else:
-            results[name] = tuple(agent.run())
+            found = [each for each in found if gone.isdisjoint(memories_of(each))]
+            gone.update(_archived(found))
+        results[name] = tuple(found)
         errors += agent.failures
         skipped += agent.skipped
     applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))

@@ -10,7 +10,7 @@ import pytest
 import commonplace
 from commonplace.consolidation.results import MergeResult
 from commonplace.engine import Engine
-from commonplace.errors import NotFoundError, UsageError
+from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.retention import DAY_S
 
 from .conftest import Clock, dump
@@ -130,6 +130,21 @@ def test_what_is_no_agent_or_number_is_refused(book: Engine) -> None:
     with pytest.raises(NotFoundError, match="no merge made memory 'x'"):
         book.unmerge("x")
     assert book.ledger.query() == []
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_agent_that_cannot_look_for_anything_does_not_stop_the_others(
+    faded: Engine, monkeypatch: pytest.MonkeyPatch, dry_run: bool
+) -> None:
+    def fail(_: object) -> list[str]:
+        raise StoreError("the disk is full of eels", remedy="fish")
+
+    monkeypatch.setattr("commonplace.consolidation.cluster.ClusterDetector.scan", fail)
+    report = faded.consolidate(dry_run=dry_run)
+    assert [(each.agent, each.item) for each in report.errors] == [("cluster", "")]
+    assert "full of eels" in report.errors[0].error
+    assert len(report.results["decay"]) == 2
+    assert list(report.results) == ["decay", "cluster", "merge", "promote", "relations"]
 
 
 def test_a_rehearsal_goes_on_from_what_it_would_have_archived(tmp_path: Path) -> None:
