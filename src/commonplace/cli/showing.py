@@ -23,7 +23,6 @@ def show(invocation: Invocation) -> None:
     With --json, also its default, range, environment variable and meaning.
     """
     from commonplace.cli.screen import console, print_json
-    from commonplace.settings import keys
 
     loaded = invocation.settings()
     if invocation.as_json:
@@ -37,13 +36,13 @@ def show(invocation: Invocation) -> None:
                 "project_may_set": key.rule.project,
                 "description": key.rule.description,
             }
-            for key in keys()
+            for key in loaded.all_keys()
         }
         print_json(shown)
         return
     target = console()
     section = ""
-    for key in keys():
+    for key in loaded.all_keys():
         if key.section != section:
             section = key.section
             target.print(f"[{section}]", style="bold")

@@ -1,7 +1,7 @@
 """Read an auto-retrieval document and say what it asks for. It knows the document's shape, not who acts on it.
 
-A document states the index, the two-stage pipeline and the strategies of agents. What it states about index and
-search becomes settings, by dotted key; what it leaves out stays as the settings have it. Strategies are checked.
+A document states the index, the two-stage pipeline and the strategies of agents. What it states becomes settings, by
+dotted key; what it leaves out stays as the settings have it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 MODEL = "static"
 MODELS = {MODEL: 256, "text-embedding-3-small": 1536}
 """The embedding models that a document may name, with the dimensions of their vectors."""
-FIXED = {
+FIXED: Mapping[str, float] = {
     "stage_1_keyword.bm25_params.k1": 1.2,
     "stage_1_keyword.bm25_params.b": 0.75,
+    "stage_2_semantic.batch_size": 32,
     "caching.candidate_cache.max_size": 1000,
     "caching.candidate_cache.ttl_minutes": 5,
     "caching.embedding_cache.max_size": 5000,
@@ -37,6 +38,8 @@ FIELDS = frozenset({"title", "content", "tags", "summary"})
 _INDEX, _PIPELINE = "artifact_index", "retrieval_pipeline"
 _EMBEDDING = f"{_INDEX}.embedding_config"
 _STAGE_1 = f"{_PIPELINE}.stage_1_keyword"
+_AGENTS = "agent_integration"
+_STRATEGIES = f"{_AGENTS}.agent_strategies"
 
 _OVERRIDES = {
     f"{_INDEX}.indexable_paths": "index.include",
@@ -47,6 +50,10 @@ _OVERRIDES = {
     f"{_INDEX}.storage.embeddings_path": "index.export_embeddings",
     f"{_STAGE_1}.top_k": "search.stage1_limit",
     f"{_PIPELINE}.stage_2_semantic.top_k": "search.limit",
+    f"{_AGENTS}.auto_retrieve_on_start": "context.on_start",
+    f"{_AGENTS}.context_injection.include_metadata": "context.metadata",
+    f"{_AGENTS}.context_injection.include_references": "context.references",
+    f"{_AGENTS}.context_injection.max_context_tokens": "context.max_tokens",
 }
 """Which setting each option of the document stands for."""
 
@@ -82,8 +89,9 @@ def translate(document: object) -> dict[str, object]:
     assert isinstance(document, Mapping)
     stated = dict(_leaves(document, ""))
     _refuse_impossible(stated)
-    _refuse_second_spelling(document["agent_integration"])
-    return {_OVERRIDES[path]: _value(value) for path, value in stated.items() if path in _OVERRIDES}
+    _refuse_second_spelling(document[_AGENTS])
+    settings = {_OVERRIDES[path]: _value(value) for path, value in stated.items() if path in _OVERRIDES}
+    return {**settings, **_strategies(document[_AGENTS])}
 
 
 def load_schema() -> dict[str, Any]:
@@ -130,6 +138,11 @@ def _fault(error: ValidationError) -> ConfigError:
         close = difflib.get_close_matches(name, known, n=1) or known
         path = _join(path, name)
         return ConfigError(f"{path} is no option", path=path, remedy=f"did you mean {' or '.join(close)}?")
+    if "propertyNames" in error.absolute_schema_path:
+        path = _join(path, str(error.instance))
+        return ConfigError(
+            f"{path} is no name of an agent", path=path, remedy="use letters, digits, - and _, up to 100"
+        )
     if error.validator == "required":
         required: Any = error.validator_value
         name = next(str(name) for name in required if name not in instance)
@@ -200,15 +213,30 @@ def _refuse_second_spelling(integration: Mapping[str, Any]) -> None:
     """Refuse two strategies for one agent: `test_engineer` and `test-engineer` are the same."""
     seen: set[str] = set()
     for name in integration.get("agent_strategies", {}):
-        spelt = name.replace("_", "-")
+        spelt = _spelt(name)
         if spelt in seen:
-            path = f"agent_integration.agent_strategies.{name}"
+            path = f"{_STRATEGIES}.{name}"
             _refuse(path, "names an agent that is already there under another spelling", "keep one of them")
         seen.add(spelt)
 
 
+def _strategies(integration: Mapping[str, Any]) -> dict[str, object]:
+    """Return the settings of the strategies, with the agents' names in the spelling of settings."""
+    return {
+        f"agents.{_spelt(agent)}.{option}": _value(value)
+        for agent, strategy in integration.get("agent_strategies", {}).items()
+        for option, value in strategy.items()
+    }
+
+
+def _spelt(agent: str) -> str:
+    return agent.replace("_", "-")
+
+
 def _value(value: object) -> object:
-    """Return a list as a tuple and a whole float as an integer, as settings hold them."""
+    """Return a list as a tuple, a whole float as an integer and a truth as on or off, as settings hold them."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(value)
     if isinstance(value, float) and value.is_integer():

@@ -1,5 +1,6 @@
 """Settings: read once at the edge, passed on as a value. Nothing here knows what the settings are used for."""
 
+from commonplace.settings.agents import ContextSettings, Strategy, agent_name
 from commonplace.settings.keys import Key, Rule
 from commonplace.settings.loading import Overrides, load, save_overrides
 from commonplace.settings.locations import find_project, user_settings_file
@@ -15,6 +16,7 @@ from commonplace.settings.model import (
 )
 
 __all__ = [
+    "ContextSettings",
     "EmbedderSettings",
     "IndexSettings",
     "Key",
@@ -25,6 +27,8 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "StoreSettings",
+    "Strategy",
+    "agent_name",
     "find_project",
     "keys",
     "load",

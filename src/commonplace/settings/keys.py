@@ -29,7 +29,7 @@ class Rule:
 
     Attributes:
         minimum, maximum: both included; None is open.
-        choices: the only values of a `choice`.
+        choices: the only values of a `choice`, and of what a list of names holds.
         prefixes: what else a `choice` may begin with, outside a project's own file.
         project: whether a project's own file may set it; such a file arrives with someone else's clone.
         environment: the variable's name where it is not COMMONPLACE_<SECTION>_<KEY>.
@@ -60,12 +60,15 @@ class Key:
 
     @property
     def environment(self) -> str:
-        return self.rule.environment or f"COMMONPLACE_{self.section}_{self.name}".upper()
+        section = self.section.replace(".", "_").replace("-", "_")
+        return self.rule.environment or f"COMMONPLACE_{section}_{self.name}".upper()
 
     @property
     def range(self) -> str:
         """Say which values are allowed, for messages and for the manual."""
         rule = self.rule
+        if rule.choices and rule.kind == "names":
+            return "a list of " + ", ".join(rule.choices)
         if rule.choices:
             return "one of " + ", ".join((*rule.choices, *(f"{prefix}…" for prefix in rule.prefixes)))
         if rule.kind in _RANGES:
@@ -101,8 +104,9 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
     except (TypeError, ValueError):
         raise _refused(key, raw, origin) from None
     rule = key.rule
-    if rule.choices and value not in rule.choices and not _goes_on(str(value), rule.prefixes):
-        raise _refused(key, raw, origin)
+    for each in value if isinstance(value, tuple) else (value,):
+        if rule.choices and each not in rule.choices and not _goes_on(str(each), rule.prefixes):
+            raise _refused(key, raw, origin)
     if isinstance(value, int | float) and not _within(value, rule):
         raise _refused(key, raw, origin)
     return value

@@ -15,6 +15,8 @@ from typing import Any
 
 from commonplace.errors import SettingsError
 from commonplace.settings import locations
+from commonplace.settings.agents import SECTION as AGENTS
+from commonplace.settings.agents import strategies, strategy_key, strategy_key_of_variable
 from commonplace.settings.keys import Key, parse
 from commonplace.settings.model import SECTIONS, Settings, keys
 from commonplace.text.inside import stays_inside
@@ -91,7 +93,9 @@ def load(
 def flat(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield (dotted key, value) of a settings document; what is no table on the first level keeps its bare name."""
     for section, content in document.items():
-        if isinstance(content, Mapping):
+        if section == AGENTS and isinstance(content, Mapping):
+            yield from flat({f"{AGENTS}.{agent}": strategy for agent, strategy in content.items()})
+        elif isinstance(content, Mapping):
             yield from ((f"{section}.{name}", value) for name, value in content.items())
         else:
             yield section, content
@@ -105,7 +109,7 @@ def save_overrides(store: Path, overrides: Mapping[str, object]) -> None:
         return
     sections: dict[str, dict[str, object]] = {}
     for dotted, value in sorted(overrides.items()):
-        section, name = dotted.split(".")
+        section, _, name = dotted.rpartition(".")
         sections.setdefault(section, {})[name] = list(value) if isinstance(value, tuple) else value
     fresh = target.with_name(f"{target.name}.{os.getpid()}")
     fresh.write_text(json.dumps(sections, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -159,11 +163,15 @@ def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
 def _from_document(
     document: Mapping[str, Any], path: Path | str, by_name: Mapping[str, Key], *, trusted: bool
 ) -> list[_Given]:
-    given = []
+    given: list[_Given] = []
     for dotted, raw in flat(document):
-        key = by_name.get(dotted)
+        key = by_name.get(dotted) or strategy_key(dotted)
         if key is None:
             raise _unknown(dotted, str(path), [*by_name, *SECTIONS])
+        if any(item.key.dotted == key.dotted for item in given):
+            raise SettingsError(
+                f"{path} sets {key.dotted} twice, in two spellings", remedy=f"leave out {dotted} or the other"
+            )
         value = parse(key, raw, str(path))
         if not trusted:
             _check_project_may(key, value, path)
@@ -194,7 +202,7 @@ def _from_environment(environment: Mapping[str, str], by_name: Mapping[str, Key]
     for variable in sorted(environment):
         if not variable.startswith(PREFIX) or variable in RESERVED:
             continue
-        key = by_variable.get(variable)
+        key = by_variable.get(variable) or strategy_key_of_variable(variable, PREFIX)
         if key is None:
             raise _unknown(variable, "the environment", list(by_variable))
         origin = f"environment variable {variable}"
@@ -243,7 +251,8 @@ def _check_together(given: Mapping[str, _Given], by_name: Mapping[str, Key]) -> 
 def _assemble(given: Mapping[str, _Given], project: Path | None) -> Settings:
     sections: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
     for item in given.values():
-        sections[item.key.section][item.key.name] = item.value
-    built: dict[str, Any] = {section: SECTIONS[section](**values) for section, values in sections.items()}
+        sections.setdefault(item.key.section, {})[item.key.name] = item.value
+    built: dict[str, Any] = {section: kind(**sections.pop(section)) for section, kind in SECTIONS.items()}
+    agents = strategies({section.removeprefix(f"{AGENTS}."): options for section, options in sections.items()})
     origins = {item.key.dotted: item.origin for item in given.values()}
-    return Settings(**built, origins=origins, project=project)
+    return Settings(**built, agents=agents, origins=origins, project=project)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
+from commonplace.settings.agents import SECTION, STRATEGIES, ContextSettings, Strategy, strategy_keys
 from commonplace.settings.graph import GraphSettings
 from commonplace.settings.keys import Key, setting
 from commonplace.types import METHODS, RERANK_MODES
@@ -314,6 +315,7 @@ class Settings:
     Attributes:
         origins: by dotted key, where the value came from: a file's path, "environment variable X", "flag", or how the
             store was found; a key that is absent has its default.
+        agents: the strategy of each agent, by name, those that there are without any setting among them.
         project: the directory whose `commonplace.toml` was or would be read, None outside a project.
     """
 
@@ -329,13 +331,22 @@ class Settings:
     ledger: LedgerSettings = field(default_factory=LedgerSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
+    agents: Mapping[str, Strategy] = field(default_factory=lambda: dict(STRATEGIES))
     origins: Mapping[str, str] = field(default_factory=dict)
     project: Path | None = None
 
     def value(self, key: Key) -> object:
         """Return the value of a setting."""
-        found: object = getattr(getattr(self, key.section), key.name)
+        section, _, agent = key.section.partition(".")
+        holder = self.agents[agent] if agent else getattr(self, section)
+        found: object = getattr(holder, key.name)
         return found
+
+    def all_keys(self) -> tuple[Key, ...]:
+        """Return every setting, those of the strategies of the user's own agents among them."""
+        own = [key for agent in self.agents if agent not in STRATEGIES for key in strategy_keys(agent)]
+        return (*keys(), *own)
 
     def origin(self, key: Key) -> str:
         """Say where the value of a setting came from."""
@@ -355,18 +366,21 @@ SECTIONS: Mapping[str, type] = {
     "ledger": LedgerSettings,
     "store": StoreSettings,
     "log": LogSettings,
+    "context": ContextSettings,
 }
 
 
 def keys() -> tuple[Key, ...]:
-    """Return every setting, section by section, in the order of their declaration."""
-    return tuple(
+    """Return every setting, section by section, in the order of their declaration; of agents those that we name."""
+    declared = [
         Key(section, item.name, item.default, item.metadata["rule"])
         for section, kind in SECTIONS.items()
         for item in dataclasses.fields(kind)
-    )
+    ]
+    return (*declared, *(key for agent in STRATEGIES for key in strategy_keys(agent)))
 
 
 def section_description(section: str) -> str:
     """Return the sentence that says what a section is about."""
-    return (SECTIONS[section].__doc__ or "").strip()
+    kind = Strategy if section.startswith(f"{SECTION}.") else SECTIONS[section]
+    return (kind.__doc__ or "").strip()

@@ -1,0 +1,124 @@
+"""What each agent is to find, and what the context of a task holds. It does not know where values come from."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from commonplace.settings.keys import Key, setting
+from commonplace.types import ARTIFACT_TYPES
+
+SECTION: Final = "agents"
+DEFAULT_AGENT: Final = "default"
+_NAME: Final = re.compile(r"[\w-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What an agent is to find: which artifacts, how many, how relevant."""
+
+    context_types: tuple[str, ...] = setting(
+        ("requirement", "architecture", "code", "test"),
+        "the types of artifacts that it finds; an empty list is all",
+        "names",
+        choices=ARTIFACT_TYPES,
+    )
+    top_k: int = setting(10, "how many artifacts it finds at most", "integer", minimum=1, maximum=1000)
+    threshold: float = setting(
+        0.7, "what is scored below it is left out; 0 keeps all that was ranked", "number", minimum=0.0, maximum=1.0
+    )
+    phase_filter: tuple[str, ...] = setting(
+        (), "only artifacts of these phases, and those that have none; an empty list is all", "names"
+    )
+    tag_filter: tuple[str, ...] = setting((), "only artifacts with one of these tags; an empty list is all", "names")
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "test-engineer": Strategy(
+        ("requirement", "architecture", "code"), 15, 0.65, phase_filter=("elaboration", "construction")
+    ),
+    "security-auditor": Strategy(
+        ("architecture", "code"), 10, 0.7, tag_filter=("security", "authentication", "authorization")
+    ),
+    "api-designer": Strategy(("requirement", "architecture"), 8, 0.75),
+    "integrator": Strategy(("architecture", "test", "documentation"), 12, 0.65),
+    DEFAULT_AGENT: Strategy(),
+}
+"""The strategies that there are without any setting; those of the auto-retrieval contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What the context of a task holds when the request does not say."""
+
+    max_tokens: int = setting(
+        50_000, "the most tokens of a context that is asked for", "integer", minimum=64, maximum=1_000_000
+    )
+    metadata: str = setting(
+        "on",
+        "whether each text is told with its type, date, origin, trust, phase, tags and score",
+        "choice",
+        choices=("on", "off"),
+    )
+    references: str = setting(
+        "on", "whether a last line names all that is in it, to be mentioned by @", "choice", choices=("on", "off")
+    )
+    on_start: str = setting(
+        "on",
+        "whether a client's hook gets a context for a session and a prompt, and an MCP prompt one for its task",
+        "choice",
+        choices=("on", "off"),
+    )
+
+
+def agent_name(written: str) -> str:
+    """Return the name of an agent in the spelling that we use: `test_engineer` is `test-engineer`."""
+    return written.strip().replace("_", "-")
+
+
+def strategy_keys(agent: str) -> tuple[Key, ...]:
+    """Return the settings of an agent's strategy; their defaults are those of the agent, or of `default`."""
+    defaults = STRATEGIES.get(agent, STRATEGIES[DEFAULT_AGENT])
+    return tuple(
+        Key(f"{SECTION}.{agent}", item.name, getattr(defaults, item.name), item.metadata["rule"])
+        for item in dataclasses.fields(Strategy)
+    )
+
+
+def strategy_key(dotted: str) -> Key | None:
+    """Return the setting of any agent's strategy, as `agents.poet.top_k`; None where there is no such setting."""
+    section, _, rest = dotted.partition(".")
+    written, _, name = rest.rpartition(".")
+    if section != SECTION or not _NAME.fullmatch(written):
+        return None
+    return next((key for key in strategy_keys(agent_name(written)) if key.name == name), None)
+
+
+def strategy_key_of_variable(variable: str, prefix: str) -> Key | None:
+    """Return the setting that an environment variable stands for, as COMMONPLACE_AGENTS_POET_TOP_K, or None."""
+    start = f"{prefix}{SECTION}_".upper()
+    for item in dataclasses.fields(Strategy):
+        end = f"_{item.name}".upper()
+        if variable.startswith(start) and variable.endswith(end):
+            return strategy_key(f"{SECTION}.{variable[len(start) : -len(end)].lower()}.{item.name}")
+    return None
+
+
+def strategies(given: Mapping[str, Mapping[str, object]]) -> dict[str, Strategy]:
+    """Return the strategy of every agent, by name.
+
+    Args:
+        given: what is set, by agent and option. What an agent of the user's own leaves out is that of `default`.
+    """
+    changed: dict[str, Any] = {name: dict(options) for name, options in given.items()}
+    default = dataclasses.replace(STRATEGIES[DEFAULT_AGENT], **changed.get(DEFAULT_AGENT, {}))
+    names = dict.fromkeys([*STRATEGIES, *sorted(changed)])
+    return {
+        name: default
+        if name == DEFAULT_AGENT
+        else dataclasses.replace(STRATEGIES.get(name, default), **changed.get(name, {}))
+        for name in names
+    }
