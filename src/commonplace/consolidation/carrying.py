@@ -5,20 +5,21 @@ Where issues are kept by another program, they are filed before that transaction
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from commonplace.consolidation.acting import Acts
-from commonplace.errors import NotFoundError, StoreBusyError, UsageError
+from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger import filing, window
 from commonplace.ledger.filing import Doer, Draft
 from commonplace.ledger.tending import actor_of, process_is_gone, release
 from commonplace.types.ledger import IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.ground import Ground
+    from commonplace.consolidation.ground import Ground, Issues
     from commonplace.consolidation.planning import Plan
     from commonplace.consolidation.results import Result
     from commonplace.store.memory_contract import MemoryChange
@@ -69,10 +70,8 @@ class Carrier:
         Raises:
             StoreBusyError: they did so over and over.
         """
-        elsewhere = self.ground.elsewhere
-        if elsewhere is not None and issue is None:
-            issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
-            elsewhere.claim(issue)
+        if self.ground.elsewhere is not None and issue is None:
+            return self._apply_as_filed_elsewhere(self.ground.elsewhere, plan, again, reason)
         tries = _TRIES
         while tries:
             with self.ground.store.change_memories(self.ground.namespace, made_by=self.ground.stamp()) as change:
@@ -92,10 +91,27 @@ class Carrier:
                 f"the memories of an item of {self.agent} changed {_TRIES} times while it was processed",
                 remedy="run the agent again",
             )
-        if elsewhere is not None:
-            elsewhere.close(issue, reason or plan.why or plan.action)
+        if self.ground.elsewhere is not None:
+            self.close(issue, reason or plan.why or plan.action)
         self.ground.after()
         return told(result, issue)
+
+    def _apply_as_filed_elsewhere(
+        self, elsewhere: Issues, plan: Plan[_T], again: Callable[[], Plan[_T]], reason: str
+    ) -> _T:
+        """File and claim an issue that another program keeps, and apply it; no claim of it outlives a failure."""
+        self._take(1)
+        issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
+        if not elsewhere.claim(issue):
+            raise NotFoundError(f"issue {issue} is not open: others work on it", remedy="leave it to them")
+        try:
+            return self.apply(plan, again, issue, reason)
+        except (NoRelation, NotFoundError) as error:
+            self.close(issue, str(error.args[0]), is_moot=True)
+            raise
+        except Exception as error:
+            self.block(issue, error)
+            raise
 
     def claim(self, issue: str) -> bool:
         """Take an issue to work on; return False where others did, or it is blocked or closed."""
@@ -116,7 +132,7 @@ class Carrier:
                 filing.block(change.ledger, issue, _said(error), self._doer)
 
     def close(self, issue: str, why: str, *, is_moot: bool = False) -> None:
-        """Close an open issue without doing what it asks for; others may have been faster.
+        """Close an issue that is open, or kept by another program and ours; others may have been faster.
 
         Args:
             is_moot: what it asks for cannot be done any more, which does not turn it down for later.
@@ -134,17 +150,28 @@ class Carrier:
     def was_turned_down(self, plan: Plan[Any]) -> bool:
         """Tell whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
         ledger = self.ground.store.ledger(self.ground.namespace)
-        closed = IssueSelection(agents=(plan.agent,), statuses=("closed",), memory_ids=plan.memory_ids)
         at = 0.0
-        for issue in ledger.issues(closed):
-            if issue.memory_ids != plan.memory_ids or issue.closed_at is None or issue.close_reason.startswith(_MOOT):
-                continue
-            reversal = ledger.reversal(issue.id)
+        for issue, closed_at in self._closed(plan):
+            reversal = ledger.reversal(issue)
             if reversal is None:
-                at = max(at, issue.closed_at)
+                at = max(at, closed_at)
             elif reversal.undone_at is not None:
                 at = max(at, reversal.undone_at)
         return at > 0 and all(max(each.record.last_used, each.created_at) <= at for each in plan.basis)
+
+    def _closed(self, plan: Plan[Any]) -> Iterator[tuple[str, float]]:
+        """Yield the issues that asked for the same and were closed, and when; not those that became moot."""
+        if self.ground.elsewhere is not None:
+            for told_ in self.ground.elsewhere.query(plan.agent, "closed"):
+                is_same = tuple(told_["memory_ids"]) == plan.memory_ids and told_["closed_at"]
+                if is_same and not told_["close_reason"].startswith(_MOOT):
+                    yield told_["id"], datetime.fromisoformat(told_["closed_at"]).timestamp()
+            return
+        wanted = IssueSelection(agents=(plan.agent,), statuses=("closed",), memory_ids=plan.memory_ids)
+        for issue in self.ground.store.ledger(self.ground.namespace).issues(wanted):
+            is_same = issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT)
+            if is_same and issue.closed_at is not None:
+                yield issue.id, issue.closed_at
 
     def _apply(self, change: MemoryChange, plan: Plan[_T], issue: str | None, reason: str) -> tuple[_T, str]:
         acts = Acts(change, self.ground.now())

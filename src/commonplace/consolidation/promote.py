@@ -22,7 +22,6 @@ from commonplace.memories.times import moment_of
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
 from commonplace.types import Selection
-from commonplace.types.ledger import IssueSelection
 
 if TYPE_CHECKING:
     from commonplace.consolidation.acting import Acts
@@ -61,14 +60,13 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
 
     def scan(self) -> list[str]:
         """Return the ids of the active memories that meet a criterion, those that meet most first, then by score."""
-        store, namespace, now = self._ground.store, self._ground.namespace, self._ground.now()
-        with store.snapshot():
+        now = self._ground.now()
+        with self._ground.store.snapshot():
             busy = {
                 id_
-                for issue in store.ledger(namespace).issues(
-                    IssueSelection(agents=(self.name,), statuses=("in_progress", "blocked"))
-                )
-                for id_ in issue.memory_ids
+                for status in ("in_progress", "blocked")
+                for issue in self._ground.issues.query(self.name, status)
+                for id_ in issue["memory_ids"]
             }
             found = [
                 (-len(met), -self._ground.fading.raw(memory.record, now), memory.owner.id)

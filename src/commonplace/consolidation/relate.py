@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import UUID, uuid5
 
@@ -16,7 +17,7 @@ from commonplace.consolidation.planning import Plan
 from commonplace.consolidation.results import RelationResult
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import Link
-from commonplace.types.ledger import UNFINISHED, Agent, IssueSelection
+from commonplace.types.ledger import UNFINISHED, Agent
 
 if TYPE_CHECKING:
     from commonplace.consolidation.acting import Acts
@@ -151,9 +152,9 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
         store, namespace = self._ground.store, self._ground.namespace
         known = {(link.source, link.target) for link in store.links(namespace)}
         known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
-        wanted = IssueSelection(agents=("relations", "merge", "cluster"), statuses=tuple(UNFINISHED))
-        for issue in store.ledger(namespace).issues(wanted):
-            known |= {(one, other) for one in issue.memory_ids for other in issue.memory_ids if one < other}
+        for agent, status in product(("relations", "merge", "cluster"), UNFINISHED):
+            for issue in self._ground.issues.query(agent, status):
+                known |= set(combinations(issue["memory_ids"], 2))
         return {(min(pair), max(pair)) for pair in known}
 
 

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 import commonplace
+from commonplace.consolidation.decay import DecayAnalyzer
+from commonplace.consolidation.promote import LTMPromoter
+from commonplace.consolidation.relate import RelationshipDiscovery
 from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.retention import DAY_S
 from commonplace.settings import load
 
@@ -67,3 +71,66 @@ def test_where_beads_fails_nothing_is_changed(kept_in_beads: Engine, tmp_path: P
     (failure,) = kept_in_beads.consolidate(["decay"]).errors
     assert "the database is locked" in failure.error
     assert dump(kept_in_beads) == before
+
+
+def test_what_somebody_closed_there_is_not_proposed_again(kept_in_beads: Engine) -> None:
+    book = kept_in_beads
+    book.consolidate(["decay"])
+    (waiting,) = book.ledger.query()
+    book.ledger.close(waiting["id"], "no")
+    assert [each.beads_issue_id for each in book.consolidate(["decay"]).results["decay"]] == [None]
+    assert book.ledger.query() == []
+
+
+def test_no_claim_outlives_a_failure(kept_in_beads: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    book, before = kept_in_beads, dump(kept_in_beads)
+
+    def fail(*_: object) -> None:
+        raise UsageError("the disk is full of eels")
+
+    monkeypatch.setattr("commonplace.consolidation.acting.Acts.archive", fail)
+    (failure,) = book.consolidate(["decay"]).errors
+    assert failure.item == "harbour"
+    (blocked,) = book.ledger.query(status="blocked")
+    assert "full of eels" in blocked["log"][0]
+    assert (book.ledger.query(status="in_progress"), dump(book)) == ([], before)
+
+
+def test_what_is_gone_meanwhile_is_closed_and_not_blocked(
+    kept_in_beads: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = kept_in_beads
+
+    def lose(*_: object) -> None:
+        raise NotFoundError("the memory is gone", remedy="leave it")
+
+    monkeypatch.setattr("commonplace.consolidation.acting.Acts.archive", lose)
+    report = book.consolidate(["decay"])
+    assert (report.errors, report.skipped, report.applied) == ((), 1, 0)
+    assert [issue["memory_ids"] for issue in book.ledger.query(status="closed")] == [["harbour"]]
+    monkeypatch.undo()
+    assert book.consolidate(["decay"]).applied == 1
+
+
+def test_what_others_claimed_there_is_left_to_them(kept_in_beads: Engine) -> None:
+    book, agent = kept_in_beads, DecayAnalyzer(book=kept_in_beads)
+    claimed = book.ledger.create("decay", ["harbour"], "gc")
+    assert book.ledger.claim(claimed)
+    with pytest.raises(NotFoundError, match="others work on it"):
+        agent.process_item("harbour")
+    assert book._store.ledger(book.namespace).reversals() == []
+    assert book.get("harbour").status == "active"
+
+
+def test_memories_that_an_issue_there_holds_are_left_alone(kept_in_beads: Engine) -> None:
+    book = kept_in_beads
+    for id_ in ("a", "b"):
+        book.remember(f"Crane {id_}", id=id_, entities=["Ada", "Postgres", "billing"], force=True)
+        for _ in range(5):
+            book.touch(id_)
+    assert LTMPromoter(book=book).scan() == ["a", "b"]
+    assert RelationshipDiscovery(book=book).scan() == ["a:b"]
+    book.ledger.block(book.ledger.create("promote", ["a"], "promote"), "no")
+    book.ledger.create("merge", ["a", "b"], "merge")
+    assert LTMPromoter(book=book).scan() == ["b"]
+    assert RelationshipDiscovery(book=book).scan() == []
