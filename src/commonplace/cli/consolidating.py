@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from commonplace.engine import Engine
+    from commonplace.types import Progress
 
 _CHOICES = f"Which of the agents {', '.join(AGENTS)}"
 
@@ -104,12 +105,12 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     could not be processed, or where a golden query was lost.
     """
     from commonplace.cli.consolidating_rendering import known_of, print_run
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.screen import console, print_json, progress_bars
 
     if is_all == bool(agents):
         raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
     chosen = _choices(click.get_current_context())
-    with _open(invocation) as engine:
+    with progress_bars(invocation) as progress, _open(invocation, progress) as engine:
         report = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
         known = None if invocation.as_json else known_of(engine, report)
     if known is None:
@@ -233,8 +234,8 @@ def _print_undone(invocation: Invocation, undo: Any) -> None:
         print_undone(undone, console())
 
 
-def _open(invocation: Invocation) -> Engine:
-    return invocation.open(invocation.settings())
+def _open(invocation: Invocation, progress: Progress | None = None) -> Engine:
+    return invocation.open(invocation.settings(), progress=progress)
 
 
 _COMMANDS: Mapping[str, click.Command] = {

@@ -167,7 +167,8 @@ class ConsolidationAgent(ABC, Generic[T]):
 
     def _each(self, items: Sequence[str], process: Callable[[str], T]) -> list[T]:
         results: list[T] = []
-        for item in items:
+        for done, item in enumerate(items):
+            self._ground.progress(self.name, done, len(items))
             try:
                 results.append(process(item))
             except (NoRelation, NotFoundError):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.confidence import ConfidenceConfig
     from commonplace.memories.fading import Fading
     from commonplace.store.contract import Store
-    from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner
+    from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner, Progress
     from commonplace.types.ledger import Issue
 
 
@@ -31,6 +31,7 @@ class Ground:
         actor: who acts for a person, for the ledger.
         issues: the ledger.
         elsewhere: the same where issues are kept by another program, else None.
+        progress: told which agent is at work, how many of its items are done, and of how many.
         after: lets Markdown and the index follow what was written.
         rate_limit: operations a minute where an agent is not told otherwise; 0 is without limit.
     """
@@ -49,6 +50,7 @@ class Ground:
     issues: Issues
     elsewhere: Issues | None
     after: Callable[[], None]
+    progress: Progress
     rate_limit: int = 100
 
 

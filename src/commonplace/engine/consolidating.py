@@ -165,7 +165,7 @@ class Consolidating(Ledgering, Finding):
             fading=self._fading,
             confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
             now=self._now,
-            sleep=time.sleep,
+            sleep=self._wait,
             write_of=self._keeper.write_of,
             stamp=lambda: self._destination().embedder.stamp,
             calibrated=scale_of(self._embedder.stamp.name),
@@ -173,6 +173,7 @@ class Consolidating(Ledgering, Finding):
             issues=self.ledger,
             elsewhere=None if self.settings.ledger.backend == "store" else self.ledger,
             after=self._after,
+            progress=self._tell_progress,
             rate_limit=chosen.rate_limit,
         )
 
@@ -184,6 +185,14 @@ class Consolidating(Ledgering, Finding):
         found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
         memories = self._store.memories(self.namespace, Selection(ids=tuple(found))) if found else []
         return found.union(*(memory.record.derived_from for memory in memories))
+
+    def _wait(self, seconds: float) -> None:
+        self._tell_progress("waiting for the rate limit", 0, 0)
+        time.sleep(seconds)
+
+    def _tell_progress(self, what: str, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(what, done, total)
 
     def _rate(self, given: int | None) -> int:
         if given is None:

@@ -165,3 +165,17 @@ def test_a_rehearsal_goes_on_from_what_it_would_have_archived(tmp_path: Path) ->
         report = book.consolidate()
         assert report.results["relations"] == ()
         assert report.results["merge"][0].model_copy(update={"beads_issue_id": None}) == merged
+
+
+def test_who_waits_is_told_which_agent_is_at_work(tmp_path: Path, clock: Clock) -> None:
+    told: list[tuple[str, int, int]] = []
+    with commonplace.open(
+        tmp_path / "store", embedder="hashing", clock=clock, progress=lambda *what: told.append(what)
+    ) as book:
+        clock.now -= 61 * DAY_S
+        book.remember("The harbour of Aegina froze over")
+        book.remember("Ravens nest in the old lighthouse")
+        clock.now += 61 * DAY_S
+        told.clear()
+        book.consolidate(["decay"])
+    assert told == [("decay", 0, 2), ("decay", 1, 2)]
