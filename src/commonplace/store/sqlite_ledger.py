@@ -165,7 +165,9 @@ def _candidates(at: At, selection: IssueSelection) -> list[Row]:
     if selection.memory_ids:
         return _of_memories(at, selection.memory_ids)
     if selection.statuses:
-        statuses = dict.fromkeys(selection.statuses)
+        statuses, agents = dict.fromkeys(selection.statuses), dict.fromkeys(selection.agents)
+        if agents:
+            return [row for status in statuses for agent in agents for row in _of_agent(at, status, agent)]
         return [row for status in statuses for row in rows_of(at, queries.OF_STATUS, status=pack_text(status))]
     return rows_of(at, queries.ISSUES)
 
