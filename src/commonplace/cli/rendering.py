@@ -41,7 +41,11 @@ def print_result(result: SearchResult, target: Console, *, name: Name | None = N
 
     naming = name or reference
     told = [harmless_line(naming(hit)) for hit in result.hits]
-    target.print(f'{_TITLES[result.method]} retrieval for: "{harmless_line(result.query)}"\n', style="bold")
+    target.print(f'{_TITLES[result.method]} retrieval for: "{harmless_line(result.query)}"', style="bold")
+    if result.agent:
+        types = ", ".join(result.wanted.types) or "all"
+        target.print(f"Agent strategy: {harmless_line(result.agent)} (types: {types})")
+    target.print()
     print_stages(result, target)
     if not result.hits:
         print_nothing(target)

@@ -48,6 +48,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option(
     "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or words such as 'last Tuesday'."
 )
+@click.option("--agent", metavar="NAME", callback=filled, help="Search by the strategy of this agent in the settings.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
 @click.option(
     "--min-score",
@@ -64,7 +65,8 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
 
     When nothing is relevant, it says so and prints no passage.
 
-    An option that can be given several times takes alternatives; different options must all hold.
+    An option that can be given several times takes alternatives; different options must all hold. What is given here
+    wins over the strategy of --agent.
     """
     from commonplace.cli.rendering import print_result
     from commonplace.cli.screen import console, notify, print_json, progress_bars
@@ -77,9 +79,15 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
         search_min_score=options["min_score"],
         models_reranker=options["rerank"],
     )
-    filters = {name: options[name] for name in ("as_of", "kinds", "types", "phases", "tags", "paths")}
+    asked: dict[str, Any] = {
+        name: options[name] or None for name in ("as_of", "kinds", "types", "phases", "tags", "paths", "agent")
+    }
+    # A strategy wins over the settings, but not over what stands on the command line.
+    for name in ("limit", "min_score"):
+        if loaded.origins.get(f"search.{name}") == "flag":
+            asked[name] = getattr(loaded.search, name)
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
-        result = engine.search(" ".join(query), **filters)
+        result = engine.search(" ".join(query), **asked)
         directory = engine.directory
         if not result.hits:
             result = _with_unknown_namespace(result, engine.namespaces())
@@ -111,6 +119,7 @@ def record(result: SearchResult, loaded: Settings, directory: Path) -> None:
         result.query,
         {
             "namespace": result.namespace,
+            "agent": result.agent or None,
             "method": result.method,
             "hits": len(result.hits),
             "best": round(result.hits[0].score, 4) if result.hits else None,

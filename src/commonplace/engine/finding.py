@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from commonplace.engine.strategies import wishes_of
 from commonplace.engine.workings import Workings
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share, whole
@@ -49,6 +50,7 @@ class Finding(Workings):
         stage1_limit: int | None = None,
         per_owner: int = 1,
         rerank: RerankMode | None = None,
+        agent: str | None = None,
     ) -> SearchResult:
         """Find the passages that answer a query, best first; nothing when nothing is relevant.
 
@@ -76,17 +78,23 @@ class Finding(Workings):
                 call for each or by one for all, which sends query and passages to it; their scores are then the
                 model's. None is the setting, "none". A model that fails leaves order and scores as they were, and the
                 result is degraded.
+            agent: whose strategy of the settings says limit, min_score, types, phases and tags where this call does
+                not; an empty list lifts a filter of it. It finds artifacts alone, unless it has no types. An agent
+                without a strategy has that of `default`, and a notice says so.
 
         Raises:
             UsageError: a value is out of its range.
         """
         now = self._now()
+        wishes = wishes_of(agent, self.settings.agents).under(
+            limit=limit, min_score=min_score, types=types, phases=phases, tags=tags
+        )
         # Request checks that kinds and method are what their types say.
         wanted = Filter(
             kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
-            types=chosen("types", types),
-            phases=chosen("phases", phases),
-            tags=chosen("tags", tags),
+            types=chosen("types", wishes.types),
+            phases=chosen("phases", wishes.phases),
+            tags=chosen("tags", wishes.tags),
             paths=chosen("paths", paths),
             tiers=tuple(one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
             sessions=chosen("sessions", sessions),
@@ -97,9 +105,12 @@ class Finding(Workings):
         mode: RerankMode = one_of(  # type: ignore[assignment] # one of the modes
             "rerank", self.settings.models.reranker if rerank is None else rerank, RERANK_MODES
         )
-        request = self._request(query, wanted, limit, method, min_score, stage1_limit, per_owner, now)
+        request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
         self._before()
-        return self._answer(request) if mode == "none" else self._reranked(request, mode)
+        found = self._answer(request) if mode == "none" else self._reranked(request, mode)
+        if agent is None:
+            return found
+        return replace(found, agent=wishes.agent, notices=(*found.notices, *wishes.about(found.hits)))
 
     def _request(
         self,

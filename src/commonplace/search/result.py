@@ -24,6 +24,7 @@ class SearchResult:
         trace: the candidates behind the hits, for `why`.
         in_process: the answer from the memories of this process alone, whose hits are among `hits`; None without any.
         reranked_by: the mode and model that put the hits into their order and scored them, "" where none did.
+        agent: whose strategy chose, "" where nobody's did.
     """
 
     query: str
@@ -38,13 +39,14 @@ class SearchResult:
     trace: Trace
     in_process: SearchResult | None = None
     reranked_by: str = ""
+    agent: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
         scores = [round(hit.score, 4) for hit in self.hits]
         return {
             "query": self.query,
-            "agent_type": None,
+            "agent_type": self.agent or None,
             "phase": ",".join(self.wanted.phases) or None,
             "artifacts": [_artifact(hit) for hit in self.hits],
             "references": [f"@{reference(hit)}" for hit in self.hits],

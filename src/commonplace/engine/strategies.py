@@ -1,0 +1,70 @@
+"""What the strategy of an agent asks of a search, where the call does not say otherwise. It searches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from commonplace.errors import UsageError
+from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is wished of a search; None leaves it to the settings or, of a filter, restricts nothing.
+
+    Attributes:
+        agent: whose strategy it is, in the spelling of settings; "" is nobody's.
+        notices: what people are to know of it.
+    """
+
+    limit: int | None = None
+    min_score: float | None = None
+    types: Sequence[str] | None = None
+    phases: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+    agent: str = ""
+    notices: tuple[str, ...] = ()
+
+    def under(self, **said: Any) -> Wishes:
+        """Return these wishes with what a call says itself in their place; an empty list lifts a filter."""
+        return replace(self, **{name: value for name, value in said.items() if value is not None})
+
+    def about(self, hits: Sequence[object]) -> tuple[str, ...]:
+        """Return the notices of a search that found these hits: where there is none, the tags may be why."""
+        if hits or not self.agent or not self.tags:
+            return self.notices
+        return (*self.notices, f"agent {self.agent} finds only what has one of the tags {', '.join(self.tags)}")
+
+
+def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
+    """Return what an agent wishes of a search; one without a strategy has that of `default`, and the notices say so.
+
+    Args:
+        agent: in either spelling, `test_engineer` or `test-engineer`; None is nobody.
+
+    Raises:
+        UsageError: it is no name.
+    """
+    if agent is None:
+        return Wishes()
+    if not isinstance(agent, str) or not agent.strip():
+        raise UsageError(f"agent is {agent!r:.80}", remedy=f"name one: {', '.join(known)}")
+    name = agent_name(agent)
+    notices: tuple[str, ...] = ()
+    if name not in known:
+        notices = (
+            f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; there are: {', '.join(known)}",
+        )
+        name = DEFAULT_AGENT
+    strategy = known[name]
+    return Wishes(
+        limit=strategy.top_k,
+        min_score=strategy.threshold,
+        types=strategy.context_types,
+        phases=strategy.phase_filter,
+        tags=strategy.tag_filter,
+        agent=name,
+        notices=notices,
+    )
