@@ -297,3 +297,12 @@ def test_a_list_of_one_memory_is_answered_only_where_an_issue_asks(book: Engine)
     assert [(issue.id, issue.agent, issue.status) for issue in issues(book)] == [
         (result.beads_issue_id, "merge", "open")
     ]
+
+
+def test_a_group_is_processed_without_reading_the_whole_ledger(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as many proposals as there are groups, a run would take the square of their number otherwise."""
+    keep(book, SAME)
+    asked = list[object]()
+    monkeypatch.setattr("commonplace.ledger.book.Ledger.query", lambda *given: asked.append(given) or [])
+    assert ClusterDetector(book=book).process_item(item(SAME)).action == "merge"
+    assert asked == []

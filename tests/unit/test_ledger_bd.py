@@ -67,6 +67,15 @@ class TestOperations:
         assert bd.query("promote") == bd.query("decay", "blocked") == []
         assert bd.counts() == {"decay": {"open": 1}, "merge": {"in_progress": 1}}
 
+    def test_unfinished_issues_are_found_by_any_of_their_memories(self, bd: BdLedger) -> None:
+        """Of one agent."""
+        first, second = bd.create("merge", ["a", "b"], "merge"), bd.create("merge", ["b", "c"], "merge")
+        bd.create("decay", ["b"], "gc")
+        bd.close(bd.create("merge", ["b"], "merge"), "no")
+        bd.block(first, "no")
+        assert [issue["id"] for issue in bd.about(["b", "x"], "merge")] == [first, second]
+        assert bd.about(["x"], "merge") == bd.about([], "merge") == []
+
     def test_one_claims_and_no_other_can(self, bd: BdLedger) -> None:
         """Blocked and closed ones neither."""
         id_ = bd.create("merge", ["a"], "merge")

@@ -80,6 +80,17 @@ class TestCreate:
         assert ledger.query(status=None) == []
 
 
+class TestAbout:
+    def test_unfinished_issues_are_found_by_any_of_their_memories(self, ledger: Ledger) -> None:
+        """Of one agent."""
+        first, second = ledger.create("merge", ["a", "b"], "merge"), ledger.create("merge", ["b", "c"], "merge")
+        ledger.create("decay", ["b"], "gc")
+        ledger.close(ledger.create("merge", ["b"], "merge"), "no")
+        ledger.block(first, "no")
+        assert {issue["id"] for issue in ledger.about(["b", "x"], "merge")} == {first, second}
+        assert ledger.about(["x"], "merge") == ledger.about([], "merge") == []
+
+
 class TestQuery:
     def test_filters_add_up_and_nothing_is_no_error(self, ledger: Ledger, time: Time) -> None:
         """Agent, status and urgency, all of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -92,10 +92,9 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
         """Tell whether a member is to be merged with others: it merges in one group only, the most cohesive."""
         ids = set(group.ids)
         return any(
-            not ids.isdisjoint(issue["memory_ids"])
-            and ids != set(issue["memory_ids"])
-            and (share_told(issue["notes"], "cohesion") or 1.0) >= group.cohesion
-            for issue in self._grouped(("merge",))
+            ids != set(issue["memory_ids"]) and (share_told(issue["notes"], "cohesion") or 1.0) >= group.cohesion
+            for issue in self._ground.issues.about(group.ids, "merge")
+            if len(issue["memory_ids"]) > 1
         )
 
     def _merging(self, group: Group) -> Plan[ClusterResult]:
@@ -136,11 +135,11 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
             is_filed=result.action == "link" and not is_done,
         )
 
-    def _grouped(self, agents: Sequence[Agent] = _GROUPING) -> list[dict[str, Any]]:
-        """Return the unfinished issues of agents that put memories into a group."""
+    def _grouped(self) -> list[dict[str, Any]]:
+        """Return the unfinished issues that put memories into a group."""
         return [
             issue
-            for agent in agents
+            for agent in _GROUPING
             for status in UNFINISHED
             for issue in self._ground.issues.query(agent, status)
             if len(issue["memory_ids"]) > 1

@@ -89,6 +89,16 @@ class BdLedger:
         found.sort(key=lambda issue: (issue.created_at, issue.id))
         return [told(issue) for issue in found if level in (None, filing.urgency_of(issue))]
 
+    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
+        """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
+
+        Raises:
+            ProviderError: `bd` failed.
+        """
+        found = [issue for status in UNFINISHED for issue in self.query(agent, status)]
+        named = [issue for issue in found if not set(memory_ids).isdisjoint(issue["memory_ids"])]
+        return sorted(named, key=lambda issue: (issue["created_at"], issue["id"]))
+
     def claim(self, id_: str) -> bool:
         """Take an open issue to work on; return False where others did, or it is blocked or closed.
 

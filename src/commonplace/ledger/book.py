@@ -12,7 +12,7 @@ from commonplace.formats.beads import read, split_notes, time_text, to_line
 from commonplace.ledger import filing, notes, tending
 from commonplace.ledger.importing import ImportedIssues, take_in
 from commonplace.ledger.notes import without_secrets
-from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
+from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection
 
 if TYPE_CHECKING:
     from commonplace.ledger.tending import Tended
@@ -85,6 +85,14 @@ class Ledger:
         level = None if urgency is None else filing.urgency_named(urgency)
         found = self._store.ledger(self._namespace).issues(wanted)
         return [told(issue) for issue in found if level in (None, filing.urgency_of(issue))]
+
+    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
+        """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
+
+        It looks at these alone, however many others there are.
+        """
+        wanted = IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=tuple(memory_ids))
+        return [told(issue) for issue in self._store.ledger(self._namespace).issues(wanted)] if memory_ids else []
 
     def claim(self, id_: str) -> bool:
         """Take an open issue to work on; return False where others did, or it is blocked or closed.
