@@ -171,7 +171,7 @@ def test_an_issue_is_processed_and_undone(faded: Program) -> None:
 
 def test_a_preview_shows_a_person_what_would_go(faded: Program) -> None:
     printed = contract("run", "decay", "--dry-run").stdout
-    assert "Fading: 2 memories (nothing is changed)" in printed
+    assert "decay · fading: 2 memories (nothing is changed)" in printed
     assert all(text in printed for text in FADED.values())
     assert "archive" in printed
 
@@ -179,8 +179,29 @@ def test_a_preview_shows_a_person_what_would_go(faded: Program) -> None:
 def test_a_run_says_how_to_undo_it(faded: Program) -> None:
     printed = contract("run", "decay").stdout
     (line,) = [line for line in printed.splitlines() if "consolidate undo" in line]
-    run = line.split("undo ")[1].rstrip("`")
+    run = line.split("undo ")[1]
     assert "Undid 2 changes of 2 memories" in faded.run("consolidate", "undo", run).stdout
+
+
+def test_what_waits_says_why_and_what_was_turned_down_is_left(bare: Program) -> None:
+    """Whoever is asked to decide has to know what speaks against it, and that a no is heeded."""
+    for text in ("Use the mock gateway in CI.", "Do not use the mock gateway in CI."):
+        bare.run("remember", text)
+    printed = contract("run", "cluster", "merge").stdout
+    assert "waits for you, issue" in printed
+    assert "sentences contradict each other: 1 by negation" in " ".join(printed.split())
+    with commonplace.open() as book:
+        for issue in book.ledger.query():
+            book.ledger.close(issue["id"], "each holds for a branch of its own")
+    assert "merge 2 · cohesion 0.90 · confidence 0.72 · left as it is" in contract("run", "cluster").stdout
+
+
+def test_a_lost_golden_query_is_told_and_nothing_is_called_done(faded: Program, tmp_path: Path) -> None:
+    """What was undone at once was not done."""
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text(json.dumps({"query": "harbour of Aegina", "relevant": ["a"]}))
+    printed = contract("run", "decay", "--golden", str(golden), code=1).stdout
+    assert "done, issue" not in printed.replace("undone, issue", "") and printed.count("undone, issue") == 2
 
 
 def test_a_lost_golden_query_is_an_error_of_exit_code_1_and_nothing_is_changed(faded: Program, tmp_path: Path) -> None:

@@ -24,34 +24,53 @@ if TYPE_CHECKING:
 
 _NAMES = ("memory_id", "from_memory_id", "to_memory_id", "memory_ids", "source_ids", "new_memory_id")
 _HEADINGS = {
-    "decay": "Fading",
-    "cluster": "Saying alike",
-    "merge": "Merging",
-    "promote": "Kept for good",
-    "relations": "Hanging together",
+    "decay": "fading",
+    "cluster": "saying alike",
+    "merge": "merging",
+    "promote": "kept for good",
+    "relations": "hanging together",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the store tells of what a report names first: the words of memories, and the state of issues, by id."""
+    """What the store tells of what a report names first.
+
+    Attributes:
+        texts: the words of memories, by id.
+        fates: what became of an item, by its issue; "" is of those that have none.
+        reasons: why an issue waits, by its id.
+    """
 
     texts: Mapping[str, str]
-    states: Mapping[str, str]
+    fates: Mapping[str, str]
+    reasons: Mapping[str, str]
 
 
 def known_of(engine: Engine, report: RunReport) -> Known:
     """Return what the store tells of what a report names, as far as it is shown and still there."""
     texts: dict[str, str] = {}
-    states: dict[str, str] = {}
+    fates = {"": "" if report.dry_run else "left as it is"}
+    reasons: dict[str, str] = {}
     for results in report.results.values():
         for result in results[:LISTED]:
             if result.beads_issue_id:
-                states[result.beads_issue_id] = engine.ledger.get(result.beads_issue_id).status
+                issue = engine.ledger.show(result.beads_issue_id)
+                fates[issue["id"]] = _fate_of(issue["status"], report)
+                if issue["status"] == "open":
+                    reasons[issue["id"]] = str(issue["notes"].get("why", ""))
             for id_ in _ids(result):
                 with suppress(NotFoundError):
                     texts[id_] = engine.get(id_).content
-    return Known(texts, states)
+    return Known(texts, fates, reasons)
+
+
+def _fate_of(status: str, report: RunReport) -> str:
+    if status == "open":
+        return "waits" if report.dry_run else "waits for you"
+    if status == "closed":
+        return "undone" if report.lost else "done"
+    return status
 
 
 def _ids(result: Any) -> Iterable[str]:
@@ -64,9 +83,11 @@ def print_run(report: RunReport, known: Known, target: Console) -> None:
     """Print what was done, or would be: each agent's results with what the memories say, scores, reasons and diffs."""
     would = " (nothing is changed)" if report.dry_run else ""
     for agent, results in report.results.items():
-        target.print(f"{_HEADINGS[agent]}: {_what(agent, len(results))}{would}", style="bold")
+        target.print(f"{agent} · {_HEADINGS[agent]}: {_what(agent, len(results))}{would}", style="bold")
         for result in results[:LISTED]:
             _PRINTERS[agent](result, known, target)
+            if reason := known.reasons.get(result.beads_issue_id or ""):
+                print_under(f"why: {harmless_line(reason)}", target, "dim")
         print_more(len(results), target)
     for failure in report.errors[:LISTED]:
         print_under(
@@ -74,13 +95,15 @@ def print_run(report: RunReport, known: Known, target: Console) -> None:
         )
     print_more(len(report.errors), target)
     if report.skipped:
-        print_under(f"{counted(report.skipped, 'item')} came to nothing", target, "dim")
+        more = counted(report.skipped, "more was", "more were")
+        print_under(f"{more} looked at, and there was nothing to be done", target, "dim")
     for query in report.lost:
         print_under(f"lost: {harmless_line(query)}", target, "red")
     if report.lost:
         target.print("The run lost what was found before, and was undone.", style="bold red")
     elif not report.dry_run and report.applied:
-        target.print(f"Undo all of it with `commonplace consolidate undo {report.run}`", style="dim")
+        target.print("Undo all of it:", style="dim")
+        target.print(f"{INDENT}commonplace consolidate undo {report.run}", style="dim")
 
 
 def _what(agent: str, count: int) -> str:
@@ -90,12 +113,9 @@ def _what(agent: str, count: int) -> str:
 
 
 def _fate(result: Any, known: Known) -> str:
-    """Say whether it was done, by the state of its issue."""
-    issue = result.beads_issue_id
-    if not issue:
-        return ""
-    state = known.states.get(issue, "")
-    return f"{'done' if state == 'closed' else 'waits for you' if state == 'open' else state}, issue {issue}"
+    """Say what became of it, by its issue."""
+    issue = result.beads_issue_id or ""
+    return ", ".join(part for part in (known.fates.get(issue, ""), f"issue {issue}" if issue else "") if part)
 
 
 def _print_decay(result: Any, known: Known, target: Console) -> None:
