@@ -1,18 +1,20 @@
 """Read the memories of a namespace as groups that are alike. It only reads, and decides nothing.
 
-Memories and the turns of conversations are grouped apart: a transcript stays what was said, and hundreds of turns that
-say much the same ("that's great!") would chain what has nothing to do with each other.
+Memories and the turns of conversations are grouped apart: a transcript stays what was said. Turns that say little but
+what very many of them do ("that's great!") are in no group: they are alike, and have nothing to do with each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, compress
 from typing import TYPE_CHECKING, Final
 
 from commonplace.consolidation import clustering
+from commonplace.consolidation.pairing import hubs
 from commonplace.errors import NoRelation
+from commonplace.text.analysis import analyse
 from commonplace.types import Selection
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 _READ_AT_ONCE: Final = 5_000
 _IDS_AT_ONCE: Final = 500
+
+FEWEST_WORDS: Final = 4
+"""A turn with fewer words of its own is small talk: neither stop words nor what very many turns say count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +73,21 @@ def groups_of(ground: Ground, memories: Iterable[StoredMemory]) -> list[Group]:
     kinds: tuple[list[StoredMemory], list[StoredMemory]] = ([], [])
     for memory in memories:
         kinds[bool(memory.owner.session)].append(memory)
+    kept, turns = kinds
+    worth = worth_comparing([turn.record.content for turn in turns])
     return [
         _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], ground.calibrated))
-        for some in kinds
+        for some in (kept, list(compress(turns, worth)))
         for vectors in [vectors_of(ground, some)]
         for rows in clustering.groups(vectors, ground.calibrated)
     ]
+
+
+def worth_comparing(turns: Sequence[str]) -> list[bool]:
+    """Tell of each turn whether it says enough of its own to be compared with others."""
+    said = [frozenset(analyse(turn)) for turn in turns]
+    common = hubs(said)
+    return [len(words - common) >= FEWEST_WORDS for words in said]
 
 
 def group_of(ground: Ground, memories: Sequence[StoredMemory]) -> Group:
