@@ -51,8 +51,13 @@ def _project(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -
     return bring_up_to_date(engine._store, engine._index, progress=progress, **arguments)
 
 
+def _index(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -> object:
+    return engine._brought_here(**arguments, progress=progress)
+
+
 _TASKS: Final[Mapping[str, Callable[[Engine, Progress, Mapping[str, Any]], object]]] = {
     "forget": _forget,
+    "index": _index,
     "project": _project,
 }
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from commonplace.engine.consolidating import Consolidating
@@ -12,6 +10,7 @@ from commonplace.engine.exchanging import Exchanging
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.graphing import Graphing
+from commonplace.engine.indexing import Indexing
 from commonplace.engine.knowing import Knowing
 from commonplace.engine.ledgering import Ledgering
 from commonplace.engine.mirroring import Mirroring
@@ -20,21 +19,17 @@ from commonplace.engine.relating import Relating
 from commonplace.engine.remembering import Remembering
 from commonplace.engine.specialising import Specialising
 from commonplace.engine.upgrading import Upgrading
-from commonplace.errors import UsageError
-from commonplace.memories.intake import place, series
-from commonplace.search.request import chosen
-from commonplace.types import Document
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from commonplace.engine.upkeep import DoctorReport, IndexStatus
-    from commonplace.types import IndexReport
 
 
 class Engine(
     Consolidating,
     Graphing,
+    Indexing,
     Knowing,
     Ledgering,
     Specialising,
@@ -56,49 +51,6 @@ class Engine(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def index(
-        self, root: str | Path = ".", include: Sequence[str] | None = None, *, force: bool = False
-    ) -> IndexReport:
-        """Bring the artifacts below a directory into the store: new, changed and removed files since the last time.
-
-        Args:
-            root: a directory or a single file.
-            include: globs of the files to take, in place of the setting and the default list.
-            force: read every file again, changed or not.
-
-        Raises:
-            NotFoundError: there is no such directory or file.
-            UsageError: a glob is not valid.
-        """
-        from commonplace.ingest.artifacts import index_root
-        from commonplace.ingest.discovery import Selection
-
-        globs = chosen("include", include) or self.settings.index.include
-        selection = Selection(
-            project=self.project,
-            root=place("root", root).expanduser().absolute(),
-            include=globs or None,
-            max_file_bytes=self.settings.index.max_file_bytes,
-            excluded=(self.directory,),
-        )
-        report = index_root(self._destination(), selection, force=force, progress=self._progress)
-        self._tokens.release()
-        notices = self._upkeep.project()
-        if report.removed and not report.added + report.changed + report.unchanged:
-            notices = (f"no file of {root} was chosen, and the {report.removed} that were indexed are gone", *notices)
-        return replace(report, notices=notices)
-
-    def index_documents(self, documents: Iterable[Document]) -> IndexReport:
-        """Bring texts that are not files into the store, each under its own id; a known id is replaced.
-
-        Documents of one session are given in their order; a later call continues where the session ended.
-        """
-        from commonplace.ingest.documents import index_documents
-
-        report = index_documents(self._destination(), _checked(documents), progress=self._progress)
-        self._tokens.release()
-        return replace(report, notices=self._upkeep.project())
 
     def index_status(self) -> IndexStatus:
         """Say what the store holds, what the index holds of it, and how large both are."""
@@ -137,11 +89,3 @@ class Engine(
         checked = (*report.checked, "embedder", *([PART] if is_wanted else []))
         of_embedder = self._examine_embedder(mend=mend)
         return replace(report, checked=checked, findings=(*report.findings, *of_embedder, *found))
-
-
-def _checked(documents: Iterable[Document]) -> Iterator[Document]:
-    """Give documents one by one, and refuse what is none."""
-    for number, document in enumerate(series("documents", documents), 1):
-        if not isinstance(document, Document):
-            raise UsageError(f"document {number} is {document!r:.80}", remedy="give a commonplace.Document")
-        yield document

@@ -16,7 +16,7 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.ingest.discovery import Discovery, FoundFile, Selection, discover
 from commonplace.ingest.metadata import RULES, describe
 from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner
@@ -58,6 +58,7 @@ def index_root(
     selection: Selection,
     *,
     force: bool = False,
+    spares_all: bool = False,
     progress: Progress | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> IndexReport:
@@ -73,6 +74,7 @@ def index_root(
         destination: where the passages go.
         selection: which files.
         force: read, cut and embed every file, changed or not.
+        spares_all: where no file is chosen any more, do not take that for the deletion of all that were indexed.
         progress: called with a phrase, the files done and the files found.
         clock: nanoseconds since the epoch.
 
@@ -80,12 +82,17 @@ def index_root(
         A report. A file that cannot be used is counted in `skipped` or named in `problems`; none is fatal.
 
     Raises:
-        NotFoundError: there is nothing at the root.
+        NotFoundError: there is nothing at the root; or, with `spares_all`, nothing of what was indexed.
         UsageError: a glob is not valid, or the chunk limits are impossible.
     """
     begun = time.perf_counter()
     run = _Run(destination, selection, force=force, clock=clock)
     found = run.found
+    if spares_all and not found.files and run.has_any:
+        raise NotFoundError(
+            f"no file of {str(selection.root)!r} can be seen any more, so nothing was removed from the store",
+            remedy="bring them back, or run `commonplace index build`, which removes what is gone",
+        )
     for number, file in enumerate(found.files):
         if progress and number % _PROGRESS_STEP == 0:
             progress("Indexing files", number, len(found.files))
@@ -129,6 +136,11 @@ class _Run:
         self._gone: list[int] = []
         self.writer = PassageWriter(destination)
         self.counts: Counter[str] = Counter()
+
+    @property
+    def has_any(self) -> bool:
+        """Whether the store holds artifacts of this root."""
+        return any(owner.root == self.found.root for _, owner in self._stored.values())
 
     def take(self, file: FoundFile) -> None:
         """Bring one found file up to date; what goes wrong with it is reported."""

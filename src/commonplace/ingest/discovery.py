@@ -23,7 +23,7 @@ from commonplace.types import FileProblem
 
 MAX_FILE_BYTES: Final = 1_048_576
 
-_SKIPPED_DIRECTORIES: Final = frozenset(
+SKIPPED_DIRECTORIES: Final = frozenset(
     {".git", ".hg", ".svn", ".jj", ".commonplace", "node_modules", "bower_components", "__pycache__", "site-packages"}
     | {".tox", ".nox", ".venv", ".eggs", ".idea", ".gradle", ".terraform", ".next", ".nuxt", ".svelte-kit", ".cache"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "__MACOSX", ".direnv"}
@@ -169,7 +169,7 @@ class _Walk:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     deeper = f"{inside}{entry.name}/"
-                    if entry.name in _SKIPPED_DIRECTORIES or is_ignored(deeper, chain) or self._is_excluded(entry):
+                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, chain) or self._is_excluded(entry):
                         self._refuse(entry.path)
                     else:
                         pending.append((entry.path, deeper, chain))

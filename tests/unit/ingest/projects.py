@@ -61,11 +61,17 @@ class Project:
         return path
 
     def index(
-        self, root: str = ".", include: tuple[str, ...] | None = None, *, force: bool = False, now: int = 2 * LONG_AGO
+        self,
+        root: str = ".",
+        include: tuple[str, ...] | None = None,
+        *,
+        force: bool = False,
+        spares_all: bool = False,
+        now: int = 2 * LONG_AGO,
     ) -> IndexReport:
         destination = Destination(self.store, HashingEmbedder(), tokenize, "n", self.limits)
         selection = Selection(self.directory, self.directory / root, include)
-        return index_root(destination, selection, force=force, clock=lambda: now)
+        return index_root(destination, selection, force=force, spares_all=spares_all, clock=lambda: now)
 
     def owners(self) -> dict[str, Owner]:
         return {owner.path: owner for _, owner in self.store.artifacts("n")}

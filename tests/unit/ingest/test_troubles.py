@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.ingest.projects import LONG_AGO, Project, tokenize
 
-from commonplace.errors import StoreBusyError, UsageError
+from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ingest import artifacts
 from commonplace.ingest.artifacts import index_root
 from commonplace.ingest.discovery import Selection
@@ -158,3 +158,24 @@ def test_progress_begins_at_nothing_and_ends_at_all(project: Project) -> None:
     destination = Destination(project.store, HashingEmbedder(), tokenize, "n")
     index_root(destination, Selection(project.directory, project.directory), progress=lambda *step: seen.append(step))
     assert seen == [("Indexing files", 0, 1), ("Indexing files", 1, 1)]
+
+
+def test_a_run_that_spares_all_does_not_take_an_empty_directory_for_deleted_files(project: Project) -> None:
+    """A disk that is not mounted leaves one; whoever watches for days must not empty the store for that."""
+    file = project.write("a.md")
+    project.index(spares_all=True)
+    file.unlink()
+    with pytest.raises(NotFoundError, match="so nothing was removed from the store"):
+        project.index(spares_all=True)
+    assert list(project.owners()) == ["a.md"]
+    assert project.index().removed == 1
+    assert project.index(spares_all=True).removed == 0
+
+
+def test_a_run_that_spares_all_removes_what_is_gone_where_there_is_more(project: Project) -> None:
+    project.write("a.md")
+    gone = project.write("b.md")
+    project.index(spares_all=True)
+    gone.unlink()
+    assert project.index(spares_all=True).removed == 1
+    assert list(project.owners()) == ["a.md"]

@@ -1,0 +1,264 @@
+"""When a watched directory is indexed again, when it must not be, and how that ends; time and files are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError
+from commonplace.ingest.looking import Look
+from commonplace.ingest.watching import CHECK_S, POLL_S, QUIET_S, UNREST_S, Means, Stopped, Watch
+from commonplace.types import IndexReport
+
+ROOT = (1, 2)
+
+
+@dataclass
+class World:
+    """A directory that changes at given times, and a watch of it that waits without any time going by.
+
+    Attributes:
+        changes: what happens at which second.
+        state: what a look would find, or the error of looking.
+        is_told: whether the system tells of changes.
+        indexed: the state at the beginning of each run, and the time.
+    """
+
+    changes: dict[float, Callable[[], None]] = field(default_factory=dict)
+    state: Look | CommonplaceError = field(default_factory=lambda: Look(1, 1, frozenset({7}), ROOT))
+    is_told: bool = False
+    is_stopped: bool = False
+    now: float = 0.0
+    indexed: list[tuple[float, Look]] = field(default_factory=list)
+    firsts: list[bool] = field(default_factory=list)
+    failures: list[CommonplaceError | None] = field(default_factory=list)
+    armed: list[float] = field(default_factory=list)
+    looks: int = 0
+    seconds: float = 0.0
+    released: int = 0
+    closed: int = 0
+
+    def watch(self) -> Watch:
+        return Watch(Means(self.look, self.index, self, self._release, lambda: self.now))
+
+    def look(self) -> Look:
+        self.looks += 1
+        if isinstance(self.state, CommonplaceError):
+            raise self.state
+        return self.state
+
+    def index(self, is_first: bool) -> IndexReport:
+        assert isinstance(self.state, Look)
+        self.firsts.append(is_first)
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
+        self.indexed.append((self.now, self.state))
+        return IndexReport(changed=self.state.files, seconds=self.seconds)
+
+    def arm(self) -> None:
+        self.armed.append(self.now)
+
+    def wait(self, most_s: float) -> None:
+        due = min(self.changes, default=float("inf"))
+        self._go(min(due, self.now + most_s) if self.is_told else self.now + most_s)
+
+    def rest(self, seconds: float) -> None:
+        self._go(self.now + seconds)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def shows(self, digest: int, files: int = 1, devices: frozenset[int] = frozenset({7})) -> Callable[[], None]:
+        def change() -> None:
+            self.state = Look(files, digest, devices, ROOT)
+
+        return change
+
+    def _go(self, until: float) -> None:
+        for time in sorted(time for time in self.changes if time <= until):
+            self.changes.pop(time)()
+        self.now = until
+
+    def _release(self) -> None:
+        self.released += 1
+
+
+def runs(world: World, until_s: float) -> list[str]:
+    """Watch until a time, and tell what every run became."""
+    world.changes[until_s] = world.stop
+    return [str(run.error).partition(";")[0] if run.error else f"{run.report.changed} files" for run in world.watch()]  # type: ignore[union-attr]
+
+
+def test_it_indexes_at_once_and_again_when_something_changed() -> None:
+    world = World(is_told=True)
+    world.changes = {5.0: world.shows(2)}
+    assert runs(world, 30.0) == ["1 files", "1 files"]
+    assert [time for time, _ in world.indexed] == [0.0, 5.0 + QUIET_S]
+    assert world.firsts == [True, False]
+
+
+def test_where_the_system_tells_nothing_files_are_looked_at_every_two_seconds() -> None:
+    world = World()
+    world.changes = {5.0: world.shows(2)}
+    assert runs(world, 9.0) == ["1 files", "1 files"]
+    assert [time for time, _ in world.indexed] == [0.0, 3 * POLL_S + QUIET_S]
+
+
+def test_a_watch_that_is_told_nothing_looks_once_a_minute_all_the_same() -> None:
+    """What the system tells can be lost; and nothing else may keep a machine awake."""
+    world = World(is_told=True)
+    assert runs(world, 10 * CHECK_S) == ["1 files"]
+    assert world.looks <= 12
+
+
+def test_a_large_directory_is_looked_at_less_often() -> None:
+    """A look of a second is one twentieth of the time."""
+    world = World(state=Look(1, 1, frozenset({7}), ROOT, seconds=1.0))
+    runs(world, 200.0)
+    assert world.looks <= 12
+
+
+def test_thousands_of_changes_one_after_the_other_are_one_run() -> None:
+    """A branch switch."""
+    world = World(is_told=True)
+    world.changes = {5.0 + number / 1000: world.shows(number + 2) for number in range(5000)}
+    assert runs(world, 60.0) == ["1 files", "1 files"]
+    assert world.indexed[1][1].digest == 5001
+
+
+def test_a_directory_that_never_rests_is_indexed_all_the_same() -> None:
+    world = World(is_told=True)
+    world.changes = {5.0 + number / 10: world.shows(number + 2) for number in range(500)}
+    runs(world, 60.0)
+    assert world.indexed[1][0] == 5.0 + UNREST_S
+
+
+def test_what_changes_and_changes_back_is_not_indexed() -> None:
+    """An editor that moves a file away to write another one in its place."""
+    world = World(is_told=True)
+    world.changes = {5.0: world.shows(0, files=0), 5.1: world.shows(1)}
+    assert runs(world, 30.0) == ["1 files"]
+
+
+def test_a_file_that_changes_while_its_directory_is_indexed_is_indexed_again() -> None:
+    world = World(is_told=True)
+    index = world.index
+
+    def slow(is_first: bool) -> IndexReport:
+        report = index(is_first)
+        if is_first:
+            world.shows(2)()
+        return report
+
+    watch = Watch(Means(world.look, slow, world, world._release, lambda: world.now))
+    assert [next(watch).error, next(watch).error] == [None, None]
+    assert [seen.digest for _, seen in world.indexed] == [1, 2]
+
+
+def test_after_a_run_the_machine_has_as_long_a_rest() -> None:
+    world = World(is_told=True, seconds=20.0)
+    world.changes = {1.0: world.shows(2)}
+    runs(world, 50.0)
+    assert world.indexed[1][0] == 20.0 + QUIET_S
+
+
+def test_files_that_are_all_gone_are_not_taken_for_deleted_ones() -> None:
+    """An unmounted disk leaves an empty directory."""
+    world = World(is_told=True)
+    world.changes = {5.0: world.shows(0, files=0, devices=frozenset()), 40.0: world.shows(1), 50.0: world.shows(2)}
+    told = runs(world, 70.0)
+    assert told == ["1 files", "none of 1 files can be seen any more, so nothing was removed from the store", *told[2:]]
+    assert [seen.digest for _, seen in world.indexed] == [1, 1, 2]
+
+
+def test_a_disk_within_that_is_gone_is_not_taken_for_deleted_files() -> None:
+    world = World(is_told=True, state=Look(9, 1, frozenset({7, 8}), ROOT))
+    world.changes = {5.0: world.shows(2, files=4), 20.0: world.shows(3, 9, frozenset({7, 8}))}
+    assert runs(world, 60.0) == [
+        "9 files",
+        "a disk that held some of the files is gone, so nothing was removed from the store",
+        "9 files",
+    ]
+
+
+def test_a_root_that_is_gone_is_told_once_and_waited_for() -> None:
+    """The system tells nothing of a directory that is not there: it is looked for, and asked about anew."""
+    world = World(is_told=True)
+
+    def vanish() -> None:
+        world.state = NotFoundError("there is no directory 'x'")
+        world.changes[30.0] = come_back
+
+    def come_back() -> None:
+        world.state = Look(3, 4, frozenset({7}), ROOT)
+
+    world.changes = {5.0: vanish}
+    assert runs(world, 100.0) == ["1 files", "there is no directory 'x'", "3 files"]
+    assert world.indexed[1][0] == pytest.approx(30.0, abs=2 * POLL_S)
+    assert len(world.armed) == 2
+
+
+def test_a_replaced_root_is_asked_about_anew() -> None:
+    world = World(is_told=True)
+
+    def replace() -> None:
+        world.state = Look(1, 1, frozenset({7}), (1, 3))
+
+    world.changes = {5.0: replace}
+    assert runs(world, 30.0) == ["1 files", "1 files"]
+    assert world.armed == [0.0, 5.0 + QUIET_S]
+
+
+def test_a_run_that_fails_is_told_and_the_next_change_tried() -> None:
+    world = World(is_told=True, failures=[None, StoreBusyError("the store is busy")])
+    world.changes = {5.0: world.shows(2), 20.0: world.shows(3)}
+    assert runs(world, 30.0) == ["1 files", "the store is busy", "1 files"]
+    assert world.indexed[1][0] == 20.0 + QUIET_S
+
+
+def test_a_run_that_fails_is_tried_again_after_a_minute_and_the_same_failure_told_once() -> None:
+    busy = StoreBusyError("the store is busy")
+    world = World(is_told=True, failures=[busy, busy, busy])
+    assert runs(world, 300.0) == ["the store is busy", "1 files"]
+    assert world.indexed[0][0] == 3 * CHECK_S
+    assert world.firsts == [True, True, True, True]
+
+
+def test_a_watch_that_is_stopped_while_it_indexes_ends_and_lets_go() -> None:
+    world = World()
+
+    def interrupted(is_first: bool) -> IndexReport:
+        raise Stopped
+
+    watch = Watch(Means(world.look, interrupted, world, world._release, lambda: world.now))
+    assert list(watch) == []
+    watch.close()
+    assert (world.released, world.closed) == (1, 1)
+
+
+def test_an_interruption_lets_go_and_is_passed_on() -> None:
+    world = World(is_told=True)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    world.changes = {5.0: interrupt}
+    watch = world.watch()
+    next(watch)
+    with pytest.raises(KeyboardInterrupt):
+        next(watch)
+    assert (world.released, world.closed) == (1, 1)
+
+
+def test_leaving_the_block_stops_it() -> None:
+    world = World()
+    with world.watch() as watch:
+        watch.stop()
+        assert list(watch) == []
+    assert (world.looks, world.released) == (0, 1)
