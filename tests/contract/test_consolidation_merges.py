@@ -314,6 +314,14 @@ def test_unmerging_restores_the_sources_exactly(book: Engine) -> None:
     assert book._store.links(book.namespace) == []
 
 
+def test_unmerging_tells_of_the_links_that_others_made(book: Engine) -> None:
+    made = merge(book, keep_two(book)).new_memory_id
+    book.remember("The tulips want water.", id="tulips")
+    book.link("tulips", made, "because", 0.5)
+    assert book.unmerge(made).notices == (f"the link because from tulips to {made} went with its memory",)
+    assert book.links() == []
+
+
 def test_a_merged_memory_is_found_by_the_words_of_each_source(book: Engine) -> None:
     result = merge(book, keep_two(book))
     for query in ("who cuts the release", "what checks the types"):

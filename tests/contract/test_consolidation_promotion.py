@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -143,6 +144,24 @@ def test_process_must_not_create_duplicate_vault_files(book: Engine) -> None:
         ({"use_count": 5, "born_at": NOW - 60 * DAY_S, "last_used": NOW - 46 * DAY_S}, ["use_count_threshold"]),
         ({"use_count": 5, "born_at": NOW - 20 * DAY_S, "last_used": NOW - 2 * DAY_S}, ["score_threshold"]),
         ({"use_count": 9, "born_at": NOW - 90 * DAY_S, "last_used": NOW - 60 * DAY_S}, []),
+        (
+            {
+                "use_count": 6,
+                "born_at": NOW - 40 * DAY_S,
+                "uses": (*(NOW - day * DAY_S for day in (39, 38, 37, 36, 26)), NOW - 25 * DAY_S),
+                "last_used": NOW - 25 * DAY_S,
+            },
+            ["use_count_threshold"],
+        ),
+        (
+            {
+                "use_count": 6,
+                "born_at": NOW - 41 * DAY_S,
+                "uses": (*(NOW - day * DAY_S for day in (39, 38, 37, 36, 26)), NOW - 25 * DAY_S),
+                "last_used": NOW - 25 * DAY_S,
+            },
+            [],
+        ),
         ({"review_count": 2}, []),
         ({"review_count": 3}, ["review_count_threshold"]),
         ({"use_count": 2}, []),
@@ -243,6 +262,38 @@ def test_undone_a_note_that_a_person_edited_stays(book: Engine) -> None:
     assert undone.notices == ("vault/Billing runs on Postgres.md was edited since it was written, and stays",)
     assert book.get("a").status == "active"
     assert "in June" in note.read_text()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege there")
+@pytest.mark.parametrize("put", ["directory", "link", "vault elsewhere"])
+def test_undone_what_somebody_put_in_the_place_of_a_note_stays(book: Engine, tmp_path: Path, put: str) -> None:
+    keep(book, "a", **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    note, elsewhere = book.directory / result.vault_path, tmp_path / "elsewhere"
+    if put == "vault elsewhere":
+        note.parent.rename(elsewhere)
+        note.parent.symlink_to(elsewhere)
+    else:
+        note.rename(elsewhere)
+        note.mkdir() if put == "directory" else note.symlink_to(elsewhere)
+    assert result.beads_issue_id is not None
+    undone = book.undo_consolidation(result.beads_issue_id)
+    assert undone.notices == ("vault/Billing runs on Postgres.md was edited since it was written, and stays",)
+    assert (note.exists(), elsewhere.exists(), book.get("a").status) == (True, True, "active")
+
+
+def test_undone_a_note_that_cannot_be_removed_is_told(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(book, "a", **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    assert result.beads_issue_id is not None
+    undone = book.undo_consolidation(result.beads_issue_id)
+    assert undone.notices == ("Billing runs on Postgres.md could not be removed and stays: Permission denied",)
+    assert book.get("a").status == "active"
 
 
 def test_a_dry_run_tells_where_the_note_would_lie_and_writes_nothing(book: Engine) -> None:

@@ -40,6 +40,8 @@ LESS_SURE: Final = 0.8
 """How sure the agent is of a memory with less retention than `SURE_MAX`, and of the others."""
 
 _READ_AT_ONCE: Final = 1_000
+_COMPARED_AT_ONCE: Final = 128
+"""So many memories with all others: their similarities are held at once."""
 
 
 class DecayAnalyzer(ConsolidationAgent[DecayResult]):
@@ -185,8 +187,8 @@ def _with_like(ground: Ground, memories: Sequence[StoredMemory]) -> dict[str, bo
     rows = {each.owner.id: row for row, each in enumerate(active)}
     least = least_cosine(ground.calibrated, LIKE)
     alike: dict[str, bool] = {}
-    for begin in range(0, len(memories), _READ_AT_ONCE):
-        some = [each.owner.id for each in memories[begin : begin + _READ_AT_ONCE] if each.owner.id in rows]
+    for begin in range(0, len(memories), _COMPARED_AT_ONCE):
+        some = [each.owner.id for each in memories[begin : begin + _COMPARED_AT_ONCE] if each.owner.id in rows]
         cosines = vectors[[rows[id_] for id_ in some]] @ vectors.T
         cosines[range(len(some)), [rows[id_] for id_ in some]] = -1.0
         alike.update((id_, bool(row.any())) for id_, row in zip(some, cosines >= least, strict=True))

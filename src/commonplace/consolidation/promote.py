@@ -135,8 +135,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
         is_settled = now - record.born_at >= LEAST_AGE_S and record.use_count >= LEAST_USES
         met = {
             "score_threshold": is_settled and self._ground.fading.raw(record, now) >= SCORE,
-            # Where the last use was in time, all were.
-            "use_count_threshold": record.use_count >= USES and record.last_used - record.born_at <= USES_WITHIN_S,
+            "use_count_threshold": _uses_in_time(record) >= USES,
             "review_count_threshold": record.review_count >= REVIEWS,
         }
         return tuple(name for name, is_met in met.items() if is_met)
@@ -242,3 +241,9 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
     @cached_property
     def _vault(self) -> Vault:
         return Vault(self._ground.directory, self._ground.namespace)
+
+
+def _uses_in_time(record: MemoryRecord) -> int:
+    """Return how many uses were surely soon enough after the creation: where the last one was, all were."""
+    end = record.born_at + USES_WITHIN_S
+    return record.use_count if record.last_used <= end else sum(use <= end for use in record.uses)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -72,7 +73,10 @@ def undo(ground: Ground, id_: str) -> Undone:
             change.ledger.add_event(IssueEvent(reversal.issue, ground.now(), ground.actor, "undone"))
     # Only now: a note that is left over is found again by its memory's id, one that is lost is not.
     for page in work.pages:
-        page.unlink(missing_ok=True)
+        try:
+            page.unlink(missing_ok=True)
+        except OSError as error:
+            work.notices.append(f"{page.name} could not be removed and stays: {error.strerror}")
     ground.after()
     touched = sorted({each for reversal in standing for each in reversal.memory_ids})
     return Undone(tuple(each.issue for each in standing), tuple(touched), tuple(work.notices))
@@ -133,6 +137,9 @@ def _erase(work: _Work, step: Mapping[str, Any]) -> None:
     known = _known(work, step["id"])
     if known.expired_at is not None or known.record.version != step["version"]:
         raise _changed_since(step["id"])
+    # What the change itself linked was unlinked before: this is others'.
+    for link in work.change.links([step["id"]]):
+        work.notices.append(f"the link {link.type} from {link.source} to {link.target} went with its memory")
     work.change.erase([step["id"]])
 
 
@@ -167,14 +174,18 @@ def _link(work: _Work, step: Mapping[str, Any]) -> None:
 
 def _page(work: _Work, step: Mapping[str, Any]) -> None:
     path = work.ground.directory / step["path"]
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return
-    if path.is_symlink() or hashlib.sha256(content).hexdigest() != step["sha256"]:
-        work.notices.append(f"{step['path']} was edited since it was written, and stays")
-    else:
+    # A link, or a directory that is one, leads to what is not ours.
+    is_there = path.is_file() and path.resolve() == work.ground.directory.resolve() / step["path"]
+    try:
+        is_ours = is_there and hashlib.sha256(path.read_bytes()).hexdigest() == step["sha256"]
+    except OSError:
+        is_ours = False
+    if is_ours:
         work.pages.append(path)
+    else:
+        work.notices.append(f"{step['path']} was edited since it was written, and stays")
 
 
 def _known(work: _Work, id_: str) -> StoredMemory:
