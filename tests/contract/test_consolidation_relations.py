@@ -119,6 +119,20 @@ def test_process_must_not_create_spurious_relations(book: Engine) -> None:
     assert book.links() == []
 
 
+def test_turns_that_only_address_each_other_are_not_related(book: Engine) -> None:
+    """Whoever speaks in a conversation is named in every second turn, by a short name too."""
+    keep(book, "t0", text="Melanie: So good to hear from you.", session="s")
+    keep(book, "t1", text="Melanie: Where are you now?", session="s")
+    keep(book, "t2", "Mel", text="Thanks, Mel! Your kind words mean very much.", session="s")
+    keep(book, "t3", "Mel", text="Thanks so much, Mel! Your kind words mean a lot.", session="s")
+    keep(book, "t4", "Mel Toronto", text="Thanks, Mel! Seen from Toronto your kind words mean a lot.", session="s")
+    keep(book, "t5", "Mel Toronto", text="Thanks, Mel! Here in Toronto your kind words mean very much.", session="s")
+    results = agent(book).run()
+    assert [(each.from_memory_id, each.to_memory_id, each.shared_entities) for each in results] == [
+        ("t4", "t5", ["Toronto"])
+    ]
+
+
 # -- how sure it is -------------------------------------------------------------------------------------------------
 
 

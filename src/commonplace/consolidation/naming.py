@@ -6,6 +6,8 @@ memory they are extracted here, once for each text. It knows no pairs.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +25,8 @@ SURE: Final = 0.6
 _NO_NAMES: Final = frozenset({"decision", "preference"})
 """Types whose names are phrases: two memories that share one have it from their words, which similarity sees."""
 _SPEAKERS: Final = frozenset({normal(name) for name in ("the user", "user", "we", "the assistant", "assistant")})
+_TURN: Final = re.compile(r"([^\W\d_]\S*(?: \S+){0,2}): ")
+_SHORTEST_NICKNAME: Final = 3
 
 Named = dict[str, str]
 """What a memory names: names as they are written, by the form in which they are compared."""
@@ -81,3 +85,13 @@ def named(names: Iterable[str]) -> Named:
         if form and form not in _SPEAKERS:
             kept.setdefault(form, name)
     return kept
+
+
+def speakers(turns: Iterable[str]) -> frozenset[str]:
+    """Return what those are called who speak in turns, `Name: …`, twice or more, as names are compared.
+
+    That is their name, and whatever it begins with that has three letters or more: Mel is short for Melanie.
+    """
+    counts = Counter(match[1] for turn in turns if (match := _TURN.match(turn)))
+    names = [normal(name) for name, count in counts.items() if count > 1]
+    return frozenset(name[:end] for name in names for end in range(_SHORTEST_NICKNAME, len(name) + 1)).union(names)

@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 from commonplace.consolidation import pairing
 from commonplace.consolidation.base import ConsolidationAgent
 from commonplace.consolidation.grouping import active_memories, vectors_of
-from commonplace.consolidation.naming import Named, Names
+from commonplace.consolidation.naming import Named, Names, speakers
 from commonplace.consolidation.planning import Plan
 from commonplace.consolidation.results import RelationResult
 from commonplace.errors import NoRelation, UsageError
@@ -33,14 +33,16 @@ _MOST_TOLD: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the memories name, and which names and tags are hubs."""
+    """What the memories name, and which names and tags tell nothing: hubs, and in turns whoever speaks."""
 
     names: Names
     hubs: frozenset[str]
     tag_hubs: frozenset[str]
+    speakers: frozenset[str]
 
     def named(self, memory: StoredMemory) -> Named:
-        return {form: name for form, name in self.names.of(memory).items() if form not in self.hubs}
+        telling_nothing = self.hubs | self.speakers if memory.owner.session else self.hubs
+        return {form: name for form, name in self.names.of(memory).items() if form not in telling_nothing}
 
     def tags(self, memory: StoredMemory) -> set[str]:
         return _tags(memory) - self.tag_hubs
@@ -145,7 +147,8 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
     def _look(self, memories: list[StoredMemory]) -> _Seen:
         names = Names(self._ground.store, self._ground.namespace)
         hubs = pairing.hubs([names.of(memory).keys() for memory in memories])
-        return _Seen(names, hubs, pairing.hubs([_tags(memory) for memory in memories]))
+        spoken = speakers(memory.record.content for memory in memories if memory.owner.session)
+        return _Seen(names, hubs, pairing.hubs([_tags(memory) for memory in memories]), spoken)
 
     def _known_pairs(self, memories: list[StoredMemory]) -> set[tuple[str, str]]:
         """Return the pairs that are linked, derived from each other, or named together by an unfinished issue."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import commonplace
-from commonplace.consolidation.naming import Names, named, names_in
+from commonplace.consolidation.naming import Names, named, names_in, speakers
 from commonplace.engine import Engine
 
 from .conftest import Clock
@@ -47,3 +47,17 @@ def test_what_the_graph_did_not_follow_is_read_here(book: Engine, clock: Clock) 
         ["Ghent", "Jonas Lindqvist"],
         ["Ada Petrov", "Porto"],
     ]
+
+
+def test_those_who_speak_in_a_conversation_are_known_by_their_turns() -> None:
+    """What stands before a colon once, a sentence, a time or an address is nobody who speaks."""
+    turns = [
+        "Melanie: How are you?",
+        "Dr. Bo Li: Fine. And: you?",
+        "We meet at 10:30",
+        "https://example.org",
+        "And so we said: no",
+    ]
+    known = speakers([*turns, *turns, "Toronto: what a city!"])
+    assert known == {"mel", "mela", "melan", "melani", "melanie", "bol", "boli"}
+    assert speakers(["Al: Hi.", "Al: Bye."]) == {"al"}
