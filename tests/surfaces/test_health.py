@@ -55,6 +55,15 @@ def test_what_is_wrong_is_found_and_nothing_else(ailing: Program) -> None:
     assert sum(told["retention"].values()) == 6
 
 
+def test_a_merged_memory_is_as_stale_as_what_it_was_made_of(ailing: Program) -> None:
+    with commonplace.open() as book:
+        made = book.process_issue(book.ledger.create("merge", ["changed", "gone"], "merge")).results["merge"][0]
+        stale = {each.ids: each.why for each in book.health().findings if each.kind == "stale"}
+    (merged,) = {id_ for ids in stale for id_ in ids}
+    assert merged == made.model_dump()["new_memory_id"]
+    assert "docs/storage.md is gone" in stale[merged,] and "src/login.py has changed" in stale[merged,]
+
+
 def test_python_and_the_command_line_tell_the_same(ailing: Program) -> None:
     told = ailing.json("health")
     with commonplace.open() as book:

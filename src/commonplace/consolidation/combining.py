@@ -63,9 +63,9 @@ def link_id(source: str, target: str) -> str:
 def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: float) -> tuple[Owner, MemoryRecord]:
     """Return the memory that is made of others, the same in whatever order they are given.
 
-    It has all tags and entities, the highest tier, the earliest times, the uses of all, and the least trust, with the
-    origin of a source that has it. Category and source stand where all that have one agree, metadata are joined, of two
-    values the one of the longer text.
+    It has all tags, entities and files (as they were then), the highest tier, the earliest times, the uses of all, and
+    the least trust, with the origin of a source that has it. Category and source stand where all that have one agree,
+    metadata are joined, of two values the one of the longer text.
     """
     ordered = sorted(memories, key=lambda memory: (-len(memory.record.content), _at(memory), memory.owner.id))
     records = [memory.record for memory in ordered]
@@ -75,6 +75,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
         id=id_,
         kind="memory",
         tags=tuple(sorted({tag for memory in ordered for tag in memory.owner.tags})),
+        references=tuple(sorted({reference for memory in ordered for reference in memory.owner.references})),
         at=min(map(_at, ordered)),
     )
     record = MemoryRecord(

@@ -147,6 +147,7 @@ class Consolidating(Ledgering, Finding):
             fading=self._fading,
             now=self._now(),
             notes=memories_of_notes(self.directory, Vault(self.directory, self.namespace).folder),
+            issues=self.ledger.counts(),
         )
         return examine(examined, asked(queries, self._found))
 

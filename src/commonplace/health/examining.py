@@ -31,6 +31,7 @@ class Ground:
     Attributes:
         project: the directory that the paths of files are relative to, None where there is none.
         notes: those in the vault: the memory's id by the note's path, as a memory has it.
+        issues: how many issues there are, by agent and then by status.
     """
 
     store: Store
@@ -39,6 +40,7 @@ class Ground:
     fading: Fading
     now: float
     notes: Mapping[str, str]
+    issues: Mapping[str, Mapping[str, int]]
 
 
 def examine(ground: Ground, golden: Sequence[GoldenAnswer] = ()) -> Health:
@@ -54,14 +56,13 @@ def examine(ground: Ground, golden: Sequence[GoldenAnswer] = ()) -> Health:
             *_orphans(ground, everything),
             *_junk(live),
         ]
-        issues = store.ledger(name).counts()
     return Health(
         namespace=name,
         memories=len(live),
         tiers={tier: sum(each.record.tier == tier for each in live) for tier in TIERS[1:]},
         statuses={status: sum(each.record.status == status for each in everything) for status in STATUSES},
         retention=_retention(ground, live),
-        pending={agent: count for (agent, status), count in sorted(issues.items()) if status == "open" and agent},
+        pending={agent: found["open"] for agent, found in ground.issues.items() if agent and found.get("open")},
         findings=tuple(sorted(findings, key=lambda each: (KINDS.index(each.kind), each.ids))),
         golden=tuple(golden),
     )

@@ -51,6 +51,7 @@ def test_what_an_agent_does_is_filed_and_closed_there_and_undone_here(kept_in_be
     assert {ids: issue["status"] for ids, issue in issues.items()} == {("harbour",): "closed", ("ravens",): "open"}
     assert book._store.ledger(book.namespace).counts() == {}
     assert book.consolidation_status().total_pending == 1
+    assert book.health().pending == {"decay": 1}
     book.undo_consolidation(issues["harbour",]["id"])
     assert dump(book) == before
 
