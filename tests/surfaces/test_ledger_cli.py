@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import commonplace
 from commonplace.cli.main import cli
 
 Run = Callable[..., Result]
+BD = Path(__file__).parents[1] / "stubs" / "bd.py"
 
 
 @pytest.fixture
@@ -108,3 +111,47 @@ def test_a_wrong_word_is_told_with_what_there_is(run: Run, issue: str, tmp_path:
     assert "line 2: id is no text" in run("import", str(broken), code=2).stderr
     assert [each["id"] for each in told(run("list", "--all", "--json"))["issues"]] == [issue]
     assert "does not exist" in run("import", str(tmp_path / "none"), code=2).stderr
+
+
+def test_a_list_says_what_the_memories_say(run: Run, issue: str) -> None:
+    """Nobody can decide about a number and an id."""
+    assert issue in run("list").stdout
+    assert "   the price of kettle a\n   the price of kettle b\n" in run("list").stdout
+    assert "the price of kettle a" in run("show", issue).stdout
+    assert "the price" not in run("list", "--json").stdout
+
+
+def test_what_was_undone_is_shown_as_undone(store: Path, run: Run, issue: str) -> None:
+    with commonplace.open(store) as book:
+        book.process_issue(issue)
+        book.undo_consolidation(issue)
+    assert "undone at " in run("show", issue).stdout
+    with commonplace.open(store) as book:
+        book.ledger.reopen(issue)
+        book.process_issue(issue)
+    assert "undone at " not in run("show", issue).stdout
+
+
+def test_times_are_those_of_this_machine(run: Run, issue: str) -> None:
+    """As everywhere on the command line; JSON has them in UTC."""
+    at = json.loads(run("history", issue, "--json").stdout)["history"][0]["at"]
+    local = datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M")
+    assert f"{local}  created by" in run("history", issue).stdout
+    assert at not in run("list").stdout and local in run("list").stdout
+
+
+def test_an_issue_that_beads_keeps_is_shown_without_its_history(
+    store: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beads keeps the history of its issues itself."""
+    (tmp_path / ".beads").mkdir()
+    program = tmp_path / "bd"
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S -E '{BD}' \"$@\"\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COMMONPLACE_LEDGER_BACKEND", "bd")
+    monkeypatch.setenv("COMMONPLACE_LEDGER_BD", str(program))
+    with commonplace.open(store) as book:
+        issue = book.ledger.create("merge", ["a", "b"], "merge")
+    assert issue in run("list").stdout
+    assert "the price of kettle b" in run("show", issue).stdout

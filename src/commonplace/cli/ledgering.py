@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES
+
+if TYPE_CHECKING:
+    from commonplace.types.ledger import IssueEvent
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -29,15 +35,16 @@ def list_(
     invocation: Invocation, /, agent: str | None, status: str, urgency: str | None, is_of_any_status: bool
 ) -> None:
     """List issues, the oldest first."""
-    from commonplace.cli.ledger_rendering import print_issues
+    from commonplace.cli.ledger_rendering import print_issues, words_of
     from commonplace.cli.screen import console, print_json
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.ledger.query(agent, None if is_of_any_status else status, urgency)
+        words = {} if invocation.as_json else words_of(engine, found)
     if invocation.as_json:
         print_json({"issues": found})
     else:
-        print_issues(found, console())
+        print_issues(found, words, console())
 
 
 @ledger.command(cls=Command)
@@ -45,15 +52,19 @@ def list_(
 @pass_invocation
 def show(invocation: Invocation, /, issue: str) -> None:
     """Show an issue with all that it says."""
-    from commonplace.cli.ledger_rendering import print_issue
+    from commonplace.cli.ledger_rendering import print_issue, words_of
     from commonplace.cli.screen import console, print_json
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.ledger.show(issue)
+        words = {} if invocation.as_json else words_of(engine, [found])
+        acts = []
+        with suppress(UsageError):  # beads keeps the history of its issues itself
+            acts = _acts(engine.ledger.history(issue))
     if invocation.as_json:
         print_json(found)
     else:
-        print_issue(found, console())
+        print_issue(found, words, acts, console())
 
 
 @ledger.command(cls=Command)
@@ -63,15 +74,13 @@ def history(invocation: Invocation, /, issue: str) -> None:
     """Tell who did what on an issue, when and why."""
     from commonplace.cli.ledger_rendering import print_history
     from commonplace.cli.screen import console, print_json
-    from commonplace.formats.beads import time_text
 
     with invocation.open(invocation.settings()) as engine:
-        found = engine.ledger.history(issue)
-    told = [{"at": time_text(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in found]
+        acts = _acts(engine.ledger.history(issue))
     if invocation.as_json:
-        print_json({"issue": issue, "history": told})
+        print_json({"issue": issue, "history": acts})
     else:
-        print_history(told, console())
+        print_history(acts, console())
 
 
 @ledger.command(cls=Command)
@@ -159,6 +168,12 @@ def import_(invocation: Invocation, /, file: Path) -> None:
         print_json(asdict(taken))
     else:
         print_import(taken, console())
+
+
+def _acts(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
+    from commonplace.formats.beads import time_text
+
+    return [{"at": time_text(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
 
 
 def _tell(invocation: Invocation, told: dict[str, Any], words: str) -> None:
