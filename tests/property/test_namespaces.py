@@ -275,7 +275,9 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
     "consolidate": consolidating,
     "consolidation_status": lambda book, values: book.consolidation_status(values.one(None, "merge")).agents,
-    "context": lambda book, values: book.context(values.one("", values.words), limit=100, min_score=0.0),
+    "context": lambda book, values: book.context(
+        values.one("", values.words), limit=100, min_score=0.0, agent=values.one(None, "default")
+    ),
     "count_use": lambda book, values: book.count_use(book.search(values.words, min_score=0.0).hits),
     "decay": lambda book, values: book.decay(threshold=1.0),
     "export": importing,
@@ -318,6 +320,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
         min_score=0.0,
         as_of=values.one(None, "2026-03-02T09:00:01Z"),
         per_owner=5,
+        agent=values.one(None, "default"),
         **values.filters,
     ),
     "specialist": asking,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 import commonplace
+from commonplace.cli.main import cli
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 
@@ -126,3 +129,65 @@ def test_strategies_of_a_document_hold_for_the_searches_after_its_build(program:
     assert (told["agent_type"], {each["type"] for each in told["artifacts"]}) == ("code-reader", {"code"})
     program.run("index", "build", "--no-config")
     assert program.json("search", "password", "--agent", "code-reader")["agent_type"] == "default"
+
+
+def held(book: Engine, agent: str | None, **options: Any) -> list[str]:
+    hits = book.context(ASKED, agent=agent, **{"min_score": 0.0, **options}).hits
+    return list(dict.fromkeys(Path(hit.path).stem if hit.path else hit.owner_id for hit in hits))
+
+
+def test_a_context_has_the_artifacts_of_a_strategy_and_what_is_remembered(book: Engine) -> None:
+    """A memory has no type, phase or tag of a project's files, and is not left out for that."""
+    assert set(held(book, "security-auditor")) == {"tagged", "memory"}
+    assert set(held(book, "security-auditor", kinds=["artifact"])) == {"tagged"}
+    assert set(held(book, "security-auditor", kinds=["memory"])) == {"memory"}
+    found = held(book, "test-engineer")
+    assert {each.split()[0] for each in found} == {"requirement", "architecture", "code", "tagged", "memory"}
+
+
+def test_a_context_has_as_many_artifacts_and_memories_as_the_strategy_says(book: Engine) -> None:
+    long = "# {0}\n\n" + "".join(f"A session {n} of {{0}} expires after {n} minutes. " for n in range(200))
+    for number in range(3):
+        (book.directory.parent / "pages" / f"long {number}.md").write_text(
+            "---\ntype: test\n---\n" + long.format(number)
+        )
+    book.index(book.directory.parent / "pages")
+    made = book.context(ASKED, agent="integrator", min_score=0.0)
+    assert len({hit.owner_id for hit in made.hits}) == 12
+    assert len(made.hits) > 12
+    assert len(book.context(ASKED, agent="integrator", min_score=0.0, limit=5).hits) == 5
+
+
+def test_a_context_names_its_agent_and_tells_of_one_without_a_strategy(book: Engine) -> None:
+    assert book.context(ASKED, agent="test_engineer").to_dict()["agent_type"] == "test-engineer"
+    assert book.context(ASKED).to_dict()["agent_type"] is None
+    made = book.context(ASKED, agent="poet")
+    assert (made.agent, len(made.notices)) == ("default", 1)
+    assert book.context(agent="poet").notices == made.notices
+    assert book.context(agent="security-auditor").hits[0].owner_id == "memory"
+    for task in (ASKED, ""):
+        with pytest.raises(UsageError, match="agent is 7"):
+            book.context(task, agent=7)  # type: ignore[arg-type]
+
+
+def test_the_settings_say_what_a_context_holds(program: Program) -> None:
+    (program.project / "commonplace.toml").write_text(
+        '[context]\nmax_tokens = 64\nreferences = "off"\nmetadata = "off"\n[agents.reader]\ncontext_types = ["code"]\n'
+        "threshold = 0\n"
+    )
+    assert program.json("context", "password", "--agent", "reader")["left_out"] == 1
+    told = program.json("context", "password", "--agent", "reader", "--max-tokens", "900")
+    assert (told["agent_type"], told["references"]) == ("reader", ["@src/login.py:1-6"])
+    assert 'label=""' in told["text"]
+    assert "References:" not in told["text"]
+
+
+def test_a_hook_says_nothing_where_the_settings_want_no_context_at_the_start(program: Program) -> None:
+    event = json.dumps({"prompt": ASKED, "cwd": str(program.project)})
+    hook = ["context", "--stdin-json", "--agent", "integrator"]
+    told = CliRunner().invoke(cli, hook, input=event)
+    assert "A session expires after thirty minutes" in told.stdout
+    (program.project / "commonplace.toml").write_text('[context]\non_start = "off"\n')
+    told = CliRunner().invoke(cli, hook, input=event)
+    assert (told.exit_code, told.stdout, told.stderr) == (0, "", "")
+    assert "A session expires after thirty minutes" in program.run("context", ASKED).stdout

@@ -200,6 +200,29 @@ def test_context_is_what_the_engine_says(agent: Agent) -> None:
     assert agent.text("memory_context", task=QUESTIONS[2]) == "Nothing relevant is known yet."
 
 
+def test_a_context_by_the_strategy_of_an_agent_tells_of_one_without_a_strategy(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    for type_ in ("research", "requirement"):
+        page = f"---\ntype: {type_}\n---\n# Invoices\n\n{NOTES[0]} Says {type_}.\n"
+        (tmp_path / "pages" / f"{type_}.md").write_text(page)
+    agent.book.index(tmp_path / "pages")
+    for name in ("api_designer", "api-designer", "poet"):
+        text = agent.text("memory_context", task=QUESTIONS[0], agent=name)
+        assert "Says requirement." in text
+        assert "Says research." not in text
+        assert ("there is no strategy for agent 'poet'" in text) == (name == "poet")
+    assert "Says research." in agent.text("memory_context", task=QUESTIONS[0])
+
+
+def test_a_prompt_adds_nothing_where_the_settings_want_no_context_at_the_start(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.book.remember(NOTES[0])
+    monkeypatch.setenv("COMMONPLACE_CONTEXT_ON_START", "off")
+    got = agent.talk.ask("prompts/get", {"name": "use-memory", "arguments": {"task": QUESTIONS[0]}})["result"]
+    assert got["messages"][0]["content"]["text"].endswith(f"The task: {QUESTIONS[0]}")
+
+
 def test_why_names_signals_and_what_was_left_out(agent: Agent) -> None:
     ids = [agent.call("memory_store", content=note)["id"] for note in NOTES]
     told = agent.call("memory_why", query=QUESTIONS[0], id=ids[0])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from commonplace.formats.fence import unfence
-from commonplace.search.context import assemble, shortened
+from commonplace.search.context import Form, assemble, distinct, shortened
 from commonplace.types import Hit
 
 
@@ -60,6 +62,33 @@ def test_the_budget_holds_and_the_last_passage_ends_with_a_sentence() -> None:
         assert all(each.endswith("sentence.") for each in unfence(text).recalled)
         assert [each.id for each in hits] == ["1", "2", "3"][: len(hits)]
     assert unfence(whole).recalled[2] == sentence
+
+
+def test_a_text_that_several_owners_have_stands_once_by_the_name_of_the_best() -> None:
+    """Copies of a file, and a memory of what a page says, would fill the budget with one sentence."""
+    found = [hit("1", "Tea  at\nfour."), hit("2", "Coffee."), hit("3", "Tea at four.", owner="b.md", score=0.5)]
+    assert [each.id for each in distinct(found)] == ["1", "2"]
+
+
+def test_a_label_tells_phase_and_tags_and_may_be_left_out_with_the_references() -> None:
+    found = [replace(hit("1", "Tea at four."), phase="construction", tags=("drink", "hot"))]
+    text, _ = assemble(found, max_tokens=500, count=count)
+    assert 'label="code, score 0.90, phase construction, tags drink hot"' in text
+    bare, _ = assemble(found, max_tokens=500, count=count, form=Form(metadata=False, references=False))
+    assert 'label=""' in bare
+    assert "References:" not in bare
+    assert unfence(bare).recalled == unfence(text).recalled == ("Tea at four.",)
+
+
+def test_what_is_not_said_of_texts_makes_room_for_more_of_them() -> None:
+    found = [hit(str(number), f"Tea at {number}.", owner=f"{number}.md") for number in range(40)]
+    for form in (Form(), Form(metadata=False), Form(references=False), Form(metadata=False, references=False)):
+        text, hits = assemble(found, max_tokens=200, count=count, form=form)
+        assert count(text) <= 200
+        assert hits == tuple(found[: len(hits)])
+    most, _ = assemble(found, max_tokens=200, count=count, form=Form(metadata=False, references=False))
+    least, _ = assemble(found, max_tokens=200, count=count)
+    assert len(unfence(most).recalled) > len(unfence(least).recalled)
 
 
 def test_nothing_is_the_text_of_nothing() -> None:

@@ -17,6 +17,7 @@ from commonplace.types import KINDS
 
 if TYPE_CHECKING:
     from commonplace.search.context import Context
+    from commonplace.settings import Settings
 
 _MOST_EVENT_BYTES = 4 * 1024 * 1024
 _HOOK_TOKENS = 2_000
@@ -25,8 +26,9 @@ _HOOK_TOKENS = 2_000
 
 @click.command(cls=Command)
 @click.argument("task", nargs=-1)
-@click.option("--max-tokens", type=int, metavar="N", help="How long it may be; 8,000 unless given.")
-@click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="How many passages at most.")
+@click.option("--max-tokens", type=int, metavar="N", help="How long it may be; the setting, 50,000, if not.")
+@click.option("--agent", metavar="NAME", callback=filled, help="By the strategy of this agent in the settings.")
+@click.option("--limit", type=int, metavar="N", help="How many passages at most; 30 unless an agent has its own.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag.")
 @click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far.")
@@ -36,22 +38,22 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
     """Print what is worth knowing before TASK.
 
     It is fenced and labelled as data, within a budget of tokens. Without a task it holds what is kept long, and the
-    newest of the rest.
+    newest of the rest. With --agent the artifacts are those that its strategy finds.
 
     With --stdin-json the task is the prompt of the event that a client's hook writes to standard input, and the store
-    the one of its working directory. Where there is no store yet nothing is printed, and no failure has the exit code
-    2, which would stop the client.
+    the one of its working directory. Nothing is printed where there is no store yet, or where the setting
+    context.on_start is off; and no failure has the exit code 2, which would stop the client.
     """
     if stdin_json:
         return _answer_hook(invocation, task, options)
-    _print(_made(invocation, " ".join(task), options), invocation)
+    _print(_made(invocation, invocation.settings(), " ".join(task), options), invocation)
     return SUCCESS
 
 
-def _made(invocation: Invocation, task: str, options: dict[str, Any]) -> Context:
+def _made(invocation: Invocation, loaded: Settings, task: str, options: dict[str, Any]) -> Context:
     from commonplace.cli.screen import notify
 
-    with invocation.open(invocation.settings()) as engine:
+    with invocation.open(loaded) as engine:
         made = engine.context(task, **options)
     notify(made.notices, invocation)
     return made
@@ -79,9 +81,11 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
         prompt, directory = _event(sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1))
         if directory:
             _enter(directory)
-        made = _made(
-            invocation, prompt[:MAX_QUERY_CHARACTERS], {**options, "max_tokens": options["max_tokens"] or _HOOK_TOKENS}
-        )
+        loaded = invocation.settings()
+        if loaded.context.on_start == "off":
+            return SUCCESS
+        most = options["max_tokens"] or min(_HOOK_TOKENS, loaded.context.max_tokens)
+        made = _made(invocation, loaded, prompt[:MAX_QUERY_CHARACTERS], {**options, "max_tokens": most})
     except StoreMissingError:
         return SUCCESS
     except (CommonplaceError, OSError) as error:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import UsageError
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
+
+if TYPE_CHECKING:
+    from commonplace.search.result import SearchResult
+    from commonplace.types import Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,21 @@ def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
         agent=name,
         notices=notices,
     )
+
+
+def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
+    """Return results of searches for one query as one: the best hits of all, ties by id; the rest is the first's."""
+    hits = sorted((hit for each in results for hit in each.hits), key=lambda hit: (-hit.score, hit.id))
+    return replace(
+        results[0],
+        hits=tuple(hits[:limit]),
+        latency_ms=sum(each.latency_ms for each in results),
+        degraded=any(each.degraded for each in results),
+        notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
+    )
+
+
+def of_the_first_owners(hits: Sequence[Hit], most: int) -> tuple[Hit, ...]:
+    """Return the hits of the first owners, at most so many of them, in their order."""
+    owners = set(list(dict.fromkeys((hit.kind, hit.owner_id) for hit in hits))[:most])
+    return tuple(hit for hit in hits if (hit.kind, hit.owner_id) in owners)

@@ -1,7 +1,8 @@
 """Put what was found together as one text for a model, within a budget of tokens. It searches nothing.
 
-Passages of one owner stand together in the order in which they are read, and what two of them share stands once. The
-best come first into the budget; the last that does not fit is cut at the end of a sentence.
+Passages of one owner stand together in the order in which they are read, and what two of them share stands once, as
+does a text that several owners have. The best come first into the budget; the last that does not fit is cut at the end
+of a sentence.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from commonplace.types import Hit
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
 
-MAX_TOKENS: Final = 8_000
-
 _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]|\n(?=\n)")
 _GAP: Final = "\n\n[…]\n\n"
 _LAST_LINE: Final = "References:"
@@ -30,6 +29,19 @@ _FEWEST_TOKENS: Final = 24
 """A piece with fewer is not worth its label."""
 
 CountTokens = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is said of the texts of a context.
+
+    Attributes:
+        metadata: whether each has a label, with type, date, trust, phase, tags and score.
+        references: whether a last line names all of them.
+    """
+
+    metadata: bool = True
+    references: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +55,7 @@ class Context:
         tokens: of the text, counted by the default embedder's vocabulary.
         degraded, notices: as of the search behind it.
         left_out: how many relevant passages had no room.
+        agent: whose strategy chose, "" where nobody's did.
     """
 
     task: str
@@ -54,11 +67,13 @@ class Context:
     notices: tuple[str, ...] = ()
     latency_ms: int = 0
     left_out: int = 0
+    agent: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {
             "task": self.task,
+            "agent_type": self.agent or None,
             "text": self.text,
             "references": [f"@{each}" for each in self.references],
             "tokens": self.tokens,
@@ -70,14 +85,15 @@ class Context:
         }
 
 
-def context_of(result: SearchResult, *, max_tokens: int, count: CountTokens) -> Context:
+def context_of(result: SearchResult, *, max_tokens: int, count: CountTokens, form: Form = Form()) -> Context:
     """Return the context that the hits of a result make.
 
     Args:
         max_tokens: the text has at most so many.
         count: the tokens of a text; that of two texts is at most the sum of theirs.
     """
-    text, hits = assemble(result.hits, max_tokens=max_tokens, count=count)
+    found = distinct(result.hits)
+    text, hits = assemble(found, max_tokens=max_tokens, count=count, form=form)
     named = tuple(dict.fromkeys(reference(hit) for hit in hits))
     return Context(
         task=result.query,
@@ -88,24 +104,35 @@ def context_of(result: SearchResult, *, max_tokens: int, count: CountTokens) -> 
         degraded=result.degraded,
         notices=result.notices,
         latency_ms=result.latency_ms,
-        left_out=len(result.hits) - len(hits),
+        left_out=len(found) - len(hits),
+        agent=result.agent,
     )
 
 
-def assemble(hits: Sequence[Hit], *, max_tokens: int, count: CountTokens) -> tuple[str, tuple[Hit, ...]]:
+def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits without those whose text a better one has, whatever the white space."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(" ".join(hit.text.split()), hit)
+    return tuple(first.values())
+
+
+def assemble(
+    hits: Sequence[Hit], *, max_tokens: int, count: CountTokens, form: Form = Form()
+) -> tuple[str, tuple[Hit, ...]]:
     """Return the text of as many hits as there is room for, best first, and these hits."""
     chosen: list[tuple[Hit, str]] = []
-    room = max_tokens - count(f"{OPENING}\n{CLOSING}\n{_LAST_LINE}")
+    room = max_tokens - count(f"{OPENING}\n{CLOSING}\n{_LAST_LINE if form.references else ''}")
     for hit in hits:
-        cost = _cost(hit, hit.text, count)
+        cost = _cost(hit, hit.text, count, form)
         if cost > room:
-            piece = shortened(hit.text, room - _cost(hit, "", count), count)
+            piece = shortened(hit.text, room - _cost(hit, "", count, form), count)
             if count(piece) >= _FEWEST_TOKENS:
                 chosen.append((hit, piece))
             break
         chosen.append((hit, hit.text))
         room -= cost
-    return _rendered(chosen) if chosen else "", tuple(hit for hit, _ in chosen)
+    return _rendered(chosen, form) if chosen else "", tuple(hit for hit, _ in chosen)
 
 
 def shortened(text: str, room: int, count: CountTokens) -> str:
@@ -117,7 +144,7 @@ def shortened(text: str, room: int, count: CountTokens) -> str:
     return text[: ends[fitting - 1]].rstrip() if fitting else ""
 
 
-def _rendered(chosen: Sequence[tuple[Hit, str]]) -> str:
+def _rendered(chosen: Sequence[tuple[Hit, str]], form: Form) -> str:
     groups: dict[str, list[tuple[Hit, str]]] = {}
     for hit, text in chosen:
         groups.setdefault(hit.owner_id, []).append((hit, text))
@@ -125,18 +152,28 @@ def _rendered(chosen: Sequence[tuple[Hit, str]]) -> str:
         Recalled(
             ", ".join(dict.fromkeys(reference(hit) for hit, _ in group)),
             _joined([text for _, text in sorted(group, key=lambda each: each[0].lines or (0, 0))]),
-            label(group[0][0]),
+            _described(group[0][0], form),
         )
         for group in groups.values()
     ]
+    if not form.references:
+        return fence(items)
     named = dict.fromkeys(reference(hit) for hit, _ in chosen)
     return f"{fence(items)}\n\n{_LAST_LINE} {', '.join(f'@{each}' for each in named)}"
 
 
-def _cost(hit: Hit, text: str, count: CountTokens) -> int:
+def _cost(hit: Hit, text: str, count: CountTokens, form: Form) -> int:
     """Return the tokens of one passage, at most: as if nothing else stood with it."""
-    item = fence([Recalled(reference(hit), text, label(hit))]).removeprefix(OPENING).removesuffix(CLOSING)
+    item = fence([Recalled(reference(hit), text, _described(hit, form))]).removeprefix(OPENING).removesuffix(CLOSING)
     return count(item) + count(f"{_GAP}, , @{reference(hit)}")
+
+
+def _described(hit: Hit, form: Form) -> str:
+    """Return what the text's reader is told of it, "" where nothing is."""
+    if not form.metadata:
+        return ""
+    parts = (label(hit), hit.phase and f"phase {hit.phase}", hit.tags and f"tags {' '.join(hit.tags)}")
+    return ", ".join(part for part in parts if part)
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -30,6 +30,8 @@ DAYS_LISTED: Final = 7
 PAGE_TOKENS: Final = 5_000
 """The long-term page is kept below it; of a day's page the end is given, which is the newest."""
 
+_PROMPT_TOKENS: Final = 2_000
+
 INSTRUCTIONS: Final = (
     "Long-term memory and project search. Before a task call memory_context; before you ask the user something, "
     "memory_search. Keep decisions with their reasons, preferences and lessons with memory_store, one thing each. "
@@ -93,7 +95,11 @@ def registry_of(host: Host) -> Registry:
         task = arguments.get("task", "").strip()
         if not task:
             return [PromptMessage(_HABITS)]
-        known = host.engine(context).context(task, 2_000).text or "Nothing relevant is known of it yet."
+        book = host.engine(context)
+        if book.settings.context.on_start == "off":
+            return [PromptMessage(f"{_HABITS}\n\nThe task: {task}")]
+        budget = min(_PROMPT_TOKENS, book.settings.context.max_tokens)
+        known = book.context(task, budget).text or "Nothing relevant is known of it yet."
         return [PromptMessage(f"{_HABITS}\n\nThe task: {task}\n\n{known}")]
 
     task = PromptArgument("task", "what is to be done; what is known of it is added")

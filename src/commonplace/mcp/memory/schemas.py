@@ -119,6 +119,7 @@ CONTEXT: Final = _closed(
     {
         "task": {**_TEXT, "description": "empty: what to know as a session starts"},
         "maxTokens": {**_count(MOST_CONTEXT_TOKENS), "minimum": 64},
+        "agent": _TEXT,
     }
 )
 CONTEXT_RESULT: Final = _object({"text": _TEXT, "references": _LIST, "tokens": _INTEGER})

@@ -191,10 +191,10 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _context(book: Engine, given: Arguments) -> ToolResult:
-    budget = given.get("maxTokens", schemas.CONTEXT_TOKENS)
-    made = book.context(given.get("task", ""), budget)
+    budget = given.get("maxTokens", min(schemas.CONTEXT_TOKENS, book.settings.context.max_tokens))
+    made = book.context(given.get("task", ""), budget, agent=given.get("agent"))
     structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
-    return ToolResult(structured, made.text or _why_empty(made.left_out, budget))
+    return ToolResult(structured, "\n".join([made.text or _why_empty(made.left_out, budget), *made.notices]))
 
 
 def _why_empty(left_out: int, budget: int) -> str:
