@@ -16,7 +16,7 @@ from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageE
 from commonplace.ledger import filing, window
 from commonplace.ledger.filing import Doer, Draft
 from commonplace.ledger.tending import actor_of, process_is_gone, release
-from commonplace.types.ledger import IssueEvent, IssueSelection, Reversal
+from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:
     from commonplace.consolidation.ground import Ground, Issues
@@ -161,13 +161,15 @@ class Carrier:
 
     def _closed(self, plan: Plan[Any]) -> Iterator[tuple[str, float]]:
         """Yield the issues that asked for the same and were closed, and when; not those that became moot."""
+        # Two agents propose links; who does not want one does not want it of the other either.
+        agents: tuple[Agent, ...] = ("cluster", "relations") if plan.action == "link" else (plan.agent,)
         if self.ground.elsewhere is not None:
-            for told_ in self.ground.elsewhere.query(plan.agent, "closed"):
+            for told_ in (each for agent in agents for each in self.ground.elsewhere.query(agent, "closed")):
                 is_same = tuple(told_["memory_ids"]) == plan.memory_ids and told_["closed_at"]
                 if is_same and not told_["close_reason"].startswith(_MOOT):
                     yield told_["id"], datetime.fromisoformat(told_["closed_at"]).timestamp()
             return
-        wanted = IssueSelection(agents=(plan.agent,), statuses=("closed",), memory_ids=plan.memory_ids)
+        wanted = IssueSelection(agents=agents, statuses=("closed",), memory_ids=plan.memory_ids)
         for issue in self.ground.store.ledger(self.ground.namespace).issues(wanted):
             is_same = issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT)
             if is_same and issue.closed_at is not None:

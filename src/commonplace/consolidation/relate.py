@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -14,7 +14,7 @@ from commonplace.consolidation.base import ConsolidationAgent
 from commonplace.consolidation.grouping import active_memories, vectors_of
 from commonplace.consolidation.naming import Named, Names, speakers
 from commonplace.consolidation.planning import Plan
-from commonplace.consolidation.results import RelationResult
+from commonplace.consolidation.results import ClusterResult, RelationResult, Result
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import Link
 from commonplace.types.ledger import UNFINISHED, Agent
@@ -83,6 +83,16 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
             [_doubles(each) for each in named],
         )
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
+
+    def rehearse(self, proposed: Sequence[Result]) -> list[RelationResult]:
+        """Return what `run` would, and change nothing.
+
+        Args:
+            proposed: what the agent `cluster` would have done or proposed; its pairs are left to it.
+        """
+        groups = [each for each in proposed if isinstance(each, ClusterResult)]
+        known = {pair for each in groups for pair in combinations(sorted(each.memory_ids), 2)}
+        return [each for each in self.run() if (each.from_memory_id, each.to_memory_id) not in known]
 
     def plan(self, item: str) -> Plan[RelationResult]:
         """Return how two memories are linked.

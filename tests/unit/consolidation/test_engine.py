@@ -167,6 +167,34 @@ def test_a_rehearsal_goes_on_from_what_it_would_have_archived(tmp_path: Path) ->
         assert report.results["merge"][0].model_copy(update={"beads_issue_id": None}) == merged
 
 
+def test_a_rehearsal_leaves_to_cluster_the_pairs_that_it_links_or_proposes(tmp_path: Path) -> None:
+    """In the run a link or an issue joins them by the time that relations are looked for."""
+    texts = (
+        "Retry webhooks with exponential backoff, five times at most.",
+        "Webhooks are retried five times at most with exponential backoff.",
+    )
+    with commonplace.open(tmp_path / "store") as book:
+        for text in texts:
+            book.remember(text)
+        assert len(book.consolidate(["relations"], dry_run=True).results["relations"]) == 1
+        rehearsed = book.consolidate(dry_run=True)
+        assert [each.action for each in rehearsed.results["cluster"]] == ["link"]  # type: ignore[union-attr]
+        assert rehearsed.results["relations"] == book.consolidate().results["relations"] == ()
+
+
+@pytest.mark.parametrize(("first", "second"), [("cluster", "relations"), ("relations", "cluster")])
+def test_a_link_that_one_agent_was_refused_is_not_proposed_by_another(tmp_path: Path, first: str, second: str) -> None:
+    """Who says no is not asked the same by the next agent."""
+    with commonplace.open(tmp_path / "store") as book:
+        book.remember("Retry webhooks with exponential backoff, five times at most.")
+        book.remember("Webhooks are retried five times at most with exponential backoff.")
+        (asked,) = book.consolidate([first]).results[first]  # type: ignore[index]
+        assert asked.beads_issue_id is not None
+        book.ledger.close(asked.beads_issue_id, "not wanted")
+        book.consolidate([second])
+        assert book.ledger.query() == []
+
+
 def test_who_waits_is_told_which_agent_is_at_work(tmp_path: Path, clock: Clock) -> None:
     told: list[tuple[str, int, int]] = []
     with commonplace.open(
