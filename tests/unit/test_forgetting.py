@@ -347,6 +347,15 @@ class TestCopies:
         )
         assert holding(book, *MARKS) == []
 
+    def test_what_it_was_merged_with_is_named_as_nothing_else_tells_it_any_more(self, book: Engine) -> None:
+        for id_, text in {"a": "Quillfeather sails at noon", "b": "The tide turns at six"}.items():
+            book.remember(text, id=id_)
+        book.process_issue(book.ledger.create("merge", ["a", "b"], "merge"))
+        assert book.forget("a").notices[-1] == (
+            "other memories that it was merged with stay archived: b; bring them back with `commonplace restore-memory`"
+        )
+        assert book.restore_memory("b").status == "active"
+
     def test_a_version_that_was_derived_counts_though_the_latest_is_not(self, book: Engine) -> None:
         """The version before is still read by `as_of`."""
         book.remember("The first of them all", id="a")

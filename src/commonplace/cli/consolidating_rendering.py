@@ -90,9 +90,8 @@ def print_run(report: RunReport, known: Known, target: Console) -> None:
                 print_under(f"why: {harmless_line(reason)}", target, "dim")
         print_more(len(results), target)
     for failure in report.errors[:LISTED]:
-        print_under(
-            f"{failure.agent} failed at {harmless_line(failure.item)}: {harmless_line(failure.error)}", target, "red"
-        )
+        place = f" at {harmless_line(failure.item)}" if failure.item else ""
+        print_under(f"{failure.agent} failed{place}: {harmless_line(failure.error)}", target, "red")
     print_more(len(report.errors), target)
     if report.skipped:
         more = counted(report.skipped, "more was", "more were")

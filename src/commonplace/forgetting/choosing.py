@@ -117,6 +117,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
         owners=owners,
         notices=(
             *_of_copies(sources, derived, live),
+            *_of_left_behind(store, namespace, {*roots, *derived}),
             *_of_files(store, namespace, wanted),
             *notices_of(graph, parts),
         ),
@@ -253,6 +254,16 @@ def _of_copies(sources: Sequence[str], derived: Sequence[str], live: Sequence[st
     if live:
         notices.append(f"it was made from memories that are still live and stay: {_listed(live)}")
     return tuple(notices)
+
+
+def _of_left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[str, ...]:
+    """Say which archived memories stay that something was made from which goes: nothing live tells them any more."""
+    made = [store.memory(namespace, id_) for id_ in sorted(gone)]
+    sources = sorted({id_ for memory in made if memory is not None for id_ in memory.record.derived_from} - gone)
+    found = [store.memory(namespace, id_) for id_ in sources]
+    left = [memory.owner.id for memory in found if memory is not None and memory.expired_at is not None]
+    told = f"other memories that it was merged with stay archived: {_listed(left)}; bring them back with"
+    return (f"{told} `commonplace restore-memory`",) if left else ()
 
 
 def _of_files(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
