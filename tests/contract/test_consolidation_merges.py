@@ -314,6 +314,20 @@ def test_unmerging_restores_the_sources_exactly(book: Engine) -> None:
     assert book._store.links(book.namespace) == []
 
 
+def test_a_merge_that_a_later_change_rests_on_is_undone_after_that(book: Engine) -> None:
+    made = merge(book, keep_two(book)).new_memory_id
+    for _ in range(5):
+        book.touch(made)
+    promotion = book.consolidate(["promote"]).results["promote"][0].beads_issue_id
+    assert promotion is not None
+    with pytest.raises(UsageError, match=f"issue {promotion} changed the same memories later"):
+        book.unmerge(made)
+    assert (stored(book, made).record.status, stored(book, "long").record.status) == ("promoted", "archived")
+    book.undo_consolidation(promotion)
+    book.unmerge(made)
+    assert [memory.id for memory in book.list()] == ["long", "short"]
+
+
 def test_unmerging_tells_of_the_links_that_others_made(book: Engine) -> None:
     made = merge(book, keep_two(book)).new_memory_id
     book.remember("The tulips want water.", id="tulips")
