@@ -47,11 +47,25 @@ def test_nothing_that_is_merged_is_rightly_merged(tmp_path: Path) -> None:
     assert decided == {"pairs": 0, "precision": 1.0, "nearly_same": 1.0, "recall": 0.0}
 
 
-def test_memories_are_looked_through(tmp_path: Path) -> None:
-    figures = run(ConsolidationOptions(memories=50, embedder="hashing"))
+def test_memories_are_looked_through() -> None:
+    """Merging finds nothing by itself: its items are issues that the agent before it files."""
+    figures = run(ConsolidationOptions(memories=200, embedder="hashing"))
     assert "similarity" not in figures
-    assert figures["scan"]["memories"] == 50
-    assert figures["scan"].keys() == {"memories", "groups", "first_s", "again_s", "group_ms"}
+    assert "run" not in figures
+    assert figures["scan"]["memories"] == 200
+    agents = figures["scan"]["agents"]
+    assert list(agents) == ["decay", "cluster", "promote", "relations"]
+    assert all(row.keys() == {"items", "scan_s", "again_s", "slowest_item_s"} for row in agents.values())
+    assert all(row["items"] > 0 for row in agents.values())
+
+
+def test_memories_are_consolidated_where_that_is_asked_for() -> None:
+    """A quarter is older than the 90 days for which they are kept; two were reviewed thrice, one of these so old."""
+    done = run(ConsolidationOptions(memories=200, runs=True, embedder="hashing"))["run"]
+    assert done.keys() == {"dry_s", "real_s", "agents"}
+    assert list(done["agents"]) == ["decay", "cluster", "merge", "promote", "relations"]
+    assert all(row["failed"] == 0 for row in done["agents"].values())
+    assert (done["agents"]["decay"]["applied"], done["agents"]["promote"]["applied"]) == (49, 2)
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"a": "x", "b": "y"}', '{"a": 1, "b": "y", "score": 3}'])
@@ -73,3 +87,11 @@ def test_the_command_prints_what_is_decided(judged: Path) -> None:
     result = CliRunner().invoke(cli, ["benchmark", "consolidation", "--pairs", str(judged), "--memories", "0"])
     assert result.exit_code == 0, result.output
     assert "merge unasked" in result.output.replace("_", " ")
+
+
+def test_the_command_prints_what_agents_take() -> None:
+    command = ["benchmark", "consolidation", "--memories", "50", "--embedder", "hashing", "--runs"]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 0, result.output
+    for title in ("Looking through 50 memories", "Running all agents", "The real run"):
+        assert title in result.output

@@ -1,23 +1,22 @@
-"""Measure what agents of consolidation take for the same, and how long they look for it.
+"""Measure what agents of consolidation take for the same, and how long they take.
 
 Pairs of sentences that people judged are merged or linked by the similarity of their vectors, as two memories would be;
-memories are linked that a person judged to hang together, or not; made-up memories are looked through.
+memories are linked that a person judged to hang together, or not; made-up memories are looked through and consolidated.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.benchmarks.agents import fill, lived, looked
 from commonplace.benchmarks.machine import describe
-from commonplace.benchmarks.memories import fill, texts
 from commonplace.benchmarks.relations import judge, read_judged
 from commonplace.benchmarks.similarity import Pair, cosines_of, read_pairs
-from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.benchmarks.workspace import workspace
 from commonplace.errors import UsageError
 from commonplace.types import Progress
 
@@ -31,7 +30,6 @@ NEARLY_SAME: Final = 0.6
 """The score from which they say that only details differ."""
 
 _NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
-_ITEMS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +40,13 @@ class ConsolidationOptions:
         pairs: a file of JSON lines {a, b, score}; None measures time alone.
         relations: a directory of memories and judged pairs of them; see `relations.read_judged`.
         memories: how many are looked through; 0 measures what people judged alone.
+        runs: whether all agents are also run over them, a dry run and a real one.
     """
 
     pairs: Path | None = None
     relations: Path | None = None
     memories: int = 10_000
+    runs: bool = False
     embedder: str | None = None
     keep: Path | None = None
     seed: int = 0
@@ -68,7 +68,11 @@ def run(options: ConsolidationOptions, progress: Progress | None = None) -> dict
     if options.relations is not None:
         figures["relations"] = judge(read_judged(options.relations), options.embedder)
     if options.memories:
-        figures["scan"] = _looked_through(options, progress)
+        with workspace(options.keep) as directory:
+            fill(directory, options.memories, options.seed, options.embedder, progress)
+            figures["scan"] = {"memories": options.memories, "agents": looked(directory, options.embedder)}
+            if options.runs:
+                figures["run"] = lived(directory, options.embedder, progress)
     return figures
 
 
@@ -115,28 +119,3 @@ def _is_disputed(pair: Pair) -> bool:
     from commonplace.consolidation.merging import Source, merge
 
     return bool(merge([Source("first", pair.first, _NOON), Source("second", pair.second, _NOON)]).conflicts)
-
-
-def _looked_through(options: ConsolidationOptions, progress: Progress | None) -> dict[str, Any]:
-    from commonplace.consolidation import ClusterDetector
-
-    with workspace(options.keep) as directory:
-        fill(directory, list(texts(options.memories, options.seed)), options.embedder, progress)
-        with open_engine(directory) as engine:
-            agent = ClusterDetector(dry_run=True, book=engine)
-            first, items = _timed(agent.scan)
-            again, _ = _timed(agent.scan)
-            each = [_timed(lambda item=item: agent.process_item(item))[0] for item in items[:_ITEMS]]
-    return {
-        "memories": options.memories,
-        "groups": len(items),
-        "first_s": round(first, 3),
-        "again_s": round(again, 3),
-        "group_ms": round(1000 * sum(each) / len(each), 3) if each else 0.0,
-    }
-
-
-def _timed(call: Any) -> tuple[float, Any]:
-    begun = time.perf_counter()
-    found = call()
-    return time.perf_counter() - begun, found

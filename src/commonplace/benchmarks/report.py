@@ -130,7 +130,11 @@ def _consolidation(result: Mapping[str, Any]) -> list[Sheet]:
         figures = ("pairs", "judged", "precision", "recall")
         found.append(_times("What is linked", result["relations"]["decisions"], figures))
     if "scan" in result:
-        found.append(_pairs("Looking for groups", result["scan"]))
+        title = f"Looking through {result['scan']['memories']:,} memories"
+        found.append(_times(title, result["scan"]["agents"], ("items", "scan_s", "again_s", "slowest_item_s")))
+    if "run" in result:
+        found.append(_pairs("Running all agents", {name: result["run"][name] for name in ("dry_s", "real_s")}))
+        found.append(_times("The real run", result["run"]["agents"], ("results", "applied", "failed", "run_s")))
     return found
 
 

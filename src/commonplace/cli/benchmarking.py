@@ -236,6 +236,7 @@ def resolution(invocation: Invocation, /, file: Path) -> None:
 @click.option(
     "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are looked through; 0: none."
 )
+@click.option("--runs", is_flag=True, help="Also run all agents over them, a dry run and a real one.")
 @_embedder_option
 @click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
@@ -245,7 +246,8 @@ def consolidation(invocation: Invocation, /, **options: Any) -> None:
 
     The pairs are merged or linked by the similarity of their vectors, as two memories would be: prints precision and
     recall against scores from 0 to 5, of which 4 and more mean the same. The memories of a directory are linked, and
-    compared with the pairs of them, {a, b, related}, that were judged. Then made-up memories are looked through.
+    compared with the pairs of them, {a, b, related}, that were judged. Then made-up memories are looked through,
+    and consolidated with --runs.
     """
     from commonplace.benchmarks.consolidation import ConsolidationOptions, run
 
