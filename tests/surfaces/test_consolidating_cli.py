@@ -183,6 +183,21 @@ def test_a_run_says_how_to_undo_it(faded: Program) -> None:
     assert "Undid 2 changes of 2 memories" in faded.run("consolidate", "undo", run).stdout
 
 
+def test_whoever_stops_a_run_learns_how_to_undo_what_it_did(faded: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line of the run, which tells it else, never comes."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Engine, "_wait", stop)
+    said = contract("run", "decay", "--rate-limit", "3", code=130).stderr
+    first, second = said.strip().splitlines()
+    assert first == "interrupted"
+    run = second.removeprefix("undo what was done by then: commonplace consolidate undo ")
+    assert "Undid 1 change of 1 memory" in faded.run("consolidate", "undo", run).stdout
+    assert contract("run", "decay", "--rate-limit", "1", code=130).stderr.strip() == "interrupted"
+
+
 def test_what_waits_says_why_and_what_was_turned_down_is_left(bare: Program) -> None:
     """Whoever is asked to decide has to know what speaks against it, and that a no is heeded."""
     for text in ("Use the mock gateway in CI.", "Do not use the mock gateway in CI."):

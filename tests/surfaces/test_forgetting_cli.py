@@ -141,6 +141,15 @@ def test_many_are_shown_by_the_first_and_their_number(bare: Program) -> None:
     assert len(bare.json("forget", "--tag", "log", "--dry-run")["ids"]) == 12
 
 
+def test_sources_of_a_merge_go_as_copies_of_what_is_forgotten(bare: Program) -> None:
+    """They were not made from it; it was made from them."""
+    with commonplace.open(bare.project / ".commonplace") as book:
+        ids = [book.remember(f"{word} is on the left pier", id=word).id for word in ("kiosk", "crane")]
+        book.process_issue(book.ledger.create("merge", ids, "merge"))
+        (merged,) = book.list()
+    assert "3 memories, 2 of them as copies of the others" in bare.run("forget", merged.id, "--dry-run").stdout
+
+
 def test_nothing_old_enough_is_told_and_no_failure(talked: Program) -> None:
     for arguments in (("gc",), ("gc", "--dry-run")):
         assert talked.run(*arguments).stdout == "Nothing to forget: nothing was archived that long ago.\n"

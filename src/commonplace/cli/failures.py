@@ -39,7 +39,8 @@ def report(error: BaseException, invocation: Invocation) -> None:
     if invocation.as_json:
         print_json({"error": _described(error), "exit_code": exit_code(error)}, indent=None, err=True)
     elif isinstance(error, KeyboardInterrupt | click.Abort):
-        say("interrupted", err=True)
+        stopped = error.__cause__ or error  # Ctrl-C passes click as an abortion; what was told of it is on the cause
+        say("\n".join(["interrupted", *getattr(stopped, "__notes__", ())]), err=True)
     elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         say(error.format_message(), err=True)
     elif isinstance(error, click.ClickException):

@@ -100,7 +100,7 @@ def _what(receipt: ForgetReceipt, *, whole: bool = False) -> str:
     counts = receipt.counts
     gone = _tally(counts, _OWNERS) or "nothing"
     if derived := counts.get("derived", 0):
-        gone += f", {derived:,} of them made from the others"
+        gone += f", {derived:,} of them as copies of the others"
     return f"namespace {harmless_line(repr(receipt.namespace))} with {gone}" if whole else gone
 
 

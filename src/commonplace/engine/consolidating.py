@@ -53,6 +53,7 @@ class Consolidating(Ledgering, Finding):
 
         Raises:
             UsageError: there is no such agent, or a number is out of its range.
+            KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
         """
         from commonplace.consolidation.running import Wanted, agents_of, run
         from commonplace.consolidation.undoing import undo
@@ -62,7 +63,13 @@ class Consolidating(Ledgering, Finding):
         queries = [] if golden is None else read_golden(place("golden", golden))
         self._before()
         before = asked(queries, self._found)
-        report = run(self, wanted)
+        try:
+            report = run(self, wanted)
+        except KeyboardInterrupt as stopped:
+            ground = self.consolidation_ground()
+            if ground.store.ledger(ground.namespace).reversals(run=wanted.run):
+                stopped.add_note(f"undo what was done by then: commonplace consolidate undo {wanted.run}")
+            raise
         gone = lost(before, asked(queries, self._found)) if report.applied else ()
         if not gone:
             return report
