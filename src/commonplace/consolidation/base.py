@@ -215,6 +215,8 @@ class ConsolidationAgent(ABC, Generic[T]):
         memory = self._ground.store.memory(self._ground.namespace, id_)
         if memory is None:
             raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
+        if id_ in self._ground.gone:
+            raise NotFoundError(f"memory {id_!r:.80} would be archived by then", remedy="name another one")
         if memory.expired_at is not None or memory.record.status != "active":
             raise NotFoundError(
                 f"memory {id_!r:.80} is {memory.record.status}, not active", remedy="name an active memory"

@@ -34,6 +34,7 @@ class Ground:
         progress: told which agent is at work, how many of its items are done, and of how many.
         after: lets Markdown and the index follow what was written.
         rate_limit: operations a minute where an agent is not told otherwise; 0 is without limit.
+        gone: the memories that agents before would have archived, in a rehearsal; empty in a run.
     """
 
     store: Store
@@ -52,6 +53,7 @@ class Ground:
     after: Callable[[], None]
     progress: Progress
     rate_limit: int = 100
+    gone: frozenset[str] = frozenset()
 
 
 class Issues(Protocol):

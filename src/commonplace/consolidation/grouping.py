@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _READ_AT_ONCE: Final = 5_000
 _IDS_AT_ONCE: Final = 500
 
-FEWEST_WORDS: Final = 4
+FEWEST_WORDS: Final = 5
 """A turn with fewer words of its own is small talk: neither stop words nor what very many turns say count."""
 
 
@@ -64,7 +64,7 @@ def active_memories(ground: Ground) -> Iterator[StoredMemory]:
     """Yield the active memories, by id."""
     selection = Selection(statuses=("active",), order="id", limit=_READ_AT_ONCE)
     while found := ground.store.memories(ground.namespace, selection):
-        yield from (each for each in found if each.expired_at is None)
+        yield from (each for each in found if each.expired_at is None and each.owner.id not in ground.gone)
         selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
 

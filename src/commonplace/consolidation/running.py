@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -16,7 +16,7 @@ from commonplace.types.ledger import AGENTS, Agent
 if TYPE_CHECKING:
     from commonplace.consolidation.base import ConsolidationAgent, Failure
     from commonplace.consolidation.confidence import ConfidenceConfig
-    from commonplace.consolidation.ground import Book
+    from commonplace.consolidation.ground import Book, Ground
     from commonplace.consolidation.results import Result
 
 _NAMED: Final = ("memory_id", "memory_ids", "source_ids", "from_memory_id", "to_memory_id")
@@ -101,6 +101,17 @@ def agent_of(name: Agent, book: Book, wanted: Wanted) -> ConsolidationAgent[Any]
     return agent
 
 
+@dataclass(frozen=True, slots=True)
+class _Rehearsed:
+    """A book without the memories that agents before would have archived."""
+
+    ground: Ground
+    gone: frozenset[str]
+
+    def consolidation_ground(self) -> Ground:
+        return replace(self.ground, gone=self.gone)
+
+
 def run(book: Book, wanted: Wanted) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
     ground = book.consolidation_ground()
@@ -111,14 +122,13 @@ def run(book: Book, wanted: Wanted) -> RunReport:
     skipped = 0
     gone: set[str] = set()
     for name in wanted.agents:
-        agent = agent_of(name, book, wanted)
+        agent = agent_of(name, _Rehearsed(ground, frozenset(gone)) if wanted.dry_run else book, wanted)
         try:
             found = agent.rehearse(results.get("cluster", ())) if wanted.dry_run else agent.run()
         except Exception as error:
             errors.append(failure_of(name, "", error))
             found = []
         if wanted.dry_run:
-            found = [each for each in found if gone.isdisjoint(memories_of(each))]
             gone.update(_archived(found))
         results[name] = tuple(found)
         errors += agent.failures
