@@ -55,5 +55,5 @@ def test_what_very_many_turns_say_counts_for_nothing() -> None:
     assert worth_comparing([*[phrase] * 21, plan]) == [False] * 21 + [True]
 
 
-def test_a_turn_of_three_words_is_small_talk_and_one_of_four_is_not() -> None:
-    assert worth_comparing(["Ferries leave Hull", "Ferries leave Hull daily"]) == [False, True]
+def test_a_turn_of_four_words_is_small_talk_and_one_of_five_is_not() -> None:
+    assert worth_comparing(["Ferries leave Hull daily", "Ferries leave Hull daily, Tom"]) == [False, True]
