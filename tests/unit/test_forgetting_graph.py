@@ -176,6 +176,21 @@ class TestAMemory:
         clock.move(days=40)
         assert of_the_graph(book.gc()) == (1, 0, 0)
 
+    def test_what_a_merged_memory_says_stays_when_its_old_sources_go(self, book: Engine, clock: Clock) -> None:
+        book.remember("Mira Okafor works at Zephyrion.", id="a", force=True)
+        book.remember("Mira Okafor works at Zephyrion and lives in Quito.", id="b", force=True)
+        known = names(book) & {"Mira Okafor", "Zephyrion", "Quito"}
+        assert len(known) == 3
+        merged = book.process_issue(book.ledger.create("merge", ["a", "b"], "merge")).results["merge"][0]
+        clock.move(days=40)
+        before = book._store.change()
+        book.gc(dry_run=True)
+        assert book._store.change() == before
+        assert {"a", "b"} <= set(book.gc().ids)
+        assert known <= names(book)
+        book.forget(merged.model_dump()["new_memory_id"])
+        assert known.isdisjoint(names(book))
+
 
 class TestADryRun:
     def test_it_lists_what_would_go_of_the_graph_and_changes_nothing(self, book: Engine) -> None:

@@ -127,12 +127,28 @@ class Forgetting(Workings):
 
         if not dry_run:
             self._before()
+            if wanted.archived_by is not None:
+                self._let_graph_know(wanted.archived_by)
         receipt = forget(self._place(), self.namespace, wanted, in_process=in_process, dry_run=dry_run)
         if not dry_run:
             if in_process:
                 self._ultra.erase([memory.owner.id for memory in in_process])
             self._after()
         return receipt
+
+    def _let_graph_know(self, by: float) -> None:
+        """Let the graph take live memories in that it knew by sources alone which were archived long ago and go now."""
+        from commonplace.forgetting.choosing import archived_by
+
+        feed = self._feed
+        going = set() if feed is None else set(archived_by(self._store, self.namespace, by))
+        if feed is None or not going:
+            return
+        live = [each for each in self._store.memories(self.namespace, Selection(order="id")) if each.expired_at is None]
+        made = [each.owner.id for each in live if not going.isdisjoint(each.record.derived_from)]
+        if made:
+            with self._store.change_memories(self.namespace) as change:
+                feed.follow(change, made)
 
     def _wanted(self, id_: str | Sequence[str] | None, named: dict[str, str | Path | None]) -> Wanted:
         from commonplace.forgetting.choosing import Wanted

@@ -92,7 +92,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
         NotFoundError: nothing matches, or one of the ids is of nothing.
     """
     if wanted.archived_by is not None:
-        archived = tuple(_archived(store, namespace, wanted.archived_by))
+        archived = tuple(archived_by(store, namespace, wanted.archived_by))
         parts = choose_parts(store.graph(namespace), (), archived)
         return Chosen(archived, owners=items_asked_for(store, namespace, wanted), parts=parts)
     contexts = context_asked_for(store, namespace, wanted)
@@ -154,7 +154,8 @@ def all_of(store: Store, namespace: str) -> Chosen:
     )
 
 
-def _archived(store: Store, namespace: str, by: float) -> list[str]:
+def archived_by(store: Store, namespace: str, by: float) -> list[str]:
+    """Return the memories that were archived at a time or before."""
     archived = store.memories(namespace, Selection(statuses=("archived",), order="id"))
     return [each.owner.id for each in archived if each.expired_at is not None and each.expired_at <= by]
 
