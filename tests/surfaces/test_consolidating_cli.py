@@ -202,6 +202,7 @@ def test_what_waits_says_why_and_what_was_turned_down_is_left(bare: Program) -> 
     """Whoever is asked to decide has to know what speaks against it, and that a no is heeded."""
     for text in ("Use the mock gateway in CI.", "Do not use the mock gateway in CI."):
         bare.run("remember", text)
+    assert "of 2 · would wait for you" in contract("run", "cluster", "merge", "--dry-run").stdout
     printed = contract("run", "cluster", "merge").stdout
     assert "waits for you, issue" in printed
     assert "sentences contradict each other: 1 by negation" in " ".join(printed.split())

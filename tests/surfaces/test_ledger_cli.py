@@ -155,3 +155,9 @@ def test_an_issue_that_beads_keeps_is_shown_without_its_history(
         issue = book.ledger.create("merge", ["a", "b"], "merge")
     assert issue in run("list").stdout
     assert "the price of kettle b" in run("show", issue).stdout
+
+
+def test_a_file_that_cannot_be_written_is_named_once(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "nowhere" / "issues.jsonl"
+    said = " ".join(run("export", str(target), code=1).stderr.split())
+    assert said == f"error: {target} cannot be written: No such file or directory; name a file that can be written"

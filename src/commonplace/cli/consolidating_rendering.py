@@ -133,7 +133,9 @@ def _print_cluster(result: Any, known: Known, target: Console) -> None:
 
 def _print_merge(result: Any, known: Known, target: Console) -> None:
     names = result.entities_preserved
-    told = (f"of {len(result.source_ids)}", f"keeps {counted(names, 'name')}" if names else "", _fate(result, known))
+    is_asked = not result.success and not result.beads_issue_id  # in a rehearsal: it would be somebody else's to do
+    fate = "would wait for you" if is_asked else _fate(result, known)
+    told = (f"of {len(result.source_ids)}", f"keeps {counted(names, 'name')}" if names else "", fate)
     print_head(result.new_memory_id, told, target)
     for line in result.content_diff.splitlines():
         style = {"+": "green", "-": "red", "@": "dim"}.get(line[:1], "")

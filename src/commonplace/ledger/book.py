@@ -167,7 +167,9 @@ class Ledger:
         except FileExistsError as error:
             raise StoreError(f"{target} exists already", remedy="name a new file") from error
         except OSError as error:
-            raise StoreError(f"{target} cannot be written: {error}", remedy="name another file") from error
+            raise StoreError(
+                f"{target} cannot be written: {error.strerror}", remedy="name a file that can be written"
+            ) from error
         return len(issues)
 
     def import_(self, source: Path) -> ImportedIssues:
