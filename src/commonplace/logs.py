@@ -1,9 +1,9 @@
 """Write log records as JSON lines that several processes may append to. It knows files and records, no store.
 
 Two files grow in the directory it is given: `commonplace.jsonl`, fed by the standard `logging` module from our own
-loggers, and `retrieval/retrieval.jsonl`, one line a search. Each line is one `os.write` to a file opened for
-appending, so that lines of several processes never mix. Nothing is created before the first line. Queries are told by
-hash unless the settings ask for their text; settings, keys and addresses are never logged.
+loggers, and `retrieval/retrieval.jsonl`, one line a search, or a use of what one found. Each line is one `os.write` to
+a file opened for appending, so that lines of several processes never mix. Nothing is created before the first line.
+Queries are told by hash unless the settings ask for their text; settings, keys and addresses are never logged.
 """
 
 from __future__ import annotations
@@ -133,14 +133,15 @@ def detach(handler: logging.Handler) -> None:
 
 
 class RetrievalLog:
-    """One line for each search, naming its query by hash, by text, or not writing at all."""
+    """One line for each search, naming its query by hash, by text, or not writing at all; and one for each use."""
 
     def __init__(self, directory: Path, *, queries: str, rotation: Rotation = Rotation()) -> None:
-        self._file = LineFile(directory / "retrieval" / "retrieval.jsonl", rotation)
+        self._path = directory / "retrieval" / "retrieval.jsonl"
+        self._file = LineFile(self._path, rotation)
         self._queries = queries
 
     def write(self, query: str, fields: Mapping[str, object], *, now: float | None = None) -> None:
-        """Write one line; `fields` says what the search did (method, hits, milliseconds), never what it found.
+        """Write one line; `fields` says what the search did (method, hits, milliseconds), never a text that it found.
 
         Args:
             now: seconds since the epoch; None reads the clock.
@@ -148,8 +149,34 @@ class RetrievalLog:
         if self._queries == "off":
             return
         named = {"query": query} if self._queries == "text" else {"query_hash": query_hash(query)}
+        self._write({**named, **fields}, now)
+
+    def write_use(self, fields: Mapping[str, object], *, now: float | None = None) -> None:
+        """Write the line of a use of what was found; `fields` must hold `used`, as it stands among what was found."""
+        if self._queries != "off":
+            self._write(fields, now)
+
+    def lines(self) -> Iterator[dict[str, object]]:
+        """Yield the lines there are, the oldest first, those put aside among them; what is no object of ours is not.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        if not self._path.parent.is_dir():
+            return
+        with _guarded(self._path.parent):
+            aside = [path for path in self._path.parent.glob(f"{self._path.name}.*") if path.suffix[1:].isdecimal()]
+            paths = [*sorted(aside, key=lambda path: -int(path.suffix[1:])), self._path]
+            texts = [path.read_bytes() for path in paths if path.is_file()]
+        for line in b"".join(texts).splitlines():
+            with suppress(ValueError, RecursionError):
+                record = json.loads(line)
+                if isinstance(record, dict) and "at" in record:
+                    yield record
+
+    def _write(self, fields: Mapping[str, object], now: float | None) -> None:
         with suppress(OSError):
-            self._file.write({"at": _timestamp(time.time() if now is None else now), **named, **fields})
+            self._file.write({"at": _timestamp(time.time() if now is None else now), **fields})
 
 
 def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:

@@ -57,7 +57,7 @@ EXEMPT = {
 
 MADE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64}|commonplace-[0-9a-f]{8}")
 """Ids, and checksums of what holds them."""
-DIFFERENT = frozenset("latency_ms stages trace seconds checked excluded_needles".split())
+DIFFERENT = frozenset("latency_ms stages methods trace seconds checked excluded_needles".split())
 """What a call says of the time it took and of the files, which hold the whole store."""
 
 
@@ -300,6 +300,8 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "link": lambda book, values: book.link(values.id, values.id),
     "links": lambda book, values: book.links(values.one(None, values.id)),
     "list": lambda book, values: book.list(statuses=(), **values.filters),
+    "log_retrieval": lambda book, values: book.log_retrieval(book.search(values.words, min_score=0.0)),
+    "log_use": lambda book, values: book.log_use(values.id),
     "memory_counts": lambda book, values: book.memory_counts(),
     "neighbourhood": lambda book, values: book.neighbourhood(values.id),
     "pages": lambda book, values: book.pages(),
@@ -312,6 +314,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "remember": lambda book, values: book.remember(**values.memory),
     "remember_many": lambda book, values: book.remember_many([values.memory, values.memory]),
     "restore_memory": lambda book, values: book.restore_memory(values.id),
+    "retrievals": lambda book, values: book.retrievals(values.one(None, "2026-03-02")),
     "review": lambda book, values: book.review(values.id),
     "search": lambda book, values: book.search(
         values.words,
@@ -359,6 +362,8 @@ def fill(store: Path, suffix: str) -> None:
         other.graph.add_episode(said, uuid=f"said{suffix}", group_id=f"group{suffix}")
         other.graph.add_episode("Mira lives in Munich.", reference_time=clock() - 1.0)
         other.consolidate(["cluster", "relations"], rate_limit=0)
+        other.log_retrieval(other.search(f"The harbour master of {MARK}", min_score=0.0))
+        other.log_use(f"theirs{suffix}")
 
 
 def everything(store: Path) -> str:
@@ -382,6 +387,7 @@ def readable(other: Engine) -> list[Any]:
         other.index_status().counts,
         [repr(other.knowledge.get_context(name)) for name in ("clerk", "clerkx")],
         [repr(agent) for agent in other.knowledge.status().agents],
+        other.retrievals().to_dict(),
         [episode.to_dict() for episode in other.graph.episodes()],
         [found.to_dict() for found in other.graph.search_edges("Mira", 100, include_past=True)],
         [other.ledger.query(status=None), other.ledger.counts(), *map(repr, other.ledger.history("their issue"))],

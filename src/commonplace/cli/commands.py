@@ -32,6 +32,7 @@ _PLACES = {
     "ledger": "ledgering:ledger",
     "link": "remembering:link",
     "list": "remembering:list_",
+    "logs": "accounting:logs",
     "mcp": "serving:mcp",
     "recall": "recalling:recall",
     "remember": "remembering:remember",

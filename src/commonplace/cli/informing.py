@@ -55,6 +55,7 @@ def _made(invocation: Invocation, loaded: Settings, task: str, options: dict[str
 
     with invocation.open(loaded) as engine:
         made = engine.context(task, **options)
+        engine.log_retrieval(made, "context")
     notify(made.notices, invocation)
     return made
 

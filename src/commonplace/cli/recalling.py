@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.searching import record
 from commonplace.cli.values import filled, score, time
 from commonplace.types import KINDS, TIERS
 
@@ -50,8 +49,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
     loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.recall(" ".join(query), **options)
-        directory = engine.directory
-    record(result, loaded, directory)
+        engine.log_retrieval(result, "recall")
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(result.to_dict())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,10 @@ from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.taking import said
 from commonplace.cli.values import filled, time
 from commonplace.types import ORIGINS, STATUSES, TIERS
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
+    from commonplace.memories.memory import Memory
 
 STORED_TIERS = TIERS[1:]
 """The tier ultra ends with its process: a command would forget at once what it was told."""
@@ -125,6 +129,7 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.versions(id) if versions else [engine.get(id, as_of=as_of, touch=touch)]
+        engine.log_use(id)
     if invocation.as_json:
         print_json([memory.to_dict() for memory in found] if versions else found[0].to_dict())
     elif versions:
@@ -173,7 +178,13 @@ def touch(invocation: Invocation, /, ids: tuple[str, ...], reinforce: bool) -> N
 
     Three uses in seven days move a memory to the next tier.
     """
-    _for_each(invocation, ids, lambda engine, id_: engine.touch(id_, reinforce=reinforce))
+
+    def touch_and_tell(engine: Engine, id_: str) -> Memory:
+        touched = engine.touch(id_, reinforce=reinforce)
+        engine.log_use(id_)
+        return touched
+
+    _for_each(invocation, ids, touch_and_tell)
 
 
 @click.command(cls=Command)

@@ -13,10 +13,7 @@ from commonplace.cli.values import filled, globs, score, time
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES, RERANK_MODES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from commonplace.search.result import SearchResult
-    from commonplace.settings import Settings
 
 NAMESPACES_NAMED = 10
 
@@ -88,10 +85,9 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
             asked[name] = getattr(loaded.search, name)
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **asked)
-        directory = engine.directory
+        engine.log_retrieval(result)
         if not result.hits:
             result = _with_unknown_namespace(result, engine.namespaces())
-    record(result, loaded, directory)
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(result.to_dict())
@@ -107,24 +103,3 @@ def _with_unknown_namespace(result: SearchResult, known: Sequence[str]) -> Searc
     more = ", …" if len(known) > NAMESPACES_NAMED else ""
     notice = f"namespace {result.namespace!r} holds nothing; the store has: {others}{more}"
     return replace(result, notices=(*result.notices, notice))
-
-
-def record(result: SearchResult, loaded: Settings, directory: Path) -> None:
-    """Write the retrieval log's line for a search."""
-    from commonplace import logs
-    from commonplace.engine.layout import LOGS
-
-    rotation = logs.Rotation(loaded.log.max_bytes, loaded.log.keep)
-    logs.RetrievalLog(directory / LOGS, queries=loaded.log.queries, rotation=rotation).write(
-        result.query,
-        {
-            "namespace": result.namespace,
-            "agent": result.agent or None,
-            "method": result.method,
-            "hits": len(result.hits),
-            "best": round(result.hits[0].score, 4) if result.hits else None,
-            "latency_ms": result.latency_ms,
-            "stages": {stage.name: round(stage.ms, 2) for stage in result.stages},
-            "degraded": result.degraded,
-        },
-    )

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from commonplace.engine.retrievals import Retrievals
 from commonplace.engine.strategies import Wishes, joined, of_the_first_owners, wishes_of
-from commonplace.engine.workings import Workings
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share, whole
 from commonplace.memories.times import Moment, moment_in_words
@@ -30,7 +30,7 @@ PASSAGES_TOGETHER = 3
 """Of one artifact or memory, at most so many passages are in a context."""
 
 
-class Finding(Workings):
+class Finding(Retrievals):
     """The part of `Engine` that finds."""
 
     def search(  # noqa: PLR0913 - the options of a facade

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
@@ -56,6 +56,7 @@ class Context:
         degraded, notices: as of the search behind it.
         left_out: how many relevant passages had no room.
         agent: whose strategy chose, "" where nobody's did.
+        found: the search behind it, None without a task.
     """
 
     task: str
@@ -68,6 +69,7 @@ class Context:
     latency_ms: int = 0
     left_out: int = 0
     agent: str = ""
+    found: SearchResult | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -106,6 +108,7 @@ def context_of(result: SearchResult, *, max_tokens: int, count: CountTokens, for
         latency_ms=result.latency_ms,
         left_out=len(found) - len(hits),
         agent=result.agent,
+        found=result,
     )
 
 

@@ -93,6 +93,7 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
         min_score=given.get("minScore"),
         as_of=given.get("asOf"),
     )
+    book.log_retrieval(found)
     if "asOf" not in given:
         book.count_use(found.hits)
     places = book.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
@@ -168,6 +169,7 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
 
     first = given.get("from", 1)
     excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES))
+    _log_use(book, excerpt.path)
     lines = excerpt.text.split("\n")
     room = MOST_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
 
@@ -190,9 +192,20 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, told)
 
 
+def _log_use(book: Engine, path: str) -> None:
+    """Log that something was read that a search may have named; a page is of many memories and tells of none."""
+    from commonplace.engine.reading import ARTIFACT_PREFIX, MEMORY_PREFIX
+
+    if path.startswith(MEMORY_PREFIX):
+        book.log_use(path.removeprefix(MEMORY_PREFIX))
+    else:
+        book.log_use(path.removeprefix(ARTIFACT_PREFIX), "artifact")
+
+
 def _context(book: Engine, given: Arguments) -> ToolResult:
     budget = given.get("maxTokens", min(schemas.CONTEXT_TOKENS, book.settings.context.max_tokens))
     made = book.context(given.get("task", ""), budget, agent=given.get("agent"))
+    book.log_retrieval(made, "context")
     structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
     return ToolResult(structured, "\n".join([made.text or _why_empty(made.left_out, budget), *made.notices]))
 

@@ -1,0 +1,80 @@
+"""What the lines of a log of retrievals say together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from commonplace.search.retrievals import RetrievalSummary, percentile, summarise
+
+
+def line(at: int, found: list[str], **fields: Any) -> dict[str, Any]:
+    told = {"namespace": "mine", "method": "two-stage", "latency_ms": 10, "hits": len(found), "found": found}
+    return {"at": f"1970-01-01T00:00:{at:02}+00:00", **told, **fields}
+
+
+def use(at: int, used: str) -> dict[str, Any]:
+    return {"at": f"1970-01-01T00:00:{at:02}+00:00", "namespace": "mine", "used": used}
+
+
+def test_without_lines_nothing_was_searched() -> None:
+    assert summarise([], namespace="mine") == RetrievalSummary(0, None, None, 0.0, 0.0, {}, {}, (), 0, 0.0)
+
+
+def test_searches_are_counted_by_method_agent_and_outcome() -> None:
+    lines = [
+        *(line(second, ["a.md"], latency_ms=second, stages={"lexical": second / 2}) for second in range(1, 21)),
+        line(30, [], method="bm25", latency_ms=7, degraded=True, agent="poet"),
+        line(31, [], method="bm25", latency_ms=9, agent="poet"),
+        line(32, ["b.md"], namespace="theirs"),
+    ]
+    told = summarise(lines, namespace="mine")
+    assert (told.searches, told.first, told.last) == (22, 1.0, 31.0)
+    assert (told.nothing, told.degraded) == (2 / 22, 1 / 22)
+    assert told.agents == {"poet": 2}
+    two, bm25 = told.methods["two-stage"], told.methods["bm25"]
+    assert (two.searches, two.p50_ms, two.p95_ms, two.stages) == (20, 10, 19, {"lexical": 5.0})
+    assert (bm25.searches, bm25.p50_ms, bm25.p95_ms, bm25.stages) == (2, 7, 9, {})
+    assert told.most_found == (("a.md", 20),)
+
+
+def test_artifacts_found_most_come_first_and_memories_are_not_named() -> None:
+    lines = [line(1, ["b.md", "memory:5eed"]), line(2, ["a.md", "b.md"]), line(3, ["c.md"])]
+    assert summarise(lines, namespace="mine").most_found == (("b.md", 2), ("a.md", 1), ("c.md", 1))
+    many = [line(1, [f"{number:02}.md" for number in range(10)]), line(2, ["10.md"])]
+    assert len(summarise(many, namespace="mine").most_found) == 10
+
+
+def test_a_use_counts_for_the_searches_before_it_that_found_it() -> None:
+    lines = [use(0, "a.md"), line(1, ["a.md"]), line(2, ["b.md", "a.md"]), use(3, "a.md"), use(4, "z.md")]
+    lines += [line(5, ["a.md"]), line(6, [])]
+    told = summarise(lines, namespace="mine")
+    assert (told.uses, told.followed) == (1, 2 / 3)
+
+
+def test_only_what_is_not_earlier_counts() -> None:
+    lines = [line(1, ["a.md"]), line(5, ["b.md"])]
+    assert summarise(lines, namespace="mine", since=5.0).most_found == (("b.md", 1),)
+    assert summarise(lines, namespace="mine", since=6.0).searches == 0
+
+
+def test_lines_of_others_and_of_earlier_releases_do_no_harm() -> None:
+    """A log is a file that people can write to, and its older lines had no `found`."""
+    lines: list[dict[str, Any]] = [
+        {},
+        {"at": "yesterday", "namespace": "mine"},
+        {"at": 7, "namespace": "mine", "method": None},
+        {**line(1, ["a.md"]), "found": "a.md", "latency_ms": "long", "stages": [1], "agent": None},
+        {**line(2, ["a.md"]), "found": [1, None], "stages": {"lexical": "long"}},
+    ]
+    del lines[3]["hits"]
+    told = summarise(lines, namespace="mine")
+    assert (told.searches, told.nothing, told.most_found) == (2, 0.5, ())
+    assert told.methods["two-stage"].p95_ms == 10
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.0, 1), (0.5, 2), (0.51, 3), (0.95, 4), (1.0, 4)])
+def test_a_percentile_is_one_of_the_values(share: float, value: float) -> None:
+    assert percentile([4, 2, 1, 3], share) == value
+    assert percentile([], share) == 0.0
