@@ -65,12 +65,17 @@ def test_scan_must_find_memories_with_score_below_the_danger_zone(book: Engine, 
     assert DecayAnalyzer(book=book).scan() == ["faded", "below"]
 
 
-def test_scan_must_prioritize_by_urgency_ties_by_the_oldest_use_then_by_id(book: Engine, clock: Clock) -> None:
+def test_scan_must_prioritize_by_urgency_ties_by_the_oldest_use_then_by_id(
+    book: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for id_ in ("b", "a"):
         keep(book, clock, id_, 14.0)
     keep(book, clock, "urgent", 61.0)
     keep(book, clock, "low", 7.0)
     assert DecayAnalyzer(book=book).scan() == ["urgent", "a", "b", "low"]
+    monkeypatch.setattr(DecayAnalyzer, "_score", lambda *_: 0.2)
+    keep(book, clock, "0", 1.0)
+    assert DecayAnalyzer(book=book).scan() == ["urgent", "a", "b", "low", "0"]
 
 
 def test_scan_must_not_return_memories_already_being_processed(book: Engine, clock: Clock) -> None:
@@ -198,6 +203,19 @@ def test_to_process_a_proposal_reinforces_the_memory(book: Engine, clock: Clock)
     DecayAnalyzer(book=book).process_issue(str(result.beads_issue_id))
     memory = book.get("a")
     assert (memory.use_count, memory.strength, memory.retention) == (1, 1.1, 1.0)
+
+
+def test_undone_what_was_changed_again_since_stays_as_it_is_now(book: Engine, clock: Clock) -> None:
+    keep(book, clock, "a", 14.0)
+    issue = DecayAnalyzer(book=book).process_item("a").beads_issue_id
+    assert issue is not None
+    DecayAnalyzer(book=book).process_issue(issue)
+    clock.now += 60
+    book.touch("a")
+    undone = book.undo_consolidation(issue)
+    now = book.get("a")
+    assert (now.use_count, now.last_used.timestamp(), now.strength) == (2, NOW + 60, 1.0)
+    assert [notice.partition(" ")[0] for notice in undone.notices] == ["last_used", "use_count", "uses"]
 
 
 def test_a_tier_keeps_a_memory_for_its_time_and_then_what_waited_is_archived(book: Engine, clock: Clock) -> None:

@@ -196,12 +196,14 @@ def test_times_uses_and_strength_are_those_of_all_sources(book: Engine, clock: C
     book.remember(LONG, id="long", force=True)
     clock.now = NOW - DAY_S
     book.remember(SHORT, id="short", force=True)
-    for id_ in ("long", "long", "short"):
+    for id_ in ("long", "long"):
         book.touch(id_)
+    clock.now = NOW - DAY_S / 2
+    book.touch("short")
     clock.now = NOW
     result = merge(book, ask(book, "long", "short"))
     owner, record = stored(book, result.new_memory_id).owner, stored(book, result.new_memory_id).record
-    assert (record.born_at, owner.at, record.last_used) == (NOW - 3 * DAY_S, NOW - 3 * DAY_S, NOW - DAY_S)
+    assert (record.born_at, owner.at, record.last_used) == (NOW - 3 * DAY_S, NOW - 3 * DAY_S, NOW - DAY_S / 2)
     assert record.use_count == 3
     assert record.strength == pytest.approx(1.0 + 0.9 * 2 * 0.1)
     assert record.derived_from == ("long", "short")
@@ -312,6 +314,20 @@ def test_unmerging_restores_the_sources_exactly(book: Engine) -> None:
     assert [replace(stored(book, id_), number=0) for id_ in ("long", "short")] == before
     assert book._store.memory(book.namespace, result.new_memory_id) is None
     assert book._store.links(book.namespace) == []
+
+
+def test_what_a_source_told_by_its_own_date_keeps_that_date(book: Engine, clock: Clock) -> None:
+    """ "Yesterday" is the day before the source, not the day before the merge, nor that before the oldest source."""
+    clock.now = NOW - 20 * DAY_S
+    book.remember("The tulips were watered.", id="old", force=True)
+    clock.now = NOW - 10 * DAY_S
+    book.remember("The tulips were watered yesterday by Maria.", id="new", force=True)
+    clock.now = NOW
+    number = stored(book, merge(book, ask(book, "new", "old")).new_memory_id).number
+    day = NOW - 11 * DAY_S
+    dated = [each for each in book._store.dated(book.namespace, day, day) if each[0] == number]
+    assert len(dated) == 1
+    assert dated[0][1] <= day < dated[0][2]
 
 
 def test_a_merge_that_a_later_change_rests_on_is_undone_after_that(book: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,12 @@ def test_scan_must_not_return_already_related_pairs(book: Engine) -> None:
     assert sorted(agent(book).scan()) == ["a:d", "a:e", "c:d", "c:e"]
 
 
+def test_what_was_made_of_another_memory_is_related_to_it_already(book: Engine) -> None:
+    keep(book, "a", "Ada Postgres billing")
+    book.remember("A digest", id="b", entities=["Ada", "Postgres", "billing"], derived_from=["a"], force=True)
+    assert agent(book).scan() == []
+
+
 def test_process_must_calculate_relation_strength(book: Engine) -> None:
     keep(book, "a", "Ada Postgres", "x")
     keep(book, "b", "Ada Postgres billing", "x y")
@@ -154,6 +161,20 @@ def test_what_is_sure_is_linked_and_what_is_less_sure_waits(book: Engine) -> Non
     assert waiting.memory_ids == ("c", "d")
     agent(book).process_issue(waiting.id)
     assert len(book.links()) == 2
+
+
+def test_where_five_proposals_with_a_memory_wait_no_more_are_made(book: Engine) -> None:
+    """Else each run would add as many, until all is proposed with all, and nobody looks at any."""
+    for number in range(9):
+        keep(book, f"m{number}", f"Ada Postgres own{number}")
+    asks = RelationshipDiscovery(False, 0, ConfidenceConfig(1.0, 1.0), book=Unlike(book))
+    asks.run()
+    first = book.ledger.query("relations")
+    counts = Counter(id_ for issue in first for id_ in issue["memory_ids"])
+    assert max(counts.values()) == 5
+    assert asks.run() == [] and book.ledger.query("relations") == first
+    acts = RelationshipDiscovery(False, 0, ConfidenceConfig(0.4, 0.4), book=Unlike(book))
+    assert len(acts.run()) > 0  # what need not wait is not held up
 
 
 def test_names_in_the_words_count_as_those_that_were_given(book: Engine) -> None:

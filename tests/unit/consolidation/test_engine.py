@@ -64,6 +64,15 @@ def test_a_run_that_loses_none_stands(faded: Engine, tmp_path: Path) -> None:
     assert [memory.id for memory in faded.list()] == ["ferry"]
 
 
+def test_a_merged_memory_counts_for_those_that_it_was_made_of(faded: Engine, tmp_path: Path) -> None:
+    queries = golden(tmp_path / "golden.jsonl", {"query": "harbour of Aegina", "relevant": ["harbour"]})
+    extra = {"cohesion": 1.0, "confidence": 0.95}
+    faded.ledger.create("merge", ["harbour", "ravens"], "merge", extra_data=extra)
+    report = faded.consolidate(["merge"], golden=queries)
+    assert (report.lost, report.applied) == ((), 1)
+    assert faded.get("harbour").status == "archived"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
