@@ -37,7 +37,7 @@ SHAPES = (
     "{0}",
     "~~~\n{0}",
 )
-MAKERS = ("memories.keeping", "mirror.taking")
+MAKERS = ("memories.making", "mirror.taking")
 PAGES = ("2026-11-20.md", "2026-11-21.md", LONG)
 picks = st.integers(0, 10_000)
 shapes = st.sampled_from(SHAPES)

@@ -271,9 +271,15 @@ def test_a_file_that_exists_is_never_written_over(kept: Program, command: str) -
         error = kept.error(command, target, code=1)
         assert error["message"].endswith("exists already")
         assert error["remedy"] == "name a file that does not exist yet"
-    assert kept.error(command, "none/file", code=1)["remedy"]
     assert (kept.project / "there").read_text() == "precious"
+
+
+def test_a_backup_makes_no_directory_and_an_export_does(kept: Program) -> None:
+    """A backup is for another disk: one that is not there must not become a directory on this one."""
+    assert kept.error("backup", "none/file", code=1)["remedy"]
     assert not (kept.project / "none").exists()
+    kept.run("export", "none/file")
+    assert (kept.project / "none" / "file").is_file()
 
 
 def test_no_store_is_replaced_unless_that_is_said(kept: Program, tmp_path: Path) -> None:
