@@ -205,6 +205,18 @@ def test_to_process_a_proposal_reinforces_the_memory(book: Engine, clock: Clock)
     assert (memory.use_count, memory.strength, memory.retention) == (1, 1.1, 1.0)
 
 
+@pytest.mark.parametrize(("action", "days", "status"), [("reinforce", 90.0, "active"), ("gc", 0.0, "archived")])
+def test_to_process_an_issue_does_what_it_asks_for_whatever_would_be_proposed_by_now(
+    book: Engine, clock: Clock, action: str, days: float, status: str
+) -> None:
+    """Who reads "Reinforce 1 memory" and says yes must not find it archived."""
+    keep(book, clock, "a", days)
+    issue = book.ledger.create("decay", ["a"], action)
+    assert DecayAnalyzer(dry_run=True, book=book).process_issue(issue).action == action
+    assert DecayAnalyzer(book=book).process_issue(issue).action == action
+    assert book.get("a").status == status
+
+
 def test_undone_what_was_changed_again_since_stays_as_it_is_now(book: Engine, clock: Clock) -> None:
     keep(book, clock, "a", 14.0)
     issue = DecayAnalyzer(book=book).process_item("a").beads_issue_id

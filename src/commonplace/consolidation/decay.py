@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from commonplace.consolidation.base import ConsolidationAgent, Plan
 from commonplace.consolidation.results import DecayResult
 from commonplace.errors import NotFoundError
+from commonplace.formats.beads import split_notes
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
 from commonplace.types import Selection
 from commonplace.types.ledger import UNFINISHED, Agent, Urgency
@@ -49,6 +50,7 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
 
     name: ClassVar[Agent] = "decay"
     _alike: dict[str, bool] | None = None
+    _asked: Action | None = None
 
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
@@ -67,7 +69,21 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
         """Archive what waited for its tier's age, then process every memory that fades."""
         waited = [] if self._dry_run else self._due()
         results = super().run()
-        return [*self._each(waited, self.process_issue), *results]
+        return [*self._each(waited, super().process_issue), *results]
+
+    def process_issue(self, issue_id: str) -> DecayResult:
+        """Claim an issue of this agent and do what it asks for, even where something else would be proposed by now.
+
+        Raises:
+            NotFoundError: there is no such issue, or its memory is not there any more.
+            UsageError: it is another agent's, is claimed by others, blocked or closed.
+        """
+        asked = split_notes(self._ground.issues.get(issue_id).notes)[0].get("action")
+        self._asked = "gc" if asked == "gc" else "reinforce" if asked == "reinforce" else None
+        try:
+            return super().process_issue(issue_id)
+        finally:
+            self._asked = None
 
     def plan(self, item: str) -> Plan[DecayResult]:
         """Return what is to be done with a memory that fades.
@@ -78,7 +94,7 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
         memory, now = self._memory(item), self._ground.now()
         record = memory.record
         score = self._score(record, now)
-        action = self._action(memory, score)
+        action = self._asked or self._action(memory, score)
         confidence = SURE if score < SURE_MAX else LESS_SURE
         urgency = _urgency(score)
         result = DecayResult(memory_id=item, score=score, urgency=urgency, action=action)
