@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,8 @@ from commonplace.cli.invocation import Command, Group, Invocation, pass_invocati
 from commonplace.cli.values import filled, globs
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from commonplace.engine.upkeep import IndexStatus
     from commonplace.settings import Overrides, Settings
-    from commonplace.types import IndexReport
-
-PROBLEMS_SHOWN = 10
 
 
 @click.group(cls=Group)
@@ -31,6 +26,7 @@ def index() -> None:
 
 @index.command(cls=Command)
 @click.argument("roots", nargs=-1, metavar="[ROOT]...", callback=filled)
+@click.option("--watch", is_flag=True, help="Go on, and index again whenever files change, until it is stopped.")
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option(
     "--config",
@@ -45,6 +41,7 @@ def index() -> None:
 def build(
     invocation: Invocation,
     roots: tuple[str, ...],
+    watch: bool,
     force: bool,
     config: Path | None,
     no_config: bool,
@@ -52,11 +49,11 @@ def build(
 ) -> None:
     """Index what is new, changed or gone below each ROOT.
 
-    Without a ROOT, the whole project is indexed.
+    Without a ROOT, the whole project is indexed. With --watch one ROOT is followed: a run that fails is told on
+    standard error and tried again; a directory or disk that is gone is waited for, and nothing is removed for that.
     """
-    from commonplace.cli.screen import console, notify, print_json, progress_bars
-    from commonplace.settings import save_overrides
-
+    if watch and len(roots) > 1:
+        raise click.UsageError("--watch follows one ROOT; start another process for each of the others")
     if config is not None and no_config:
         raise click.UsageError("--config and --no-config exclude each other")
     overrides, embedder = _overrides(config, no_config=no_config)
@@ -64,6 +61,28 @@ def build(
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
     _check(places, loaded.index.include)
     _notify_of_the_users_own(loaded, invocation)
+
+    def indexed() -> None:
+        from commonplace.settings import save_overrides
+
+        if overrides is not None:
+            # Only now: a document whose build failed must not rule the builds and searches after it.
+            save_overrides(Path(loaded.store.path), overrides.values)
+
+    if watch:
+        from commonplace.cli.watching import watch as keep_watching
+
+        keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
+    else:
+        _build(invocation, loaded, places, force=force, indexed=indexed)
+
+
+def _build(
+    invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, indexed: Callable[[], None]
+) -> None:
+    from commonplace.cli.indexing_rendering import print_report
+    from commonplace.cli.screen import console, notify, print_json, progress_bars
+
     reports = {}
     with (
         progress_bars(invocation) as progress,
@@ -71,14 +90,12 @@ def build(
     ):
         for place in places:
             reports[str(place)] = engine.index(place, force=force)
-    if overrides is not None:
-        # Only now: a document whose build failed must not rule the builds and searches after it.
-        save_overrides(Path(loaded.store.path), overrides.values)
+    indexed()
     if invocation.as_json:
         print_json({"store": loaded.store.path, "roots": {place: asdict(found) for place, found in reports.items()}})
         return
     for root, found in reports.items():
-        _print_report(root, found, console())
+        print_report(root, found, console())
         notify(found.notices, invocation)
 
 
@@ -123,25 +140,6 @@ def _notify_of_the_users_own(loaded: Settings, invocation: Invocation) -> None:
     if loaded.project is None and loaded.origins.get("store.path") == "default":
         notice = "there is no project here, so the user's own store is used; `commonplace init` makes a project"
         notify((notice,), invocation)
-
-
-def _print_report(place: str, found: IndexReport, target: Console) -> None:
-    from commonplace.cli.screen import counted
-
-    files = found.added + found.changed + found.unchanged
-    target.print(
-        f"{harmless_line(place)}: {counted(files, 'file')} indexed "
-        f"({found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed), "
-        f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
-    )
-    if found.skipped:
-        target.print(
-            "   skipped: " + ", ".join(f"{n:,} {why}" for why, n in sorted(found.skipped.items())), style="dim"
-        )
-    for problem in found.problems[:PROBLEMS_SHOWN]:
-        target.print(f"   {harmless_line(problem.path)}: {harmless_line(problem.reason)}", style="dim")
-    if len(found.problems) > PROBLEMS_SHOWN:
-        target.print(f"   … and {len(found.problems) - PROBLEMS_SHOWN:,} more; --json lists all", style="dim")
 
 
 @index.command(cls=Command)
