@@ -173,7 +173,7 @@ def test_where_five_proposals_with_a_memory_wait_no_more_are_made(book: Engine) 
     counts = Counter(id_ for issue in first for id_ in issue["memory_ids"])
     assert max(counts.values()) == 5
     assert asks.run() == [] and book.ledger.query("relations") == first
-    acts = RelationshipDiscovery(False, 0, ConfidenceConfig(0.4, 0.4), book=Unlike(book))
+    acts = RelationshipDiscovery(False, 0, ConfidenceConfig(0.35, 0.35), book=Unlike(book))
     assert len(acts.run()) > 0  # what need not wait is not held up
 
 

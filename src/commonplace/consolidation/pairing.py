@@ -7,8 +7,8 @@ speaks in a conversation is named in every second turn. Such hubs count as if th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,6 +59,17 @@ class Shared:
         return min(1.0, max(by_words, LIKENESS_WEIGHT * self.similarity))
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits for somebody: how many pairs of each row, and how sure a pair has to be not to wait."""
+
+    pairs: Mapping[int, int] = field(default_factory=dict)
+    below: float = 1.0
+
+
+NOTHING_WAITS: Final = Waiting()
+
+
 def strength(names: tuple[Collection[str], Collection[str]], tags: tuple[Collection[str], Collection[str]]) -> float:
     """Return how strongly two are linked, 0–1, by the names and the tags of both."""
     return 0.7 * jaccard(*names) + 0.3 * jaccard(*tags)
@@ -92,6 +103,7 @@ def pairs(
     known: Collection[tuple[int, int]] = (),
     turns: Collection[int] = (),
     doubles: Sequence[Collection[str]] = (),
+    waiting: Waiting = NOTHING_WAITS,
 ) -> list[tuple[int, int]]:
     """Return the pairs of rows that share a name or are alike by 0.40, the first row before the second.
 
@@ -106,6 +118,7 @@ def pairs(
         turns: rows that are turns of conversations; see `counts_likeness`.
         doubles: of each row, what stands for a name that is a part of another of its names: who shares that shares one
             name less.
+        waiting: what was found before and waits: it counts among the 5 with one row.
     """
     import numpy as np
 
@@ -132,13 +145,19 @@ def pairs(
     is_sure = confidence[order] >= LEAST_CONFIDENCE
     ranked = [*codes[order[is_sure]].tolist(), *codes[order[~is_sure]].tolist()]
     seen = {*ranked, *left_out.tolist()}
-    return _first(chain(ranked, (code for code in single.tolist() if code not in seen)), count)
+    acted_on = int(np.count_nonzero(confidence >= waiting.below))
+    rest = (code for code in single.tolist() if code not in seen)
+    return _first(chain(ranked, rest), count, acted_on, waiting.pairs)
 
 
-def _first(codes: Iterator[int], count: int) -> list[tuple[int, int]]:
+def _first(codes: Iterator[int], count: int, acted_on: int, waiting: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Return the first pairs; what waits takes no place from those that are acted on, which come first."""
     taken: dict[int, int] = defaultdict(int)
     found: list[tuple[int, int]] = []
-    for code in codes:
+    for place, code in enumerate(codes):
+        if place == acted_on:
+            for row, pairs_of_row in waiting.items():
+                taken[row] += pairs_of_row
         pair = divmod(code, count)
         if all(taken[row] < MOST_PER_ROW for row in pair):
             found.append(pair)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairing
@@ -58,18 +59,20 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
     name: ClassVar[Agent] = "relations"
 
     _seen: _Seen | None = None
+    _left: frozenset[tuple[str, str]] = frozenset()
 
     def scan(self) -> list[str]:
         """Return the pairs that may hang together, the surest first, ties by id.
 
-        At most 5 with one memory and 1,000 in all: what is left comes in the next run. Pairs that are less sure than
-        0.3 come last; nothing will be written for them.
+        At most 5 with one memory and 1,000 in all: what is left comes in a later run. Proposals that wait count among
+        the 5 of what would wait, too. Pairs that are less sure than 0.3 come last; nothing will be written for them.
         """
         with self._ground.store.snapshot():
             memories = list(active_memories(self._ground))
             seen = self._seen = self._look(memories)
             vectors = vectors_of(self._ground, memories)
             apart = self._known_pairs(memories)
+            waiting = Counter(id_ for issue in self._issues("relations") for id_ in issue["memory_ids"])
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
         known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
         named = [seen.named(memory) for memory in memories]
@@ -81,6 +84,9 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
             known,
             [row for row, memory in enumerate(memories) if memory.owner.session],
             [_doubles(each) for each in named],
+            pairing.Waiting(
+                {rows[id_]: number for id_, number in waiting.items() if id_ in rows}, self._confidence.log_threshold
+            ),
         )
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
 
@@ -91,8 +97,8 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
             proposed: what the agent `cluster` would have done or proposed; its pairs are left to it.
         """
         groups = [each for each in proposed if isinstance(each, ClusterResult)]
-        known = {pair for each in groups for pair in combinations(sorted(each.memory_ids), 2)}
-        return [each for each in self.run() if (each.from_memory_id, each.to_memory_id) not in known]
+        self._left = frozenset(pair for each in groups for pair in combinations(sorted(each.memory_ids), 2))
+        return self.run()
 
     def plan(self, item: str) -> Plan[RelationResult]:
         """Return how two memories are linked.
@@ -165,10 +171,15 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
         store, namespace = self._ground.store, self._ground.namespace
         known = {(link.source, link.target) for link in store.links(namespace)}
         known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
-        for agent, status in product(("relations", "merge", "cluster"), UNFINISHED):
-            for issue in self._ground.issues.query(agent, status):
-                known |= set(combinations(issue["memory_ids"], 2))
+        known |= self._left
+        for issue in self._issues("relations", "merge", "cluster"):
+            known |= set(combinations(issue["memory_ids"], 2))
         return {(min(pair), max(pair)) for pair in known}
+
+    def _issues(self, *agents: Agent) -> Iterator[dict[str, Any]]:
+        """Yield the unfinished issues of some agents."""
+        for agent, status in product(agents, UNFINISHED):
+            yield from self._ground.issues.query(agent, status)
 
 
 def item_of_pair(one: str, other: str) -> str:
