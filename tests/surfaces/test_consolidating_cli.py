@@ -169,6 +169,18 @@ def test_an_issue_is_processed_and_undone(faded: Program) -> None:
         assert live(book) == ["a", "b"]
 
 
+def test_an_issue_that_cannot_be_processed_is_an_error_of_its_agent(faded: Program) -> None:
+    with commonplace.open() as book:
+        issue = book.ledger.create("promote", ["a"], "promote")
+    failed = contract("--json", "process", issue, code=1)
+    told = json.loads(failed.stdout)
+    assert (told["dry_run"], told["results"], told["skipped"]) == (False, {}, 0)
+    assert [(each["agent"], each["item"]) for each in told["errors"]] == [("promote", issue)]
+    assert "meets no criterion" in told["errors"][0]["error"]
+    assert "meets no criterion" in failed.stderr
+    assert "is not open" in contract("process", issue, code=1).stderr
+
+
 def test_a_preview_shows_a_person_what_would_go(faded: Program) -> None:
     printed = contract("run", "decay", "--dry-run").stdout
     assert "decay · fading: 2 memories (nothing is changed)" in printed

@@ -191,11 +191,24 @@ def process(invocation: Invocation, /, issue: str) -> int:
     It is done whatever the confidence. Where it fails, the issue is blocked with the error, and nothing is changed.
     """
     from commonplace.cli.consolidating_rendering import known_of, print_run
-    from commonplace.cli.screen import console, print_json
+    from commonplace.cli.failures import report as tell
+    from commonplace.cli.screen import console, print_json, say
+    from commonplace.consolidation.base import failure_of
+    from commonplace.consolidation.running import RunReport, Wanted
+    from commonplace.errors import CommonplaceError
 
     chosen = _choices(click.get_current_context())
     with _open(invocation) as engine:
-        report = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
+        agent = engine.ledger.get(issue).agent
+        try:
+            report = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
+        except CommonplaceError as error:
+            if not invocation.as_json:
+                tell(error, invocation)
+                return FAILURE
+            failure = failure_of(agent, issue, error)
+            report = RunReport(Wanted().run, chosen.dry_run, {}, (failure,))
+            say(f"error: {failure.error}", err=True)
         known = None if invocation.as_json else known_of(engine, report)
     if known is None:
         print_json(report.to_dict())
