@@ -82,6 +82,7 @@ def test_a_person_reads_what_is_wrong_with_the_words(ailing: Program) -> None:
 def test_a_store_without_memories_has_nothing_wrong(bare: Program) -> None:
     bare.run("init")
     assert "Nothing to look at." in bare.run("health").stdout
+    assert "retention" not in bare.run("health").stdout
 
 
 def test_a_promoted_memory_without_its_note_and_a_note_without_its_memory_are_found(bare: Program) -> None:

@@ -25,9 +25,10 @@ def print_health(found: Health, texts: Mapping[str, str], target: Console) -> No
         parts = [f"{count:,} {each}" for each, count in counts.items() if count]
         if parts:
             print_under(f"{name}: {joined(parts)}", target)
-    print_under("retention of what is active:", target)
-    most = max([*found.retention.values(), 1])
-    for end, count in found.retention.items():
+    most = max(found.retention.values(), default=0)
+    if most:
+        print_under("retention of what is active:", target)
+    for end, count in found.retention.items() if most else ():
         bar = "█" * round(_WIDTH * count / most)
         target.print(f"      to {end} {count:>7,} {bar}", style="" if count else "dim")
     for kind in HEADINGS:
