@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"
 class Wire:
     """The process with its two pipes. One that does not answer is killed, so that the test fails instead of waiting."""
 
-    def __init__(self, project: Path, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, project: Path, limit_s: float = LIMIT_S, options: Sequence[str] = ()) -> None:
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([PROGRAM, "mcp"], cwd=project, stdin=pipe, stdout=pipe, stderr=pipe)
+        self.process = subprocess.Popen([PROGRAM, "mcp", *options], cwd=project, stdin=pipe, stdout=pipe, stderr=pipe)
         self._guard = threading.Timer(limit_s, self.process.kill)
         self._guard.daemon = True
         self._guard.start()

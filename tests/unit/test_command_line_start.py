@@ -22,10 +22,20 @@ def test_what_a_client_was_told_to_start_is_a_server(arguments: str, store: str 
     assert server_asked_for(arguments.split()) == Invocation(store=store, namespace=namespace)
 
 
+def test_a_server_that_watches_says_so_last() -> None:
+    """As `mcp --print-config --watch` has it."""
+    assert server_asked_for(["mcp", "--watch"]) == Invocation(watches=True)
+    assert server_asked_for(["mcp", "--store", "a", "--watch"]) == Invocation(store="a", watches=True)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         [],
+        ["mcp", "--watch", "--store", "a"],
+        ["mcp", "--watch", "--watch"],
+        ["mcp", "--store", "--watch"],
+        ["search", "--watch"],
         ["--store", "/srv", "mcp"],
         ["search", "mcp"],
         ["mcp", "--help"],

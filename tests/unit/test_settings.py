@@ -239,9 +239,9 @@ def test_a_password_is_in_no_file(tmp_path: Path) -> None:
 
 
 def test_a_project_may_say_nothing_of_the_store_of_models_and_of_specs() -> None:
-    """A clone must not lead what is stored elsewhere, spend money, run a program, or say what models are told."""
+    """A clone must not lead what is stored elsewhere, spend money, run a program, send texts, or instruct models."""
     refused = {key.dotted for key in keys() if not key.rule.project}
-    others = {"store.path", "knowledge.rerank", "knowledge.rerank_model", "graph.extractor"}
+    others = {"store.path", "index.watch", "knowledge.rerank", "knowledge.rerank_model", "graph.extractor"}
     server = ("backend", "graph_uri", "graph_user", "server", "group", "embedder", "llm_provider", "timeout_s")
     others |= {f"graph.{name}" for name in server}
     assert refused == others | {key.dotted for key in keys() if key.section in ("models", "specs", "ledger")}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["cli", "main", "server_asked_for"]
 
 _OPTIONS = frozenset({"--store", "--namespace"})
+_WATCH = "--watch"
+"""Where it comes last, as our own configurations have it."""
 
 
 def main() -> NoReturn:
@@ -40,15 +42,21 @@ def main() -> NoReturn:
 
 def server_asked_for(arguments: Sequence[str]) -> Invocation | None:
     """Return the run that such arguments ask for, None for all that need a parser: other options, wrong values."""
-    names, values = arguments[1::2], arguments[2::2]
-    if list(arguments[:1]) != ["mcp"] or len(names) != len(values) or len(set(names)) < len(names):
+    if list(arguments[:1]) != ["mcp"]:
+        return None
+    rest = list(arguments[1:])
+    watches = rest[-1:] == [_WATCH]
+    if watches:
+        rest.pop()
+    names, values = rest[::2], rest[1::2]
+    if len(names) != len(values) or len(set(names)) < len(names):
         return None
     if not _OPTIONS.issuperset(names) or any(value.startswith("-") or not value.strip() for value in values):
         return None
     from commonplace.cli.running import Invocation
 
     given = dict(zip(names, values, strict=True))
-    return Invocation(store=given.get("--store"), namespace=given.get("--namespace"))
+    return Invocation(store=given.get("--store"), namespace=given.get("--namespace"), watches=watches)
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,7 @@ class Invocation:
     namespace: str | None = None
     as_json: bool = False
     is_verbose: bool = False
+    watches: bool = False
     log_handlers: list[logging.Handler] = field(default_factory=list)
 
     def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:

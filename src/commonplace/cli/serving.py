@@ -25,14 +25,17 @@ CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "o
     "--print-config", type=click.Choice((*CLIENT_NAMES, AUTO)), help="Print what to write to a client's file."
 )
 @click.option("--install", type=click.Choice(CLIENT_NAMES), help="Write it there, after showing the change.")
+@click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
 @pass_invocation
-def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, yes: bool) -> int:
+def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, watch: bool, yes: bool) -> int:
     """Serve agents over the Model Context Protocol.
 
     It speaks on standard input and output, and is started by a client. The store is that of the working directory,
-    else the user's own; one that is not there is created when the first tool is called.
+    else the user's own; one that is not there is created when the first tool is called. With --watch, or the setting
+    `index.watch`, the project is indexed from then on, and what is printed or written for a client says so.
     """
+    invocation.watches = watch
     if print_config and install:
         raise click.UsageError("--print-config and --install exclude each other: give one")
     if print_config:
@@ -110,7 +113,8 @@ def _command(invocation: Invocation) -> list[str]:
         raise UsageError(f"the program {NAME!r} is nowhere on the PATH", remedy="install commonplace, then try again")
     store = ["--store", str(Path(invocation.store).expanduser().absolute())] if invocation.store else []
     namespace = ["--namespace", invocation.namespace] if invocation.namespace else []
-    return [str(program.absolute()), "mcp", *store, *namespace]
+    watch = ["--watch"] if invocation.watches else []
+    return [str(program.absolute()), "mcp", *store, *namespace, *watch]
 
 
 def _read(place: Path, by_hand: str) -> str:

@@ -70,6 +70,13 @@ class IndexSettings:
         minimum=0,
         maximum=4096,
     )
+    watch: str = setting(
+        "off",
+        "whether `commonplace mcp` indexes its project again whenever files change",
+        "choice",
+        choices=("on", "off"),
+        project=False,
+    )
     export_path: str = setting(
         "", "the file that `index export` writes, below the project; empty: standard output", "path"
     )
