@@ -94,7 +94,7 @@ def undo_merge(ground: Ground, memory_id: str) -> Undone:
         if reversal.undone_at is None and any(_makes(step, memory_id) for step in steps):
             return undo(ground, reversal.issue)
     raise NotFoundError(
-        f"no merge made memory {memory_id!r:.80}, or it was undone already",
+        f"no merge made memory {memory_id!r:.80}, or it was undone, or a memory of it was forgotten since",
         remedy="see `commonplace ledger list --all`",
     )
 
