@@ -34,7 +34,7 @@ def test_an_agent_without_a_strategy_has_that_of_default_and_it_is_said() -> Non
     )
 
 
-@pytest.mark.parametrize("name", ["", " ", 7, ["test-engineer"]])
+@pytest.mark.parametrize("name", ["", " ", 7, ["test-engineer"], "a" * 101])
 def test_what_is_no_name_is_refused(name: object) -> None:
     with pytest.raises(UsageError, match="agent is"):
         wishes_of(name, STRATEGIES)  # type: ignore[arg-type]

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from commonplace.types import Hit
 
 
+MOST_CHARACTERS = 100
+"""Of an agent's name, as in the settings."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What is wished of a search; None leaves it to the settings or, of a filter, restricts nothing.
@@ -49,12 +53,14 @@ def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
         agent: in either spelling, `test_engineer` or `test-engineer`; None is nobody.
 
     Raises:
-        UsageError: it is no name.
+        UsageError: it is no name, or longer than one may be.
     """
     if agent is None:
         return Wishes()
-    if not isinstance(agent, str) or not agent.strip():
-        raise UsageError(f"agent is {agent!r:.80}", remedy=f"name one: {', '.join(known)}")
+    if not isinstance(agent, str) or not agent.strip() or len(agent) > MOST_CHARACTERS:
+        raise UsageError(
+            f"agent is {agent!r:.80}", remedy=f"name one, in 1 to {MOST_CHARACTERS} characters: {', '.join(known)}"
+        )
     name = agent_name(agent)
     notices: tuple[str, ...] = ()
     if name not in known:
