@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -19,7 +18,6 @@ from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types.ledger import IssueSelection
 
-NOW = 1_750_000_000.0
 NOTHING_ALIKE = (
     "yellow umbrellas dry slowly",
     "ferry cancelled again",
@@ -29,12 +27,6 @@ NOTHING_ALIKE = (
     "bring old bicycles downstairs",
     "her violin needs strings",
 )
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=lambda: NOW) as engine:
-        yield engine
 
 
 class Unlike:

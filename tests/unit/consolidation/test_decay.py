@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,26 +16,7 @@ from commonplace.retention import DAY_S
 from commonplace.settings import load
 from commonplace.types.ledger import Issue, IssueSelection
 
-NOW = 1_750_000_000.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
-        yield engine
+from .conftest import NOW, Clock
 
 
 def keep(book: Engine, clock: Clock, id_: str, days: float, text: str = "", **record: object) -> None:

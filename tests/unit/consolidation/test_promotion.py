@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,28 +16,10 @@ from commonplace.formats.vault import read_note
 from commonplace.retention import DAY_S
 from commonplace.types.ledger import IssueSelection
 
-NOW = 1_750_000_000.0
+from .conftest import NOW, Clock
+
 TEXT = "Billing runs on Postgres. We chose it in May."
 FRESH = {"use_count": 5, "uses": (NOW,)}
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
-        yield engine
 
 
 def keep(book: Engine, id_: str, text: str = TEXT, tags: tuple[str, ...] = (), **record: object) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import commonplace
 from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.confidence import ConfidenceConfig
 from commonplace.consolidation.merge import SemanticMerge
@@ -21,28 +18,10 @@ from commonplace.retention import DAY_S
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 from commonplace.types.ledger import Issue, IssueSelection
 
-NOW = 1_750_000_000.0
+from .conftest import NOW, Clock
+
 LONG = "The release is cut on Fridays by Maria. Ruff lints the code."
 SHORT = "Ruff lints the code. Mypy checks the types."
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
-        yield engine
 
 
 def ask(book: Engine, *ids: str, confidence: float = 0.95, **extra: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,8 @@ from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types import Link
 from commonplace.types.ledger import Issue, IssueSelection
 
-NOW = 1_750_000_000.0
+from .conftest import NOW
+
 SAME = {
     "dark-1": "The user prefers the dark theme in the editor and in the terminal",
     "dark-2": "The user prefers the dark theme in the terminal and in the editor",
@@ -30,12 +31,6 @@ NEAR = {
 }
 """Some of the same words: alike, but not the same."""
 ALONE = {"alone": "Quarterly invoices went missing somewhere"}
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=lambda: NOW) as engine:
-        yield engine
 
 
 def keep(book: Engine, texts: dict[str, str], **given: str) -> None:
