@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -78,16 +80,12 @@ def test_thresholds_keep_less_the_higher_they_are(labelled: RetrievalOptions) ->
 
 def test_limited_queries_are_the_same_for_the_same_seed(labelled: RetrievalOptions) -> None:
     """A quick run must be repeatable."""
-    from dataclasses import replace
-
     limited = replace(labelled, methods=("bm25",), limit_queries=2, seed=5)
     assert retrieval.run(limited)["queries"]["asked"] == 2
 
 
 def test_a_kept_store_can_be_opened_and_is_never_overwritten(labelled: RetrievalOptions, tmp_path: Path) -> None:
     """What took an hour to build is worth keeping; what was there before is worth more."""
-    from dataclasses import replace
-
     kept = tmp_path / "kept"
     retrieval.run(replace(labelled, methods=("bm25",), keep=kept))
     with commonplace.open(kept) as book:
@@ -147,8 +145,6 @@ def test_wrong_options_are_refused_before_anything_is_built(
     labelled: RetrievalOptions, change: dict[str, Any], complaint: str
 ) -> None:
     """The remedy is in the message."""
-    from dataclasses import replace
-
     with pytest.raises(UsageError, match=complaint):
         retrieval.run(replace(labelled, **change))
 
@@ -288,3 +284,115 @@ def test_plot_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'commonplace\[plot\]'"):
         plotting.check_plot(tmp_path / "out.png")
+
+
+def test_what_each_method_made_of_each_query_can_be_looked_at(labelled: RetrievalOptions, tmp_path: Path) -> None:
+    """A mean hides which questions fail."""
+    target = tmp_path / "queries.out.jsonl"
+    result = retrieval.run(replace(labelled, methods=("bm25", "two-stage"), per_query=target))
+    rows = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    assert [(row["id"], row["query"], row["relevant"]) for row in rows] == [
+        (id_, *QUESTIONS[id_]) for id_ in ("q1", "q2", "q3")
+    ]
+    assert all(list(row["methods"]) == ["bm25", "two-stage"] for row in rows)
+    found = rows[0]["methods"]["bm25"]
+    assert (found["first_relevant"], found["ndcg@10"], found["recall@10"]) == (1, 1.0, 1.0)
+    assert (found["hits"][0]["id"], found["hits"][0]["grade"]) == ("bees", 2)
+    assert found["ms"] > 0.0
+    for method, figures in result["methods"].items():
+        mean = sum(row["methods"][method]["ndcg@10"] for row in rows) / len(rows)
+        assert figures["ndcg@10"] == pytest.approx(mean, abs=1e-4)
+
+
+def test_a_query_that_finds_nothing_has_no_rank(labelled: RetrievalOptions, tmp_path: Path) -> None:
+    labelled.queries.write_text('{"_id": "q1", "text": "xyzzy"}\n', "utf-8")
+    target = tmp_path / "out.jsonl"
+    retrieval.run(replace(labelled, methods=("bm25",), per_query=target))
+    found = json.loads(target.read_text("utf-8"))["methods"]["bm25"]
+    assert (found["first_relevant"], found["ndcg@10"], found["hits"]) == (None, 0.0, [])
+
+
+def test_a_file_for_queries_that_cannot_be_written_is_refused_first(labelled: RetrievalOptions, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a directory"):
+        retrieval.run(replace(labelled, per_query=tmp_path / "nowhere" / "out.jsonl"))
+
+
+def test_methods_are_compared_and_their_recall_is_a_curve(labelled: RetrievalOptions) -> None:
+    result = retrieval.run(labelled)
+    assert [(row["method"], row["against"], row["measure"]) for row in result["significance"]] == [
+        (method, against, measure)
+        for method, against in (("semantic", "bm25"), ("two-stage", "bm25"), ("two-stage", "semantic"))
+        for measure in ("ndcg@10", "recall@10")
+    ]
+    by_words = result["curves"]["bm25"]
+    assert list(by_words) == [f"recall@{k}" for k in (1, 2, 3, 5, 10, 20, 50, 100)]
+    assert (by_words["recall@1"], by_words["recall@2"]) == (pytest.approx(2.5 / 3, abs=1e-4), 1.0)
+    assert retrieval.run(replace(labelled, methods=("bm25",)))["significance"] == []
+
+
+class Axes:
+    """Notes what is drawn."""
+
+    def __init__(self) -> None:
+        self.drawn: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **_: self.drawn.append((name, given))
+
+
+class Figure:
+    """Stands for matplotlib's."""
+
+    made: list[Figure]
+
+    def __init__(self, **_: Any) -> None:
+        self.made.append(self)
+        self.axes: list[Axes] = []
+        self.canvas = self
+        self.saved: Path | None = None
+
+    def get_supported_filetypes(self) -> dict[str, str]:
+        return {"png": ""}
+
+    def add_subplot(self) -> Axes:
+        return self.subplots(1, 1)[0]
+
+    def subplots(self, rows: int, columns: int) -> list[Axes]:
+        self.axes = [Axes() for _ in range(rows * columns)]
+        return self.axes
+
+    def suptitle(self, text: str) -> None:
+        assert text.startswith("benchmark ")
+
+    def savefig(self, target: Path) -> None:
+        self.saved = target
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    Figure.made = []
+    module = ModuleType("matplotlib.figure")
+    module.Figure = Figure  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "matplotlib", ModuleType("matplotlib"))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", module)
+    return Figure.made
+
+
+def test_a_plot_of_retrieval_has_measures_curves_and_quality_against_latency(
+    labelled: RetrievalOptions, tmp_path: Path, figures: list[Figure]
+) -> None:
+    result = retrieval.run(replace(labelled, methods=("bm25", "two-stage")))
+    plotting.plot(result, tmp_path / "out.png")
+    bars, curve, trade = figures[-1].axes
+    assert figures[-1].saved == tmp_path / "out.png"
+    assert [name for name, _ in bars.drawn].count("bar") == 2
+    lines = [given for name, given in curve.drawn if name == "plot"]
+    assert lines[0] == ([1, 2, 3, 5, 10, 20, 50, 100], list(result["curves"]["bm25"].values()))
+    points = [given for name, given in trade.drawn if name == "errorbar"]
+    assert points == [([row["p50_ms"]], [row["ndcg@10"]]) for row in result["methods"].values()]
+
+
+def test_a_plot_of_latencies_has_bars_alone(tmp_path: Path, figures: list[Figure]) -> None:
+    plotting.plot(latency.run(LatencyOptions(passages=50, queries=2, has_baselines=False)), tmp_path / "out.png")
+    (bars,) = figures[-1].axes
+    assert [given[1] for name, given in bars.drawn if name == "bar"]

@@ -9,6 +9,7 @@ import pytest
 from commonplace.benchmarks.measures import (
     Judged,
     Kept,
+    first_relevant,
     has_all,
     kept,
     mean,
@@ -99,3 +100,9 @@ def test_kept_tells_relevant_from_irrelevant_at_a_threshold() -> None:
         Judged(((0.4, False), (0.3, False))),
     ]
     assert kept(queries, 0.7) == Kept(0.7, first=0.5, relevant=pytest.approx(1 / 3), irrelevant=pytest.approx(0.4))
+
+
+def test_the_first_relevant_rank_counts_from_one_and_is_none_where_nothing_was_found() -> None:
+    assert first_relevant(["a", "x", "y"], {"x", "y"}) == 2
+    assert first_relevant(["a"], {"x"}) is None
+    assert reciprocal_rank(["a", "x"], {"x"}) == 0.5

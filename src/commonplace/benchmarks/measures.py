@@ -51,8 +51,14 @@ def has_all(ranking: Sequence[str], wanted: Collection[str], k: int) -> float:
 
 def reciprocal_rank(ranking: Sequence[str], wanted: Collection[str]) -> float:
     """Return one divided by the rank of the first wanted id, 0 where none is found."""
+    rank = first_relevant(ranking, wanted)
+    return 1.0 / rank if rank else 0.0
+
+
+def first_relevant(ranking: Sequence[str], wanted: Collection[str]) -> int | None:
+    """Return the rank of the first wanted id, None where none is found."""
     sought = set(wanted)
-    return next((1.0 / rank for rank, id_ in enumerate(ranking, start=1) if id_ in sought), 0.0)
+    return next((rank for rank, id_ in enumerate(ranking, start=1) if id_ in sought), None)
 
 
 def mean(values: Collection[float]) -> float:

@@ -1,8 +1,8 @@
-"""Draw what a benchmark measured, one group of bars a measure; needs the extra `commonplace[plot]`."""
+"""Draw what a benchmark measured; needs the extra `commonplace[plot]`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ def check_plot(target: Path) -> None:
 def plot(result: Mapping[str, Any], target: Path) -> None:
     """Write a bar chart of every quality measure by method; a result without any shows its latencies.
 
+    Where recall was measured by the number of hits, its curve stands beside it, and quality against latency.
+
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
@@ -41,17 +43,50 @@ def plot(result: Mapping[str, Any], target: Path) -> None:
 
     methods = result["methods"]
     names = columns_of(methods)
+    width = max(6.0, 1.1 * len(names))
+    curves = result.get("curves")
+    figure = Figure(figsize=(width + 10.0, 4.5) if curves else (width, 4.5), layout="constrained")
+    if curves:
+        bars, curve, trade = figure.subplots(1, 3)
+        _draw_curves(curve, curves)
+        _draw_trade(trade, methods)
+    else:
+        bars = figure.add_subplot()
+    _draw_bars(bars, methods, names)
+    figure.suptitle(f"benchmark {result['benchmark']}, {result['embedder']}")
+    figure.savefig(target)
+
+
+def _draw_bars(axes: Any, methods: Mapping[str, Any], names: Sequence[str]) -> None:
     unit = "share, higher is better"
     if not names:
         names, unit = ["p50_ms", "p95_ms", "max_ms"], "ms, lower is better"
-    figure = Figure(figsize=(max(6.0, 1.1 * len(names)), 4.5), layout="constrained")
-    axes = figure.add_subplot()
     width = 0.8 / len(methods)
     for number, (method, row) in enumerate(methods.items()):
         places = [place + (number - (len(methods) - 1) / 2) * width for place in range(len(names))]
         axes.bar(places, [row[name] for name in names], width, label=method)
     axes.set_xticks(range(len(names)), [name.replace("_", " ") for name in names], rotation=30, ha="right")
     axes.set_ylabel(unit)
-    axes.set_title(f"benchmark {result['benchmark']}, {result['embedder']}")
     axes.legend()
-    figure.savefig(target)
+
+
+def _draw_curves(axes: Any, curves: Mapping[str, Mapping[str, float]]) -> None:
+    for method, curve in curves.items():
+        depths = [int(name.rpartition("@")[2]) for name in curve]
+        axes.plot(depths, list(curve.values()), marker="o", label=method)
+    axes.set_xscale("log")
+    axes.set_xticks(depths, [str(depth) for depth in depths])
+    axes.minorticks_off()
+    axes.set_xlabel("hits looked at")
+    axes.set_ylabel("recall, higher is better")
+    axes.legend()
+
+
+def _draw_trade(axes: Any, methods: Mapping[str, Any]) -> None:
+    """Draw each method as a point at its median latency, with a line to the 95th percentile."""
+    for method, row in methods.items():
+        beyond = [[0.0], [max(0.0, row["p95_ms"] - row["p50_ms"])]]
+        axes.errorbar([row["p50_ms"]], [row["ndcg@10"]], xerr=beyond, marker="o", capsize=3, label=method)
+    axes.set_xlabel("ms, median to 95th percentile, lower is better")
+    axes.set_ylabel("ndcg@10, higher is better")
+    axes.legend()

@@ -182,6 +182,7 @@ def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
     asked = result["queries"]["asked"]
     return [
         _by_method(f"Found, {asked} queries", result["methods"]),
+        *([_significance(result["significance"])] if result["significance"] else []),
         *(
             Sheet(
                 f"Kept by a threshold on the score, {method}",
@@ -191,6 +192,22 @@ def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
             for method, rows in result["thresholds"].items()
         ),
     ]
+
+
+def _significance(rows: Sequence[Mapping[str, Any]]) -> Sheet:
+    return Sheet(
+        f"Differences, by {rows[0]['resamples']:,} paired samples",
+        ("methods", "measure", "difference", "95 % from", "to", "p"),
+        tuple(
+            (
+                f"{row['method']} − {row['against']}",
+                _heading(row["measure"]),
+                *(f"{row[name]:+.3f}" for name in ("difference", "low", "high")),
+                f"{row['p']:.4f}",
+            )
+            for row in rows
+        ),
+    )
 
 
 def _kept(row: Mapping[str, float]) -> tuple[float, float, float]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,14 +19,19 @@ from commonplace.benchmarks.datasets import (
     read_labelled_queries,
 )
 from commonplace.benchmarks.machine import describe, peak_memory_bytes
+from commonplace.benchmarks.significance import comparisons
 from commonplace.benchmarks.workspace import Metered, build, open_engine, workspace
 from commonplace.errors import UsageError
-from commonplace.types import METHODS, Hit, Method, Progress
+from commonplace.types import METHODS, Method, Progress
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
 
 UNKNOWN_NAMED = 3
+CURVE = (1, 2, 3, 5, 10, 20, 50, 100)
+"""How many hits are looked at, for the curve of recall."""
+SHOWN = 10
+"""So many hits of each query are written down for those who look for errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,8 @@ class RetrievalOptions:
         store, namespace: which index is the current one; None is found as `commonplace search` finds it.
         keep: directory to leave the built store in; None removes it.
         limit_queries: ask only so many, drawn with `seed`.
+        seed: also of the samples by which methods are compared.
+        per_query: a file to write what became of each query to, as JSON lines.
     """
 
     queries: Path
@@ -50,6 +58,7 @@ class RetrievalOptions:
     keep: Path | None = None
     limit_queries: int | None = None
     seed: int = 0
+    per_query: Path | None = None
 
 
 def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -63,6 +72,8 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
         raise UsageError(
             "a corpus needs judgements and judgements need a corpus", remedy="give both --corpus and --qrels"
         )
+    if options.per_query is not None and not options.per_query.absolute().parent.is_dir():
+        raise UsageError(f"{options.per_query.parent} is not a directory", remedy="create it first")
     with ExitStack() as stack:
         if options.corpus is not None and options.qrels is not None:
             queries, skipped = read_judged_queries(options.queries, options.qrels)
@@ -79,13 +90,19 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             _check_paths(engine, queries, options.queries)
             corpus, identity = {}, path_of
         queries = _drawn(queries, options)
+        answers = {
+            method: list(ask(engine, [query.text for query in queries], method, identity, progress))
+            for method in methods
+        }
+        if options.per_query is not None:
+            _write_each(options.per_query, queries, answers)
         return {
             "benchmark": "retrieval",
             "machine": describe(),
             "embedder": engine.index_status().embedder,
             "corpus": corpus,
             "queries": {"asked": len(queries), "without_relevant": skipped},
-            **_measured(engine, queries, methods, identity, progress),
+            **_measured(queries, answers, options.seed),
             "peak_memory_bytes": peak_memory_bytes(),
         }
 
@@ -117,36 +134,75 @@ def _drawn(queries: list[Query], options: RetrievalOptions) -> list[Query]:
     return [queries[number] for number in sorted(chosen)]
 
 
-def _measured(
-    engine: Engine,
-    queries: Sequence[Query],
-    methods: Sequence[Method],
-    identity: Callable[[Hit], str],
-    progress: Progress | None,
-) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
-    thresholds: dict[str, Any] = {}
-    for method in methods:
-        answers = list(ask(engine, [query.text for query in queries], method, identity, progress))
-        figures[method] = _figures(queries, answers)
-        judged = [_judged(query, answer) for query, answer in zip(queries, answers, strict=True)]
-        thresholds[method] = [asdict(measures.kept(judged, value)) for value in measures.THRESHOLDS]
-    return {"methods": figures, "thresholds": thresholds}
-
-
-def _figures(queries: Sequence[Query], answers: Sequence[Answer]) -> dict[str, float]:
-    pairs = [
-        (answer.ranking, query.grades, measures.relevant(query.grades))
-        for query, answer in zip(queries, answers, strict=True)
-    ]
-    quality = {
-        "ndcg@10": measures.mean([measures.ndcg(ranking, grades, 10) for ranking, grades, _ in pairs]),
-        "precision@10": measures.mean([measures.precision(ranking, wanted, 10) for ranking, _, wanted in pairs]),
-        "recall@10": measures.mean([measures.recall(ranking, wanted, 10) for ranking, _, wanted in pairs]),
-        "recall@100": measures.mean([measures.recall(ranking, wanted, 100) for ranking, _, wanted in pairs]),
-        "mrr": measures.mean([measures.reciprocal_rank(ranking, wanted) for ranking, _, wanted in pairs]),
+def _measured(queries: Sequence[Query], answers: Mapping[Method, Sequence[Answer]], seed: int) -> dict[str, Any]:
+    values = {method: _values(queries, given) for method, given in answers.items()}
+    compared: dict[str, dict[str, list[float]]] = {
+        method: {name: each[name] for name in ("ndcg@10", "recall@10")} for method, each in values.items()
     }
-    return {name: round(value, 4) for name, value in quality.items()} | latency([answer.ms for answer in answers])
+    return {
+        "methods": {
+            method: {name: round(measures.mean(each), 4) for name, each in values[method].items()}
+            | latency([answer.ms for answer in given])
+            for method, given in answers.items()
+        },
+        "significance": [each.to_dict() for each in comparisons(compared, seed)],
+        "curves": {method: _curve(queries, given) for method, given in answers.items()},
+        "thresholds": {method: _thresholds(queries, given) for method, given in answers.items()},
+    }
+
+
+def _values(queries: Sequence[Query], answers: Sequence[Answer]) -> dict[str, list[float]]:
+    """Return each measure of each query."""
+    each = [_quality(answer.ranking, query.grades) for query, answer in zip(queries, answers, strict=True)]
+    return {name: [row[name] for row in each] for name in each[0]}
+
+
+def _quality(ranking: Sequence[str], grades: Mapping[str, float]) -> dict[str, float]:
+    wanted = measures.relevant(grades)
+    return {
+        "ndcg@10": measures.ndcg(ranking, grades, 10),
+        "precision@10": measures.precision(ranking, wanted, 10),
+        "recall@10": measures.recall(ranking, wanted, 10),
+        "recall@100": measures.recall(ranking, wanted, 100),
+        "mrr": measures.reciprocal_rank(ranking, wanted),
+    }
+
+
+def _curve(queries: Sequence[Query], answers: Sequence[Answer]) -> dict[str, float]:
+    """Return the mean recall by how many hits are looked at."""
+    pairs = [(answer.ranking, measures.relevant(query.grades)) for query, answer in zip(queries, answers, strict=True)]
+    return {
+        f"recall@{k}": round(measures.mean([measures.recall(ranking, wanted, k) for ranking, wanted in pairs]), 4)
+        for k in CURVE
+    }
+
+
+def _thresholds(queries: Sequence[Query], answers: Sequence[Answer]) -> list[dict[str, float]]:
+    judged = [_judged(query, answer) for query, answer in zip(queries, answers, strict=True)]
+    return [asdict(measures.kept(judged, value)) for value in measures.THRESHOLDS]
+
+
+def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[Answer]]) -> None:
+    """Write one line for each query: what was wanted, and what every method made of it."""
+    with file.open("w", encoding="utf-8") as stream:
+        for number, query in enumerate(queries):
+            found = {method: _found(query, given[number]) for method, given in answers.items()}
+            row = {"id": query.id, "query": query.text, "relevant": dict(query.grades), "methods": found}
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _found(query: Query, answer: Answer) -> dict[str, Any]:
+    quality = _quality(answer.ranking, query.grades)
+    return {
+        "first_relevant": measures.first_relevant(answer.ranking, measures.relevant(query.grades)),
+        "ndcg@10": round(quality["ndcg@10"], 4),
+        "recall@10": round(quality["recall@10"], 4),
+        "ms": round(answer.ms, 3),
+        "hits": [
+            {"id": id_, "score": round(score, 4), "grade": query.grades.get(id_, 0)}
+            for id_, score in zip(answer.ranking[:SHOWN], answer.scores, strict=False)
+        ],
+    }
 
 
 def _judged(query: Query, answer: Answer) -> measures.Judged:

@@ -43,12 +43,16 @@ def benchmark() -> None:
 @click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
 @click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, drawn with --seed.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@click.option(
+    "--per-query", type=_FILE, help="Write what each method made of each query into this file, as JSON lines."
+)
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how well questions are answered, by method.
 
-    Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory.
+    Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory, and how sure it is that the methods
+    differ in nDCG@10 and recall@10.
     """
     from commonplace.benchmarks.retrieval import RetrievalOptions, run
 
