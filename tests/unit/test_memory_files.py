@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.memories.files import FileReference, files_named, references_of
+from commonplace.memories.files import MOST_BYTES, FileReference, files_named, references_of
 
 SUM_OF_ONE = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
 
@@ -54,5 +54,8 @@ def test_a_file_is_the_same_changed_or_gone(project: Path) -> None:
     assert (reference, reference.state(project)) == (FileReference("a.py", SUM_OF_ONE), "same")
     (project / "a.py").write_text("two")
     assert reference.state(project) == "changed"
+    with (project / "a.py").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    assert (reference.state(project), files_named(["a.py"], project)) == ("changed", ())
     (project / "a.py").unlink()
     assert reference.state(project) == "gone"

@@ -28,7 +28,7 @@ class Ground:
         write_of: makes passages and vectors of a memory's words.
         stamp: the embedder of these vectors.
         calibrated: maps cosines of that embedder's vectors to similarity, 0–1.
-        actor: who acts for a person, for the ledger.
+        actor: who acts, for the ledger.
         issues: the ledger.
         elsewhere: the same where issues are kept by another program, else None.
         progress: told which agent is at work, how many of its items are done, and of how many.
@@ -77,8 +77,6 @@ class Issues(Protocol):
     def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]: ...
 
     def counts(self) -> dict[str, dict[str, int]]: ...
-
-    def tend(self) -> object: ...
 
     def claim(self, id_: str) -> bool: ...
 

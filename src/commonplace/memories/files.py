@@ -38,10 +38,10 @@ class FileReference:
 
     def state(self, project: Path) -> State:
         """Return what became of the file since."""
-        now = _digest(project, self.path)
-        if now is None:
+        file = _inside(project, self.path)
+        if file is None:
             return "gone"
-        return "same" if now == self.sha256 else "changed"
+        return "same" if _digest(file) == self.sha256 else "changed"
 
 
 def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
@@ -55,8 +55,9 @@ def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
     )
     if not 0 < len(named) <= MOST_FILES:
         return ()
-    digests = {path: _digest(project, path) for path in named}
-    return tuple(str(FileReference(path, digest)) for path, digest in digests.items() if digest is not None)
+    files = {path: _inside(project, path) for path in named}
+    digests = {path: _digest(file) for path, file in files.items() if file is not None}
+    return tuple(str(FileReference(path, digest)) for path, digest in digests.items() if digest)
 
 
 def references_of(references: Iterable[str]) -> list[FileReference]:
@@ -69,16 +70,20 @@ def references_of(references: Iterable[str]) -> list[FileReference]:
     return found
 
 
-def _digest(project: Path, path: str) -> str | None:
-    """Return the sum of a file below the project, None where there is none, or none that is to be read."""
+def _inside(project: Path, path: str) -> Path | None:
+    """Return a file below the project, None where there is none."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
         return None
     place = project / path
     try:
-        if not place.is_file() or not place.resolve().is_relative_to(project.resolve()):
-            return None
-        if place.stat().st_size > MOST_BYTES:
-            return None
-        return sha256(place.read_bytes()).hexdigest()
+        return place if place.is_file() and place.resolve().is_relative_to(project.resolve()) else None
     except OSError:
         return None
+
+
+def _digest(file: Path) -> str:
+    """Return the sum of a file, "" of one that cannot be read, or is too large to be."""
+    try:
+        return "" if file.stat().st_size > MOST_BYTES else sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""

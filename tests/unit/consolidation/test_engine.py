@@ -232,3 +232,12 @@ def test_who_waits_is_told_which_agent_is_at_work(tmp_path: Path, clock: Clock) 
         told.clear()
         book.consolidate(["decay"])
     assert told == [("decay", 0, 2), ("decay", 1, 2)]
+
+
+def test_what_a_run_looks_after_in_the_ledger_is_told_as_its_own(faded: Engine, clock: Clock) -> None:
+    """Not as the act of the person whose machine it is."""
+    issue = faded.ledger.create("merge", ["harbour", "ravens"], "merge")
+    clock.now += 8 * DAY_S
+    faded.consolidate(["decay"])
+    (raised,) = [event for event in faded.ledger.history(issue) if event.act == "escalated"]
+    assert raised.actor.startswith("consolidation@")
