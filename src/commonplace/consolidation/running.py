@@ -154,7 +154,7 @@ def _archived(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _tend(ground: Ground) -> None:
-    """Release claims that lapsed, open blocked issues again, and raise the urgency of old ones, as consolidation does."""
+    """Release claims that lapsed, open blocked issues again, and raise the urgency of old ones."""
     if ground.elsewhere is None:
         with ground.store.change_memories(ground.namespace) as change:
             tend(change.ledger, Doer(ground.actor, ground.now()), is_gone=process_is_gone)
