@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.engine.strategies import Wishes, wishes_of
+from commonplace.engine.strategies import Wishes, joined, of_the_first_owners, wishes_of
 from commonplace.errors import UsageError
+from commonplace.search.result import SearchResult
+from commonplace.search.trace import Trace
 from commonplace.settings.agents import STRATEGIES
+from commonplace.types import Filter, Hit, Kind, Stage
 
 
 @pytest.mark.parametrize("name", ["test_engineer", "test-engineer", " test-engineer "])
@@ -29,8 +32,10 @@ def test_an_agent_without_a_strategy_has_that_of_default_and_it_is_said() -> Non
     wishes = wishes_of("poet", STRATEGIES)
     assert (wishes.agent, wishes.limit) == ("default", 10)
     assert wishes.notices == (
-        ("there is no strategy for agent 'poet', so 'default' is used; there are: test-engineer, security-auditor, "
-        "api-designer, integrator, default"),
+        (
+            "there is no strategy for agent 'poet', so 'default' is used; there are: test-engineer, security-auditor, "
+            "api-designer, integrator, default"
+        ),
     )
 
 
@@ -45,11 +50,51 @@ def test_what_a_call_says_wins_and_an_empty_list_lifts_a_filter() -> None:
     assert (wishes.limit, wishes.min_score, wishes.types, wishes.tags) == (10, 0.0, ["test"], [])
 
 
-def test_tags_are_told_only_where_nothing_was_found() -> None:
+def test_where_nothing_was_found_it_is_said_what_the_strategy_leaves() -> None:
+    """A filter by tags finds nothing in a project without tags, and nobody would know why."""
     wishes = wishes_of("security-auditor", STRATEGIES)
     assert wishes.about(["a hit"]) == ()
     assert wishes.about([]) == (
-        "agent security-auditor finds only what has one of the tags security, authentication, authorization",
+        (
+            "agent security-auditor finds only what is of the types architecture, code, with one of the tags security, "
+            "authentication, authorization, scored 0.70 or more"
+        ),
     )
-    assert wishes.under(tags=()).about([]) == ()
+    (told,) = wishes.under(types=(), tags=(), phases=["any"], min_score=0.0).about([])
+    assert told == "agent security-auditor finds only what is of the phases any or of none"
+    assert wishes.under(types=(), tags=(), min_score=0).about([]) == ()
     assert Wishes(tags=("mine",)).about([]) == ()
+
+
+def hit(name: str, owner: str, score: float, kind: Kind = "artifact") -> Hit:
+    return Hit(id=name, owner_id=owner, kind=kind, text=name, score=score, signals={})
+
+
+def result(*hits: Hit, took: int, stages: tuple[Stage, ...], **told: bool) -> SearchResult:
+    notices = ("slow", "odd") if told.get("degraded") else ("slow",)
+    return SearchResult(
+        query="q",
+        namespace="n",
+        method="two-stage",
+        wanted=Filter(),
+        hits=hits,
+        stages=stages,
+        latency_ms=took,
+        degraded=told.get("degraded", False),
+        notices=notices,
+        trace=Trace(candidates=(), weights={}, terms=(), min_score=0.0, numbers={}),
+    )
+
+
+def test_results_are_joined_by_score_with_what_all_of_them_took() -> None:
+    first = result(hit("b", "B", 0.9), hit("c", "C", 0.5), took=5, stages=(Stage("lexical", 3, 1.0),))
+    second = result(hit("a", "A", 0.9), took=7, stages=(Stage("lexical", 4, 2.0), Stage("hits", 1, 0.5)), degraded=True)
+    both = joined([first, second], 2)
+    assert [each.id for each in both.hits] == ["a", "b"]
+    assert both.stages == (Stage("lexical", 7, 3.0), Stage("hits", 1, 0.5))
+    assert (both.latency_ms, both.degraded, both.notices) == (12, True, ("slow", "odd"))
+
+
+def test_the_first_owners_keep_all_their_passages() -> None:
+    hits = [hit("1", "A", 0.9), hit("2", "A", 0.8, "memory"), hit("3", "B", 0.7), hit("4", "A", 0.6)]
+    assert [each.id for each in of_the_first_owners(hits, 2)] == ["1", "2", "4"]

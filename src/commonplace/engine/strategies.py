@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import UsageError
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
+from commonplace.types import Stage
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
@@ -40,10 +41,17 @@ class Wishes:
         return replace(self, **{name: value for name, value in said.items() if value is not None})
 
     def about(self, hits: Sequence[object]) -> tuple[str, ...]:
-        """Return the notices of a search that found these hits: where there is none, the tags may be why."""
-        if hits or not self.agent or not self.tags:
+        """Return the notices of a search that found these hits: where there is none, the strategy may be why."""
+        if hits or not self.agent:
             return self.notices
-        return (*self.notices, f"agent {self.agent} finds only what has one of the tags {', '.join(self.tags)}")
+        limits = (
+            self.types and f"of the types {', '.join(self.types)}",
+            self.phases and f"of the phases {', '.join(self.phases)} or of none",
+            self.tags and f"with one of the tags {', '.join(self.tags)}",
+            self.min_score and f"scored {self.min_score:.2f} or more",
+        )
+        told = ", ".join(str(limit) for limit in limits if limit)
+        return (*self.notices, f"agent {self.agent} finds only what is {told}") if told else self.notices
 
 
 def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
@@ -81,11 +89,19 @@ def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
 
 
 def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
-    """Return results of searches for one query as one: the best hits of all, ties by id; the rest is the first's."""
+    """Return results of searches for one query as one: the best hits of all, ties by id, and what all of them took.
+
+    The filter and the trace are the first's.
+    """
     hits = sorted((hit for each in results for hit in each.hits), key=lambda hit: (-hit.score, hit.id))
+    stages: dict[str, Stage] = {}
+    for stage in (stage for each in results for stage in each.stages):
+        before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
+        stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
     return replace(
         results[0],
         hits=tuple(hits[:limit]),
+        stages=tuple(stages.values()),
         latency_ms=sum(each.latency_ms for each in results),
         degraded=any(each.degraded for each in results),
         notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
