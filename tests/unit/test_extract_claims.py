@@ -174,6 +174,7 @@ PEOPLE = [
     ("Zblork spokesman Tom Baker lives in Oslo.", ["Tom Baker WORKS_FOR Zblork", "Tom Baker LIVES_IN Oslo"]),
     ("Ngozi works at Zblork.", ["Ngozi WORKS_FOR Zblork"]),
     ("The frontend team owns src/web.", ["frontend team RELATED_TO src/web"]),
+    ("Pavel Novak works with Ines Duarte.", ["Pavel Novak RELATED_TO Ines Duarte"]),
     ("The meeting took place in Berlin.", ["meeting LOCATED_IN Berlin"]),
 ]
 

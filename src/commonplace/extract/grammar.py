@@ -88,7 +88,6 @@ USES
     X employs Y                     [thing thing]
     X stays with Y                  [_ tool]
     X sticks with Y                 [_ tool]
-    X works with Y                  [person tool]
     X is written in Y               [thing tool/concept]
     X is implemented in Y           [thing tool/concept]
     X is built with Y               [thing thing]
@@ -176,6 +175,7 @@ RELATED_TO
     X is related to Y
     X relates to Y                  [thing thing]
     X works on Y                    [person thing]
+    X works with Y                  [person _]
     X maintains Y                   [person thing]
     X owns Y                        [person/organization thing]
     X is responsible for Y          [person/organization thing]
