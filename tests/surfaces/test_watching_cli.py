@@ -116,3 +116,18 @@ def test_a_document_of_settings_holds_from_the_first_run_on(bare: Program) -> No
         process.send_signal(signal.SIGTERM)
         assert process.wait(END_S) == 0
     assert bare.json("index", "build")["roots"][str(bare.project)]["unchanged"] == 3
+
+
+def test_a_signal_in_the_middle_of_a_run_ends_it_and_leaves_whole_files(bare: Program) -> None:
+    """As soon as there is a lock the first run is under way, or about to begin."""
+    bare.run("init")
+    for number in range(2000):
+        (bare.project / f"docs/n{number}.md").write_text(f"# Note {number}\n\nThis is note {number} of many.\n")
+    with watching(bare, "docs", "--json") as process:
+        while not list((bare.project / ".commonplace").glob("watch-*.lock")):
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(END_S) == 0
+    (report,) = bare.json("index", "build", "docs")["roots"].values()
+    assert report["added"] + report["unchanged"] == 2002
+    assert bare.json("doctor")["findings"] == []

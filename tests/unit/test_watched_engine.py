@@ -141,3 +141,15 @@ def test_an_engine_that_stays_small_indexes_in_a_process_of_its_own(tmp_path: Pa
         assert book.index(notes).removed == 1
         with pytest.raises(NotFoundError):
             book.index(notes / "gone")
+
+
+def test_a_process_of_its_own_is_ended_with_the_loop(tmp_path: Path, notes: Path) -> None:
+    """What it had begun is finished by the next run."""
+    for number in range(200):
+        (notes / f"n{number}.md").write_text(f"Note {number}.\n")
+    with open_engine(tmp_path / "store", "default", None, stays_small=True, progress=lambda *_: watch.stop()) as book:
+        watch = book.index(notes, watch=True)
+        assert list(watch) == []
+        report = book.index(notes)
+        assert report.added + report.unchanged == 201
+        assert book.doctor().findings == ()
