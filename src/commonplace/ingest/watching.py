@@ -88,7 +88,7 @@ class Watch:
         self._waiting = means.waiting
         self._tried: Look | str | None = None
         self._indexed: Look | None = None
-        self._armed: tuple[int, int] | None = None
+        self._armed: tuple[object, ...] | None = None
         self._told = ""
         self._retry_at: float | None = None
         self._owed_s = 0.0
@@ -158,9 +158,9 @@ class Watch:
         return self._failure(lost)
 
     def _indexed_now(self, seen: Look) -> WatchedRun | None:
-        if self._armed != seen.root or not self._waiting.is_told:
+        if self._armed != _place(seen) or not self._waiting.is_told:
             self._waiting.arm()
-            self._armed = seen.root
+            self._armed = _place(seen)
         try:
             report = self._means.index(self._indexed is None)
         except CommonplaceError as error:
@@ -208,7 +208,7 @@ class Watch:
 
     def _wait(self, seen: Look | CommonplaceError) -> None:
         # A root that is gone or was replaced is one that the system tells nothing about.
-        is_told = self._waiting.is_told and isinstance(seen, Look) and seen.root == self._armed
+        is_told = self._waiting.is_told and isinstance(seen, Look) and _place(seen) == self._armed
         most_s = max(CHECK_S if is_told else POLL_S, _spared_s(seen))
         if self._retry_at is not None:
             most_s = min(most_s, max(0.0, self._retry_at - self._means.clock()))
@@ -217,6 +217,11 @@ class Watch:
 
 def _key(seen: Look | CommonplaceError) -> Look | str:
     return seen if isinstance(seen, Look) else str(seen)
+
+
+def _place(seen: Look) -> tuple[object, ...]:
+    """Return what the system is asked to tell about: of another directory, or a new disk in it, it tells nothing."""
+    return seen.root, seen.devices
 
 
 def _spared_s(seen: Look | CommonplaceError) -> float:

@@ -215,6 +215,14 @@ def test_a_replaced_root_is_asked_about_anew() -> None:
     assert world.armed == [0.0, 5.0 + QUIET_S]
 
 
+def test_a_disk_that_comes_into_the_directory_is_asked_about_too() -> None:
+    """The system tells of the directory that it covers."""
+    world = World(is_told=True)
+    world.changes = {5.0: world.shows(2, 9, frozenset({7, 8}))}
+    assert runs(world, 30.0) == ["1 files", "9 files"]
+    assert world.armed == [0.0, 5.0 + QUIET_S]
+
+
 def test_a_run_that_fails_is_told_and_the_next_change_tried() -> None:
     world = World(is_told=True, failures=[None, StoreBusyError("the store is busy")])
     world.changes = {5.0: world.shows(2), 20.0: world.shows(3)}
