@@ -40,7 +40,7 @@ SURE: Final = 0.95
 LESS_SURE: Final = 0.8
 """How sure the agent is of a memory with less retention than `SURE_MAX`, and of the others."""
 
-_READ_AT_ONCE: Final = 1_000
+_READ_AT_ONCE: Final = 10_000
 _COMPARED_AT_ONCE: Final = 128
 """So many memories with all others: their similarities are held at once."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.ground import Ground
     from commonplace.types import StoredMemory
 
-_READ_AT_ONCE: Final = 5_000
+_READ_AT_ONCE: Final = 10_000
 _IDS_AT_ONCE: Final = 500
 
 FEWEST_WORDS: Final = 5

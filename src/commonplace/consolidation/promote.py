@@ -46,7 +46,7 @@ SURE: Final = 0.95
 LESS_SURE: Final = 0.8
 """Confidence where two criteria or more are met, and where one is."""
 
-_READ_AT_ONCE: Final = 1_000
+_READ_AT_ONCE: Final = 10_000
 
 
 class LTMPromoter(ConsolidationAgent[PromotionResult]):
