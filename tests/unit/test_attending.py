@@ -64,6 +64,20 @@ class Book:
 
 
 @pytest.fixture
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """What is logged, also after a program attached its own log, which takes it from all others."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    logger = logging.getLogger("commonplace.cli.attending")
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    yield records
+    logger.setLevel(logging.NOTSET)
+    logger.removeHandler(handler)
+
+
+@pytest.fixture
 def attend() -> Iterator[Callable[[Book], Attendance]]:
     begun: list[Attendance] = []
 
@@ -98,33 +112,32 @@ def test_where_another_process_watches_it_waits_for_its_turn(
     assert len(book.asked) == 3
 
 
-def test_runs_that_fail_are_logged(attend: Callable[[Book], Attendance], caplog: pytest.LogCaptureFixture) -> None:
+def test_runs_that_fail_are_logged(attend: Callable[[Book], Attendance], logged: list[logging.LogRecord]) -> None:
     watching = Watching(
         WatchedRun(error=NotFoundError("it is gone", remedy="bring it back")), WatchedRun(IndexReport())
     )
     attend(Book(watching))
     assert watching.waits.wait(LIMIT_S)
-    assert caplog.messages == ["the project could not be indexed: it is gone; bring it back"]
+    assert [record.getMessage() for record in logged] == ["the project could not be indexed: it is gone; bring it back"]
 
 
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), RuntimeError("a defect")])
 def test_what_ends_the_thread_is_logged_and_not_raised(
-    attend: Callable[[Book], Attendance], caplog: pytest.LogCaptureFixture, error: Exception
+    attend: Callable[[Book], Attendance], logged: list[logging.LogRecord], error: Exception
 ) -> None:
     attendance = attend(Book(error))
     assert attendance._thread is not None
     attendance._thread.join(LIMIT_S)
-    (record,) = caplog.records
+    (record,) = logged
     assert "the project is not watched any more" in record.getMessage()
 
 
 def test_without_a_project_nothing_is_watched(
-    attend: Callable[[Book], Attendance], caplog: pytest.LogCaptureFixture
+    attend: Callable[[Book], Attendance], logged: list[logging.LogRecord]
 ) -> None:
     book = Book(project=None)
-    with caplog.at_level(logging.WARNING):
-        attend(book)
-    assert (book.asked, caplog.messages) == (
+    attend(book)
+    assert (book.asked, [record.getMessage() for record in logged]) == (
         [],
         ["nothing is watched: the store /srv/store belongs to no project"],
     )
