@@ -98,7 +98,7 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
         confidence = SURE if score < SURE_MAX else LESS_SURE
         urgency = _urgency(score)
         result = DecayResult(memory_id=item, score=score, urgency=urgency, action=action)
-        is_early = not may_archive(record.tier, age(record.last_used, now))
+        kept = _stays(memory, is_early=not may_archive(record.tier, age(record.last_used, now)))
         return Plan(
             result=result,
             basis=(memory,),
@@ -106,11 +106,10 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
             action=action,
             confidence=confidence,
             urgency=urgency,
-            why=f"retention {score:.2f} after {record.use_count} uses"
-            + (f"; the tier {record.tier} keeps it longer" if action == "gc" and is_early else ""),
+            why=f"retention {score:.2f} after {record.use_count} uses" + (kept if action == "gc" else ""),
             extra={"score": round(score, 6), "use_count": record.use_count, "strength": record.strength},
             apply=self._applied(memory, result),
-            needs_a_person=action != "gc" or is_early,
+            needs_a_person=action != "gc" or bool(kept),
         )
 
     def item_of(self, issue: Issue) -> str:
@@ -160,7 +159,8 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
             if memory is None or memory.expired_at is not None or memory.record.status != "active":
                 continue
             is_due = may_archive(memory.record.tier, age(memory.record.last_used, now))
-            if is_due and self._action(memory, self._score(memory.record, now)) == "gc":
+            is_ours = is_due and not memory.owner.session
+            if is_ours and self._action(memory, self._score(memory.record, now)) == "gc":
                 due.append(issue["id"])
         return due
 
@@ -209,6 +209,16 @@ def _with_like(ground: Ground, memories: Sequence[StoredMemory]) -> dict[str, bo
         cosines[range(len(some)), [rows[id_] for id_ in some]] = -1.0
         alike.update((id_, bool(row.any())) for id_, row in zip(some, cosines >= least, strict=True))
     return alike
+
+
+def _stays(memory: StoredMemory, *, is_early: bool) -> str:
+    """Return why a memory is not archived without somebody who says so, "" where nothing speaks against it.
+
+    A transcript stays what was said: one that nobody asked about yet would otherwise lose nearly all of it.
+    """
+    if memory.owner.session:
+        return "; it is a turn of a conversation"
+    return f"; the tier {memory.record.tier} keeps it longer" if is_early else ""
 
 
 def _urgency(score: float) -> Urgency:

@@ -39,6 +39,7 @@ USES: Final = 5
 USES_WITHIN_S: Final = 14 * DAY_S
 """So many uses, so soon after its creation, are worth it too."""
 REVIEWS: Final = 3
+REVIEWED: Final = "review_count_threshold"
 STRENGTH: Final = 1.5
 """By which fading memories are proposed; enough where somebody takes the proposal up."""
 
@@ -105,7 +106,9 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
                 f" retention of {SCORE} after a day and {LEAST_USES} uses",
             )
         path = self._vault.path_of(self._note(memory, met), record.vault_path)
-        result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
+        # What was said in a conversation is used again and again as soon as one asks about it.
+        waits = bool(memory.owner.session) and REVIEWED not in met
+        result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=not waits)
         score = self._ground.fading.raw(record, now)
         return Plan(
             result=result,
@@ -122,6 +125,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
                 "strength": record.strength,
             },
             apply=self._promoting(memory, met, result),
+            needs_a_person=waits,
         )
 
     def item_of(self, issue: Issue) -> str:
@@ -136,7 +140,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
         met = {
             "score_threshold": is_settled and self._ground.fading.raw(record, now) >= SCORE,
             "use_count_threshold": _uses_in_time(record) >= USES,
-            "review_count_threshold": record.review_count >= REVIEWS,
+            REVIEWED: record.review_count >= REVIEWS,
         }
         return tuple(name for name, is_met in met.items() if is_met)
 
@@ -197,7 +201,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
             kept = replace(memory.record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
             acts.revise(memory, kept)
             acts.page(memory.owner.id, page.path, page.sha256)
-            return result.model_copy(update={"vault_path": page.path})
+            return result.model_copy(update={"vault_path": page.path, "success": True})
 
         return promote
 

@@ -235,3 +235,16 @@ def test_the_chosen_curve_is_the_one_that_runs(tmp_path: Path, clock: Clock) -> 
 def test_what_is_no_memory_is_refused(book: Engine, id_: str) -> None:
     with pytest.raises(NotFoundError, match="there is no memory"):
         analyse(book, id_)
+
+
+def test_a_turn_of_a_conversation_is_archived_only_by_somebody_who_says_so(book: Engine, clock: Clock) -> None:
+    """A transcript stays what was said, however long nobody asked about it."""
+    clock.now -= 200 * DAY_S
+    book.remember("Ann: the ferry to Aegina was late", id="turn", session="talk")
+    clock.now += 200 * DAY_S
+    (result,) = DecayAnalyzer(book=book).run()
+    assert (result.action, [issue.status for issue in issues(book)]) == ("gc", ["open"])
+    DecayAnalyzer(book=book).run()
+    assert book.get("turn").status == "active"
+    DecayAnalyzer(book=book).process_issue(str(result.beads_issue_id))
+    assert [memory.id for memory in book.list()] == []

@@ -357,3 +357,17 @@ def test_what_is_not_there_or_not_active_cannot_be_promoted(book: Engine) -> Non
     for id_ in ("a", "nobody"):
         with pytest.raises(NotFoundError):
             LTMPromoter(book=book).process_item(id_)
+
+
+def test_a_turn_of_a_conversation_is_promoted_only_by_somebody_who_looked_at_it(book: Engine) -> None:
+    """One question about a conversation uses many of its turns."""
+    book.remember("Ann: the ferry to Aegina leaves at nine", id="turn", session="talk")
+    for _ in range(6):
+        book.touch("turn")
+    (waiting,) = LTMPromoter(book=book).run()
+    assert waiting.success is False
+    assert book.get("turn").status == "active"
+    for _ in range(3):
+        book.review("turn")
+    (done,) = LTMPromoter(book=book).run()
+    assert (done.success, book.get("turn").status) == (True, "promoted")
