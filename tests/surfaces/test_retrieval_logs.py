@@ -69,6 +69,7 @@ def test_the_summary_tells_latencies_vain_searches_and_uses(program: Program) ->
     text = program.run("logs", "retrieval").stdout
     assert text.startswith("4 searches from ")
     assert "Found nothing: 25%, degraded: 0%" in text
+    assert "Then opened or touched: 1 use, after 33% of the searches that found something" in text
     assert "   2  docs/auth.md" in text
     assert program.json("logs", "retrieval", "--since", "2200-01-01")["searches"] == 0
     assert program.run("logs", "retrieval", "--since", "2200").stdout == "No search is logged.\n"

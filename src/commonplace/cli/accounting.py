@@ -59,7 +59,8 @@ def _print(found: RetrievalSummary, target: Console) -> None:
         target.print(f"   {stages}" if stages else "   no stages", style="dim")
     if found.agents:
         target.print("By agent: " + ", ".join(f"{harmless_line(name)} {n:,}" for name, n in found.agents.items()))
-    target.print(f"Used later: {counted(found.uses, 'time')}; something of {found.followed:.0%} of what found anything")
+    uses = counted(found.uses, "use")
+    target.print(f"Then opened or touched: {uses}, after {found.followed:.0%} of the searches that found something")
     if found.most_found:
         target.print("Found most often:")
         for path, number in found.most_found:
