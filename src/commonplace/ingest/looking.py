@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from commonplace.ingest.discovery import Selection, discover
+from commonplace.text.digests import blake2b
 
-_DIGEST_BITS: Final = (1 << 64) - 1
+_DIGEST_BYTES: Final = 8
+_DIGEST_BITS: Final = (1 << 8 * _DIGEST_BYTES) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was chosen at one time; equal looks are the same files. Comparable within one process only.
+    """What was chosen at one time; equal looks are the same files.
 
     Attributes:
         files: how many.
@@ -47,8 +49,11 @@ def look(selection: Selection, clock: Callable[[], float] = time.perf_counter) -
     found = discover(selection)
     digest, directories = 0, set()
     for file in found.files:
-        # A sum, so that no list has to be kept; each term is of the whole of one file.
-        digest = (digest + hash((file.path, file.size, file.mtime_ns))) & _DIGEST_BITS
+        # A sum, so that no list has to be kept; each term is of the whole of one file. Python's own hash of a tuple
+        # will not do: it is so nearly linear that two files may change places without changing the sum.
+        whole = f"{file.size} {file.mtime_ns} {file.path}".encode("utf-8", "surrogateescape")
+        term = blake2b(whole, digest_size=_DIGEST_BYTES).digest()
+        digest = (digest + int.from_bytes(term, "big")) & _DIGEST_BITS
         directories.add(os.path.dirname(file.location))  # noqa: PTH120 - the walk speaks in strings
     devices = frozenset(status.st_dev for each in directories if (status := _status(each)))
     root = _status(str(selection.root))

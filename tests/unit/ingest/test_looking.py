@@ -54,9 +54,12 @@ def test_what_an_indexing_would_see_makes_another_look(
     assert seen() != before
 
 
-def test_two_files_that_change_places_make_another_look(seen: Callable[[], Look], project: Project) -> None:
-    """The digest is a sum, of which each term is of one file and its own path."""
-    project.write("b.md", "longer than one\n", LONG_AGO)
+@pytest.mark.parametrize("length", range(1, 40))
+def test_two_files_that_change_places_make_another_look(
+    seen: Callable[[], Look], project: Project, length: int
+) -> None:
+    """The digest is a sum, of which each term is of one file and its own path; whatever their sizes are."""
+    project.write("b.md", "x" * length + " longer than one\n", LONG_AGO)
     before = seen()
     a, b, aside = (project.directory / name for name in ("a.md", "b.md", "x.md"))
     for file, name in ((a, aside), (b, a), (aside, b)):
