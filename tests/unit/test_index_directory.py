@@ -239,7 +239,9 @@ def test_closing_gives_every_file_back(tmp_path: Path) -> None:
     assert open_files(tmp_path) > before
     index.close()
     index.close()
-    assert open_files(tmp_path) == before
+    # Tantivy looks for news in a thread of its own; one that is just at it lets the files go when it has looked.
+    looks = (open_files(tmp_path) for _ in range(PATIENCE))
+    assert next((count for count in looks if count == before), None) == before
 
 
 def test_a_closed_index_is_not_read(tmp_path: Path) -> None:
@@ -287,6 +289,10 @@ def test_a_search_that_has_begun_ends_well_after_closing(tmp_path: Path) -> None
     index.close()
     with generation.in_use():
         assert generation.lexical.search(["appl"], Scope("default", Filter()), 10).numbers.tolist() == [1]
+
+
+PATIENCE = 20_000
+"""So many looks at the files of a process take longer than the library's thread is at work."""
 
 
 def open_files(directory: Path) -> int:
