@@ -89,9 +89,8 @@ class Finding(Retrievals):
             UsageError: a value is out of its range.
         """
         now = self._now()
-        wishes = wishes_of(agent, self.settings.agents).under(
-            limit=limit, min_score=min_score, types=types, phases=phases, tags=tags
-        )
+        strategy = wishes_of(agent, self.settings.agents)
+        wishes = strategy.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
         # Request checks that kinds and method are what their types say.
         wanted = Filter(
             kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
@@ -105,9 +104,8 @@ class Finding(Retrievals):
             min_trust=share("min_trust", min_trust),
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
         )
-        mode: RerankMode = one_of(  # type: ignore[assignment] # one of the modes
-            "rerank", self.settings.models.reranker if rerank is None else rerank, RERANK_MODES
-        )
+        asked = self.settings.models.reranker if rerank is None else rerank
+        mode: RerankMode = one_of("rerank", asked, RERANK_MODES)  # type: ignore[assignment] # one of the modes
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
         self._before()
         found = self._answer(request) if mode == "none" else self._reranked(request, mode)
