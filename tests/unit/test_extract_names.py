@@ -54,6 +54,20 @@ def test_capital_at_the_beginning_of_a_sentence_is_no_name_unless_a_fact_needs_i
     assert names("Caching depends on Redis.") == ["Caching concept", "Redis tool"]
 
 
+@pytest.mark.parametrize("opener", ["Alright", "Whoa", "Hmm", "Gosh", "Yep", "Nope", "Yay", "Ha", "Yo", "Aw", "Cheers"])
+def test_word_that_opens_a_turn_is_no_part_of_the_name_behind_it(opener: str) -> None:
+    """In chat people leave out the comma of an address: the name alone is who is meant."""
+    assert names(f"{opener} Sam, that is nice.") == ["Sam person"]
+
+
+def test_opener_that_no_given_name_follows_may_begin_a_name() -> None:
+    assert names("Ha Long Bay is part of Vietnam.") == ["Ha Long Bay place", "Vietnam place"]
+
+
+def test_opener_inside_a_name_stays_a_part_of_it() -> None:
+    assert names("We met Jung Ha.") == ["Jung Ha person"]
+
+
 def test_part_of_a_longer_name_is_no_name_beside_it() -> None:
     assert names("The payments API uses Rust.") == ["payments API concept", "Rust tool"]
 

@@ -9,7 +9,7 @@ from commonplace.extract.kinds import kind_of_name
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.words_people import FIRST_NAMES, PARTICLES, ROLES, SUFFIXES, TITLES
 from commonplace.extract.words_places import PLACE_HEADS
-from commonplace.extract.words_plain import ADVERBS, BREAKERS, CALENDAR
+from commonplace.extract.words_plain import ADVERBS, BREAKERS, CALENDAR, OPENERS
 from commonplace.extract.words_things import ORGANIZATION_FOR, ORGANIZATION_HEADS, ORGANIZATION_OF
 
 _LONGEST_RUN: Final = 10
@@ -76,7 +76,8 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
     begin = first
     for place in range(first, last + 1):
         lower = tokens.lower[place] if place < last else ""
-        if place < last and (_is_part(lower) or (place > begin and lower in _JOINTS)):
+        is_call = place == 0 and lower in OPENERS and tokens.at(1) in FIRST_NAMES
+        if place < last and not is_call and (_is_part(lower) or (place > begin and lower in _JOINTS)):
             continue
         if place < last and (_is_surname(tokens, begin, place) or _begins_firm(tokens, place, last)):
             continue

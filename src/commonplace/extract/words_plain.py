@@ -87,12 +87,22 @@ eight nine ten last next each every any all other another earlier according incl
 officials
 sources oh wow yeah yep yup nah cool haha lol sounds congrats sure sorry absolutely definitely wonderful amazing great
 nice
-good awesome exactly true right well bye yay aww hmm user users assistant former ex neither
+good awesome exactly true right well bye yay aww hmm alright woah whoa nope gosh hm ahh ooh ooo ugh huh heh hehe hahaha
+phew geez jeez yikes oops ouch welp wowza okie yea omg lmao gotcha howdy greetings goodbye goodnight congratulations thx
+hooray woohoo aha ahem eek mmm mhm uh-huh anyway anyways certainly totally indeed
+user users assistant former ex neither
 nor note todo fixme warning decision decisions preference preferences summary text article
 photo
 """.split()
 )
 """No name has one of these inside, however it is written."""
+
+OPENERS: Final = frozenset(
+    """
+ha yo aw ah uh um ya dude cheers sup alas damn dang darn afternoon noted understood lovely perfect fantastic brilliant
+""".split()
+)
+"""Words of some names, `Ha Long Bay`, that call to somebody at the beginning of a sentence: `Ha Sam, that is funny`."""
 
 CALENDAR: Final = frozenset(
     """
