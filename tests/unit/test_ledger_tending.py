@@ -12,6 +12,7 @@ import pytest
 from commonplace.ledger import filing, tending
 from commonplace.ledger.filing import Doer, Draft
 from commonplace.ledger.tending import Tended
+from commonplace.ledger.window import Pace
 from commonplace.store.memory import MemoryStore
 from commonplace.types.ledger import Issue
 
@@ -29,8 +30,8 @@ def filed(store: MemoryStore, memory: str = "a", *, urgency: str = "low", at: fl
 
 
 def tend(store: MemoryStore, now: float, *, gone: tuple[str, ...] = ()) -> Tended:
-    with store.change_memories("n") as change:
-        return tending.tend(change.ledger, Doer("keeper", now), is_gone=lambda actor: actor in gone)
+    pace = Pace(store, "n", lambda: now, pytest.fail, 0)
+    return tending.tend(pace, "keeper", is_gone=lambda actor: actor in gone)
 
 
 def found(store: MemoryStore, id_: str) -> Issue:
@@ -114,3 +115,49 @@ class TestEscalation:
             filing.close(change.ledger, closed, "done", Doer("x", 0.0))
         assert tend(store, 30.0) == Tended()
         assert tend(store, 8 * DAY) == Tended(reopened=(blocked,), escalated=(blocked,))
+
+
+class TestParts:
+    """Nobody who wants to write waits until thousands of issues have risen."""
+
+    def test_what_is_due_is_done_in_parts_that_each_count_as_one_operation(
+        self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tending, "AT_ONCE", 2)
+        ids = tuple(filed(store, f"m{at}", at=float(at)) for at in range(5))
+        assert tend(store, 9 * DAY) == Tended(escalated=ids)
+        assert store.ledger("n").operations_since(0.0) == [(9 * DAY, 3)]
+
+    def test_what_was_interrupted_goes_on(self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Here by the wait for the second part: the first is done, and is not done again."""
+        monkeypatch.setattr(tending, "AT_ONCE", 2)
+        ids = tuple(filed(store, f"m{at}", at=float(at)) for at in range(3))
+
+        def interrupt(seconds: float) -> None:
+            assert seconds == 60.0
+            raise KeyboardInterrupt
+
+        pace = Pace(store, "n", lambda: 9 * DAY, interrupt, 1)
+        with pytest.raises(KeyboardInterrupt):
+            tending.tend(pace, "keeper", is_gone=lambda _: False)
+        assert tend(store, 9 * DAY) == Tended(escalated=ids[2:])
+
+    def test_an_issue_that_others_closed_while_it_waited_is_left_alone(
+        self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tending, "AT_ONCE", 1)
+        first, second = filed(store, "a"), filed(store, "b", at=1.0)
+        now = [9 * DAY]
+
+        def wait(seconds: float) -> None:
+            now[0] += seconds
+            with store.change_memories("n") as change:
+                filing.close(change.ledger, second, "done", Doer("x", now[0]))
+
+        pace = Pace(store, "n", lambda: now[0], wait, 1)
+        assert tending.tend(pace, "keeper", is_gone=lambda _: False) == Tended(escalated=(first,))
+
+    def test_where_nothing_is_due_nothing_is_written_and_nothing_counted(self, store: MemoryStore) -> None:
+        filed(store)
+        assert tend(store, DAY) == Tended()
+        assert store.ledger("n").operations_since(0.0) == []

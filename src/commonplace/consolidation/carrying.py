@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.ground import Ground, Issues
     from commonplace.consolidation.planning import Plan
     from commonplace.consolidation.results import Result
+    from commonplace.ledger.window import Pace
     from commonplace.store.memory_contract import MemoryChange
 
 _T = TypeVar("_T", bound="Result")
@@ -92,7 +93,7 @@ class Carrier:
                 remedy="run the agent again",
             )
         if self.ground.elsewhere is not None:
-            self.close(issue, reason or plan.why or plan.action)
+            self._close_elsewhere(self.ground.elsewhere, issue, reason or plan.why or plan.action)
         self.ground.after()
         return told(result, issue)
 
@@ -139,13 +140,22 @@ class Carrier:
         """
         reason = f"{_MOOT}{why}" if is_moot else why
         if self.ground.elsewhere is not None:
-            with suppress(NotFoundError, UsageError):
-                self.ground.elsewhere.close(issue, reason)
+            self._take(1)
+            self._close_elsewhere(self.ground.elsewhere, issue, reason)
             return
-        with self.ground.store.change_memories(self.ground.namespace) as change:
+
+        def due(change: MemoryChange) -> Callable[[], None] | None:
             known = change.ledger.issue(issue)
-            if known is not None and known.status == "open":
-                filing.close(change.ledger, issue, reason, self._doer)
+            is_open = known is not None and known.status == "open"
+            return (lambda: filing.close(change.ledger, issue, reason, self._doer)) if is_open else None
+
+        self.pace.write(due)
+
+    @staticmethod
+    def _close_elsewhere(elsewhere: Issues, issue: str, reason: str) -> None:
+        """Close an issue that another program keeps; others may have been faster."""
+        with suppress(NotFoundError, UsageError):
+            elsewhere.close(issue, reason)
 
     def was_turned_down(self, plan: Plan[Any]) -> bool:
         """Tell whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
@@ -198,6 +208,11 @@ class Carrier:
 
     def _draft(self, plan: Plan[Any]) -> Draft:
         return Draft(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
+
+    @property
+    def pace(self) -> Pace:
+        """What writes within the rate limit."""
+        return self.ground.pace(self.rate_limit)
 
     @property
     def _doer(self) -> Doer:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from commonplace.ledger.window import Pace
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -54,6 +56,10 @@ class Ground:
     progress: Progress
     rate_limit: int = 100
     gone: frozenset[str] = frozenset()
+
+    def pace(self, rate_limit: int) -> Pace:
+        """Return what writes within a rate limit, in operations a minute."""
+        return Pace(self.store, self.namespace, self.now, self.sleep, rate_limit)
 
 
 class Issues(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from commonplace.consolidation.acting import PAGE
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.acting import Acts
     from commonplace.consolidation.vault import Page
     from commonplace.store.ledger_contract import LedgerChange
+    from commonplace.store.memory_contract import MemoryChange
     from commonplace.types import MemoryRecord, Status, StoredMemory
     from commonplace.types.ledger import Agent, Issue
 
@@ -166,20 +167,25 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
         return known is not None and known.version < memory.record.version
 
     def _follow(self, id_: str) -> list[str]:
-        with self._ground.store.change_memories(self._ground.namespace) as change:
+        def due(change: MemoryChange) -> Callable[[], str] | None:
             memory = change.find(id_)
             if memory is None or memory.expired_at is not None or memory.record.status != "promoted":
-                return []
+                return None
             known = self._known(memory)
-            if known is None:
-                return []
-            note = replace(self._note(memory, ()), reason=known.reason)
-            page = self._vault.write(note, self._before(memory), memory.record.vault_path)
-            if page.path != memory.record.vault_path:
-                change.revise(memory.number, replace(memory.record, vault_path=page.path))
-            if page.sha256:
-                self._let_undo_follow(change.ledger, id_, page)
-        return [page.path]
+            return None if known is None else partial(self._renew, change, memory, known)
+
+        path = self._carrier.pace.write(due)
+        return [] if path is None else [path]
+
+    def _renew(self, change: MemoryChange, memory: StoredMemory, known: Note) -> str:
+        """Write what a memory says now into its note, and return the note's path."""
+        note = replace(self._note(memory, ()), reason=known.reason)
+        page = self._vault.write(note, self._before(memory), memory.record.vault_path)
+        if page.path != memory.record.vault_path:
+            change.revise(memory.number, replace(memory.record, vault_path=page.path))
+        if page.sha256:
+            self._let_undo_follow(change.ledger, memory.owner.id, page)
+        return page.path
 
     def _let_undo_follow(self, ledger: LedgerChange, id_: str, page: Page) -> None:
         """Let the undoing of a promotion know the note as it is now, or it would take it for one that was edited."""

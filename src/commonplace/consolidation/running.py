@@ -11,7 +11,6 @@ from uuid import uuid4
 from commonplace.consolidation.base import failure_of
 from commonplace.consolidation.results import DecayResult, MergeResult
 from commonplace.errors import UsageError
-from commonplace.ledger.filing import Doer
 from commonplace.ledger.tending import process_is_gone, tend
 from commonplace.types.ledger import AGENTS, Agent
 
@@ -118,7 +117,7 @@ def run(book: Book, wanted: Wanted) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
     ground = book.consolidation_ground()
     if not wanted.dry_run:
-        _tend(ground)
+        _tend(ground, wanted.rate_limit)
     results: dict[Agent, tuple[Result, ...]] = {}
     errors: list[Failure] = []
     skipped = 0
@@ -153,11 +152,10 @@ def _archived(results: Sequence[Result]) -> Iterator[str]:
             yield from memories_of(each)
 
 
-def _tend(ground: Ground) -> None:
+def _tend(ground: Ground, rate_limit: int) -> None:
     """Release claims that lapsed, open blocked issues again, and raise the urgency of old ones."""
     if ground.elsewhere is None:
-        with ground.store.change_memories(ground.namespace) as change:
-            tend(change.ledger, Doer(ground.actor, ground.now()), is_gone=process_is_gone)
+        tend(ground.pace(rate_limit), ground.actor, is_gone=process_is_gone)
 
 
 def process(book: Book, issue: str, wanted: Wanted) -> RunReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,7 @@ from commonplace.formats.beads import read, split_notes, time_text, to_line
 from commonplace.ledger import filing, notes, tending
 from commonplace.ledger.importing import ImportedIssues, take_in
 from commonplace.ledger.notes import without_secrets
+from commonplace.ledger.window import Pace
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection
 
 if TYPE_CHECKING:
@@ -124,8 +126,8 @@ class Ledger:
 
     def tend(self) -> Tended:
         """Release lapsed claims, open blocked issues again that are to be retried, raise the urgency of old ones."""
-        with self._store.change_memories(self._namespace) as change:
-            return tending.tend(change.ledger, self._doer, is_gone=self._is_gone)
+        pace = Pace(self._store, self._namespace, self._now, time.sleep, 0)
+        return tending.tend(pace, self._actor, is_gone=self._is_gone)
 
     def get(self, id_: str) -> Issue:
         """Return an issue.

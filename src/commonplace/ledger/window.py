@@ -5,15 +5,53 @@ An operation is one write or one issue that is filed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
     from commonplace.store.ledger_contract import LedgerChange, LedgerReading
+    from commonplace.store.memory_contract import MemoryChange, MemoryStore
+
+T = TypeVar("T")
 
 WINDOW_S: Final = 60.0
 _LEAST_WAIT_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Writes into one namespace as fast as the rate limit lets it.
+
+    Attributes:
+        now: seconds since the epoch.
+        sleep: waits for so many seconds.
+        limit: operations a minute; 0 is without limit.
+    """
+
+    store: MemoryStore
+    namespace: str
+    now: Callable[[], float]
+    sleep: Callable[[float], None]
+    limit: int
+
+    def write(self, due: Callable[[MemoryChange], Callable[[], T] | None]) -> T | None:
+        """Do what is due in one transaction that counts as one operation; return what came of it.
+
+        Args:
+            due: returns what is to be done in a transaction, None where nothing is; it is asked anew after each wait.
+        """
+        while True:
+            with self.store.change_memories(self.namespace) as change:
+                do = due(change)
+                if do is None:
+                    return None
+                wait = take(change.ledger, self.now(), 1, self.limit)
+                if not wait:
+                    return do()
+            self.sleep(wait)
 
 
 def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:

@@ -12,6 +12,7 @@ from commonplace.consolidation.acting import Acts
 from commonplace.consolidation.base import ConsolidationAgent, Plan
 from commonplace.consolidation.confidence import ConfidenceConfig
 from commonplace.consolidation.results import DecayResult
+from commonplace.consolidation.running import Wanted, run
 from commonplace.consolidation.undoing import undo
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
@@ -200,6 +201,30 @@ def test_the_rate_limit_counts_what_other_agents_did(three: Engine, shelf: Shelf
     assert clock.waited == []
     Unsure(rate_limit=3, book=shelf).process_item("c")
     assert sum(clock.waited) == 60.0
+
+
+def test_what_a_run_tends_counts_and_waits(three: Engine, shelf: Shelf, clock: Clock) -> None:
+    """However many issues rise at once: they are changed together, in one operation."""
+    for id_ in "abc":
+        three.ledger.create("decay", [id_], "gc", "low")
+    clock.now += 8 * 86_400
+    run(shelf, Wanted(("promote",), rate_limit=1))
+    assert (clock.waited, three.consolidation_status(rate_limit=5).rate_limit_remaining) == ([], 4)
+    clock.now += 8 * 86_400
+    Unsure(rate_limit=0, book=shelf)._carrier.close(issues(three)[0].id, "enough")
+    run(shelf, Wanted(("promote",), dry_run=True, rate_limit=1))
+    assert clock.waited == []
+    run(shelf, Wanted(("promote",), rate_limit=1))
+    assert clock.waited == [60.0]
+
+
+def test_the_closing_of_an_issue_counts_and_waits(three: Engine, shelf: Shelf, clock: Clock) -> None:
+    agent = Unsure(rate_limit=1, book=shelf)
+    proposed = str(agent.process_item("a").beads_issue_id)
+    agent._carrier.close(proposed, "the memory is gone", is_moot=True)
+    assert clock.waited == [60.0]
+    agent._carrier.close(proposed, "it is closed already, which is no operation")
+    assert (clock.waited, issues(three)[0].close_reason) == ([60.0], "nothing is left to do: the memory is gone")
 
 
 @pytest.mark.parametrize("dry_run", [False, True])

@@ -16,7 +16,7 @@ from commonplace.formats.vault import read_note
 from commonplace.retention import DAY_S
 from commonplace.types.ledger import IssueSelection
 
-from .conftest import NOW, Clock
+from .conftest import NOW, Clock, Shelf
 
 TEXT = "Billing runs on Postgres. We chose it in May."
 FRESH = {"use_count": 5, "uses": (NOW,)}
@@ -308,6 +308,19 @@ def test_a_note_follows_its_memory_and_keeps_what_a_person_wrote(book: Engine) -
     assert (found.content, found.tags, found.reason) == ("Billing runs on SQLite now.", ("new",), "use_count_threshold")
     assert "mine: 1\n" in text and text.endswith("\n## Mine\n\nHm.\n")
     assert agent.follow() == []
+
+
+def test_each_note_that_follows_counts_and_waits(book: Engine, shelf: Shelf, clock: Clock) -> None:
+    for id_ in ("a", "b"):
+        keep(book, id_, f"The {id_} dam is watched.", **FRESH)
+    LTMPromoter(book=shelf).run()
+    clock.now += 3_600
+    for id_ in ("a", "b"):
+        book.update(id_, f"The {id_} dam is watched at night.")
+    dry = LTMPromoter(dry_run=True, rate_limit=1, book=shelf).run()
+    assert (dry, clock.waited) == ([], [])
+    LTMPromoter(rate_limit=1, book=shelf).run()
+    assert clock.waited == [60.0]
 
 
 def test_a_note_that_followed_is_still_removed_when_its_promotion_is_undone(book: Engine) -> None:
