@@ -101,8 +101,8 @@ class Searcher:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._tails.read(request.namespace, generation.change)
             asked = asked_times(request)
-            self._drop_unless(generation.token, self._store.token(tail.upto))
-            key = (replace(request, now=0.0), asked, generation.token, self._store.token(tail.upto))
+            self._drop_unless(generation.token, tail.token)
+            key = (replace(request, now=0.0), asked, generation.token, tail.token)
             # Use changes retention without a change of the store, so what it has a part in is not kept.
             ranking = None if request.retention_weight else self._rankings.get(key)
             if ranking is None:
@@ -210,7 +210,7 @@ class Searcher:
     def _scope(self, request: Request, tail: Tail) -> Scope:
         if request.wanted.is_empty:
             return Scope(request.namespace, request.wanted, dead=tail.dead)
-        key = (request.namespace, request.wanted, self._store.token(tail.upto))
+        key = (request.namespace, request.wanted, tail.token)
         owners = self._owners.get(key)
         if owners is None:
             owners = np.array(self._store.matching_owners(request.namespace, request.wanted), dtype=np.int64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from commonplace.ranking.calibration import Calibration, scale
 from commonplace.ranking.fusion import never_below_what_follows, standardise
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL
 from commonplace.search.hits import make_hit, read, without_secrets
-from commonplace.search.trace import Candidate, Reason, Trace
+from commonplace.search.trace import Candidate, Reason, Trace, Unmade
 
 if TYPE_CHECKING:
     from commonplace.search.ordering import Ranking
@@ -47,14 +47,9 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
             found.append((-float(ranking.values[place]), hit.id, rank, hit))
     found.sort(key=lambda item: item[:2])
     found = found[: request.limit]
-    standardised = {name: standardise(values) for name, values in ranking.signals.items() if name in ranking.weights}
-    kept = {rank for _, _, rank, _ in found}
-    traced = sorted([*((rank, None) for rank in kept), *rejected[:TRACE_LENGTH]])
+    ranks = sorted([*((rank, None) for _, _, rank, _ in found), *rejected[:TRACE_LENGTH]])
     trace = Trace(
-        candidates=tuple(
-            _candidate(ranking, standardised, rank, int(order[rank]), float(scores[rank]), reason)
-            for rank, reason in traced
-        ),
+        candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
         weights=ranking.weights,
         terms=ranking.terms,
         min_score=request.min_score,
@@ -105,6 +100,18 @@ def _raw(ranking: Ranking, place: int) -> dict[str, float]:
     }
     raw.update({name: float(values[place]) for name, values in ranking.signals.items() if name not in raw})
     return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw
+
+
+def _traced(
+    ranking: Ranking,
+    order: NDArray[np.intp],
+    scores: NDArray[np.float32],
+    ranks: Sequence[tuple[int, Reason | None]],
+) -> tuple[Candidate, ...]:
+    standardised = {name: standardise(values) for name, values in ranking.signals.items() if name in ranking.weights}
+    return tuple(
+        _candidate(ranking, standardised, rank, int(order[rank]), float(scores[rank]), reason) for rank, reason in ranks
+    )
 
 
 def _candidate(

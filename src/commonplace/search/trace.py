@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
     from commonplace.search.times import AskedTime
@@ -25,6 +26,29 @@ class Candidate:
     rejected: Reason | None
 
 
+class Unmade(Sequence[Candidate]):
+    """Candidates that are made when somebody looks at them: most searches are never explained."""
+
+    def __init__(self, make: Callable[[], Sequence[Candidate]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Sequence[Candidate]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
+
+    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
+        return self._made[place]
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """How a result was made.
@@ -38,7 +62,7 @@ class Trace:
         times: the times that the query names, as they were understood.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: Sequence[Candidate]
     weights: Mapping[str, float]
     terms: tuple[str, ...]
     min_score: float
