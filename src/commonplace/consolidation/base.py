@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that an agent could not process; "" is all of them, where it could not look for any."""
+    """An item that an agent could not process; "" is none in particular: it could not look for any, or not finish."""
 
     agent: str
     item: str
@@ -155,7 +155,23 @@ class ConsolidationAgent(ABC, Generic[T]):
     def run(self) -> list[T]:
         """Process every item that `scan` finds; the failure of one is counted and does not stop the others."""
         self.failures, self.skipped = [], 0
-        return self._each(self.scan(), self.process_item)
+        results = self._each(self.scan(), self.process_item)
+        if not self._dry_run:
+            self._attempt("", self.finish)
+        return results
+
+    def finish(self) -> None:
+        """Do what is left when every item was processed: nothing, where an agent says nothing else.
+
+        What fails here is counted, and takes nothing from what `run` returns.
+        """
+
+    def _attempt(self, item: str, act: Callable[[], object]) -> None:
+        """Do something beside the items; count it where it fails."""
+        try:
+            act()
+        except Exception as error:
+            self.failures.append(failure_of(self.name, item, error))
 
     def rehearse(self, _proposed: Sequence[Result]) -> list[T]:
         """Return what `run` would, and change nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from commonplace.consolidation import clustering
@@ -52,13 +53,6 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
         fresh = [group for group in found if not _is_done(group, linked)]
         fresh.sort(key=lambda group: (-group.cohesion, group.ids))
         return [json.dumps(group.ids) for group in fresh]
-
-    def run(self) -> list[ClusterResult]:
-        """Process every group, then close the issues that ask for the group of one memory: it was looked for."""
-        results = super().run()
-        if not self._dry_run:
-            self._answer()
-        return results
 
     def plan(self, item: str) -> Plan[ClusterResult]:
         """Return what is to be done with a group, given by its members or by one of them.
@@ -145,13 +139,14 @@ class ClusterDetector(ConsolidationAgent[ClusterResult]):
             if len(issue["memory_ids"]) > 1
         ]
 
-    def _answer(self) -> None:
+    def finish(self) -> None:
+        """Close the issues that ask for the group of one memory: it was looked for."""
         groups = {id_: issue["id"] for issue in self._grouped() for id_ in issue["memory_ids"]}
         for asked in self._ground.issues.query(self.name, "open"):
             if len(asked["memory_ids"]) == 1:
                 found = groups.get(asked["memory_ids"][0])
                 reason = f"issue {found} is about its group" if found else "nothing else is to be done with it"
-                self._carrier.close(asked["id"], reason)
+                self._attempt(asked["id"], partial(self._carrier.close, asked["id"], reason))
 
 
 def share_told(notes: Mapping[str, Any], name: str) -> float | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from commonplace.consolidation.base import ConsolidationAgent, Plan
 from commonplace.consolidation.cluster import share_told, why_doubtful
@@ -57,13 +58,6 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
         found = [issue for issue in self._ground.issues.query(self.name, "open") if label in issue["labels"]]
         found.sort(key=lambda issue: -(share_told(issue["notes"], "cohesion") or 0.0))
         return [issue["id"] for issue in found]
-
-    def run(self) -> list[MergeResult]:
-        """Close the issues whose memories were merged, archived or promoted meanwhile, and process the others."""
-        results = super().run()
-        if not self._dry_run:
-            self._close_stale()
-        return results
 
     def rehearse(self, proposed: Sequence[Result]) -> list[MergeResult]:
         """Return what `run` would, and change nothing.
@@ -152,14 +146,17 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
             taken += 1
         return merged_id(source_ids, taken)
 
-    def _close_stale(self) -> None:
+    def finish(self) -> None:
         """Close the issues that name a memory which is no longer active: with that it was merged, or it is gone."""
         for issue in self._ground.issues.query(self.name, "open"):
-            try:
-                for id_ in issue["memory_ids"]:
-                    self._active(id_)
-            except NotFoundError as error:
-                self._carrier.close(issue["id"], str(error.args[0]), is_moot=True)
+            self._attempt(issue["id"], partial(self._close_stale, issue))
+
+    def _close_stale(self, issue: Mapping[str, Any]) -> None:
+        try:
+            for id_ in issue["memory_ids"]:
+                self._active(id_)
+        except NotFoundError as error:
+            self._carrier.close(issue["id"], str(error.args[0]), is_moot=True)
 
 
 def _result(id_: str, memories: Sequence[StoredMemory], record: MemoryRecord) -> MergeResult:

@@ -77,12 +77,9 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
             ]
         return [id_ for *_, id_ in sorted(found)]
 
-    def run(self) -> list[PromotionResult]:
-        """Promote what `scan` finds, and let the notes of what was promoted earlier follow what it says now."""
-        results = super().run()
-        if not self._dry_run:
-            self.follow()
-        return results
+    def finish(self) -> None:
+        """Let the notes of what was promoted earlier follow what it says now."""
+        self.follow()
 
     def plan(self, item: str) -> Plan[PromotionResult]:
         """Return how a memory is promoted.

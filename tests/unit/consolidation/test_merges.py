@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from commonplace.consolidation.carrying import Carrier
 from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.confidence import ConfidenceConfig
 from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.results import MergeResult
 from commonplace.engine import Engine
-from commonplace.errors import NotFoundError, UsageError
+from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.retention import DAY_S
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 from commonplace.types.ledger import Issue, IssueSelection
@@ -393,3 +394,40 @@ def test_the_vectors_are_made_before_the_transaction_begins(book: Engine, monkey
 
     agent._ground = replace(ground, write_of=write_of)
     assert agent.process_item(issue).new_memory_id in seen
+
+
+def test_what_was_merged_is_told_where_closing_what_is_moot_fails(
+    book: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the report would count a change and not show it. The next issue is closed all the same."""
+    keep_two(book)
+    for id_ in ("a", "b", "c"):
+        book.remember(f"The {id_} dam is watched", id=id_, force=True)
+    first, second = ask(book, "a", "b"), ask(book, "b", "c")
+    book.archive("b")
+    close = Carrier.close
+
+    def fail_once(carrier: Carrier, issue: str, why: str, **given: bool) -> None:
+        if issue == first:
+            raise StoreBusyError("another process writes", remedy="wait")
+        close(carrier, issue, why, **given)
+
+    monkeypatch.setattr(Carrier, "close", fail_once)
+    report = book.consolidate(["merge"])
+    assert (len(report.results["merge"]), report.applied) == (1, 1)
+    assert [(each.item, "another process writes" in each.error) for each in report.errors] == [(first, True)]
+    assert [issue_of(book, id_).status for id_ in (first, second)] == ["open", "closed"]
+
+
+def test_what_was_done_is_told_where_nothing_moot_can_be_looked_for(
+    book: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_two(book)
+
+    def fail(_: SemanticMerge) -> None:
+        raise ZeroDivisionError("no ledger")
+
+    monkeypatch.setattr(SemanticMerge, "finish", fail)
+    report = book.consolidate(["merge"])
+    assert (len(report.results["merge"]), report.applied) == (1, 1)
+    assert [(each.item, each.error) for each in report.errors] == [("", "ZeroDivisionError: no ledger")]
