@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["artifact", "memory", "knowledge", "entity", "relation"]
 KINDS: tuple[Kind, ...] = ("artifact", "memory", "knowledge")
@@ -250,9 +250,11 @@ class IndexEntry:
     vector: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TokenEntry:
-    """What late interaction and dense scoring need of one passage."""
+class TokenEntry(NamedTuple):
+    """What late interaction and dense scoring need of one passage.
+
+    A tuple, since each search makes two hundred: a frozen dataclass takes three times as long.
+    """
 
     number: int
     owner_number: int
