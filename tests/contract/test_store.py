@@ -115,6 +115,19 @@ class TestReplacing:
         assert store.matching_owners("n", Filter(tags=("c",))) == [1]
         assert store.owners("n", [1])[1].stamp is None
 
+    def test_the_types_of_artifacts_are_told_and_of_which_some_have_tags(self, store: Store) -> None:
+        """A strategy must know where there is anything that it could ask for."""
+        assert store.artifact_types("n") == {}
+        typed = [("a", "code", ()), ("b", "code", ("x",)), ("c", "test", ()), ("d", "", ()), ("e", "odd\0", ("y",))]
+        store.put_owners(
+            "n", [OwnerWrite(Owner(name, "artifact", type=type_, tags=tags), ()) for name, type_, tags in typed]
+        )
+        store.put_owners("n", [OwnerWrite(Owner("f", "knowledge", type="research", tags=("x",)), ())])
+        store.put_owners("m", [OwnerWrite(Owner("g", "artifact", type="requirement"), ())])
+        assert store.artifact_types("n") == {"code": True, "test": False, "": False, "odd\0": True}
+        store.delete_owners("n", [2, 3])
+        assert store.artifact_types("n") == {"code": False, "": False, "odd\0": True}
+
 
 class TestDeleting:
     def test_a_deleted_owner_is_absent_everywhere(self, store: Store) -> None:

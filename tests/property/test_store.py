@@ -108,6 +108,7 @@ class StoresAgree(RuleBasedStateMachine):
     @rule(name=names, wanted=filters)
     def match(self, name: str, wanted: Filter) -> None:
         assert self.sqlite.matching_owners(name, wanted) == self.memory.matching_owners(name, wanted)
+        assert self.sqlite.artifact_types(name) == self.memory.artifact_types(name)
 
     @rule()
     def reopen(self) -> None:

@@ -53,7 +53,39 @@ def test_a_strategy_chooses_types_and_phases_and_what_has_no_phase_stays(book: E
 
 
 def test_a_strategy_chooses_by_tags(book: Engine) -> None:
+    assert found(book, "security-auditor", types=["code"], tags=["security"]) == {"tagged"}
+    untagged = {"architecture ", "architecture inception", "architecture construction"}
+    assert found(book, "security-auditor") == {"tagged", *untagged}
+    (book.directory.parent / "pages" / "other.md").write_text("---\ntype: architecture\ntags: [ui]\n---\nA session.\n")
+    book.index(book.directory.parent / "pages")
     assert found(book, "security-auditor") == {"tagged"}
+
+
+def test_every_hit_of_a_strategy_can_be_explained_though_it_took_two_searches(book: Engine) -> None:
+    result = book.search(ASKED, agent="security-auditor", min_score=0.0)
+    assert result.wanted.types == ("code", "architecture")
+    assert result.notices == ("no architecture has a tag, so agent security-auditor finds what has none",)
+    assert len(result.hits) == 4
+    for hit in result.hits:
+        assert book.why(result, hit.id).hit_id == hit.id
+
+
+def test_an_index_without_the_types_of_a_strategy_is_not_silent(tmp_path: Path) -> None:
+    """Most projects have neither requirements nor architecture in files of their own."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "sessions.md").write_text("# Sessions\n\nA session expires after thirty minutes.\n")
+    with commonplace.open(tmp_path / "store", embedder="hashing") as engine:
+        engine.index(tmp_path / "docs")
+        result = engine.search(ASKED, agent="api-designer", min_score=0.0)
+        assert [hit.type for hit in result.hits] == ["documentation"]
+        assert result.notices == (
+            "no requirement and no architecture is indexed, so agent api-designer finds documentation too",
+        )
+        assert not engine.search(ASKED, agent="api-designer", min_score=0.0, types=["requirement"]).hits
+        (tmp_path / "docs" / "REQ-1.md").write_text("# REQ-1\n\nA session expires.\n")
+        engine.index(tmp_path / "docs")
+        result = engine.search(ASKED, agent="api-designer", min_score=0.0)
+        assert result.notices == ("no architecture is indexed, so agent api-designer finds documentation too",)
 
 
 def test_top_k_wins_over_the_setting_and_filters_come_first(book: Engine) -> None:
@@ -138,8 +170,10 @@ def held(book: Engine, agent: str | None, **options: Any) -> list[str]:
 
 def test_a_context_has_the_artifacts_of_a_strategy_and_what_is_remembered(book: Engine) -> None:
     """A memory has no type, phase or tag of a project's files, and is not left out for that."""
-    assert set(held(book, "security-auditor")) == {"tagged", "memory"}
-    assert set(held(book, "security-auditor", kinds=["artifact"])) == {"tagged"}
+    untagged = {"architecture ", "architecture inception", "architecture construction"}
+    assert set(held(book, "security-auditor")) == {"tagged", "memory", *untagged}
+    assert set(held(book, "security-auditor", tags=["security"])) == {"tagged"}
+    assert set(held(book, "security-auditor", kinds=["artifact"])) == {"tagged", *untagged}
     assert set(held(book, "security-auditor", kinds=["memory"])) == {"memory"}
     found = held(book, "test-engineer")
     assert {each.split()[0] for each in found} == {"requirement", "architecture", "code", "tagged", "memory"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.engine.retrievals import Retrievals
-from commonplace.engine.strategies import Wishes, joined, of_the_first_owners, wishes_of
+from commonplace.engine.strategies import Wishes, about, for_part, joined, of_the_first_owners, wishes_of
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share, whole
 from commonplace.memories.times import Moment, moment_in_words
@@ -32,6 +32,8 @@ PASSAGES_TOGETHER = 3
 
 class Finding(Retrievals):
     """The part of `Engine` that finds."""
+
+    _types_of_change: tuple[int, Mapping[str, bool]] | None = None
 
     def search(  # noqa: PLR0913 - the options of a facade
         self,
@@ -83,14 +85,15 @@ class Finding(Retrievals):
                 result is degraded.
             agent: whose strategy of the settings says limit, min_score, types, phases and tags where this call does
                 not; an empty list lifts a filter of it. It finds artifacts alone, unless it has no types. An agent
-                without a strategy has that of `default`, and a notice says so.
+                without a strategy has that of `default`. What a strategy asks for and this index cannot have, types
+                that nothing is of and tags that nobody gives, is replaced. Notices tell of either.
 
         Raises:
             UsageError: a value is out of its range.
         """
         now = self._now()
-        strategy = wishes_of(agent, self.settings.agents)
-        wishes = strategy.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
+        wishes = wishes_of(agent, self.settings.agents)
+        wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
         # Request checks that kinds and method are what their types say.
         wanted = Filter(
             kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
@@ -108,10 +111,22 @@ class Finding(Retrievals):
         mode: RerankMode = one_of("rerank", asked, RERANK_MODES)  # type: ignore[assignment] # one of the modes
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
         self._before()
-        found = self._answer(request) if mode == "none" else self._reranked(request, mode)
         if agent is None:
-            return found
-        return replace(found, agent=wishes.agent, notices=(*found.notices, *wishes.about(found.hits)))
+            return self._answered(request, mode)
+        parts = wishes.fitted(self._artifact_types(), types=types is None, tags=tags is None)
+        found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
+        return replace(found, agent=wishes.agent, notices=(*found.notices, *about(parts, found.hits)))
+
+    def _answered(self, request: Request, mode: RerankMode) -> SearchResult:
+        return self._answer(request) if mode == "none" else self._reranked(request, mode)
+
+    def _artifact_types(self) -> Mapping[str, bool]:
+        """Return the types of artifacts that there are, and whether some of the type has tags."""
+        change = self._store.change()
+        known = self._types_of_change
+        if known is None or known[0] != change:
+            known = self._types_of_change = change, self._store.artifact_types(self.namespace)
+        return known[1]
 
     def _request(
         self,

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
 from commonplace.types import Stage
 
 if TYPE_CHECKING:
+    from commonplace.search.request import Request
     from commonplace.search.result import SearchResult
     from commonplace.types import Hit
 
 
 MOST_CHARACTERS = 100
 """Of an agent's name, as in the settings."""
+STAND_INS: Final[Mapping[str, tuple[str, ...]]] = {
+    "requirement": ("documentation", "code"),
+    "architecture": ("documentation", "code"),
+}
+"""Where else a project tells what it has no files of a type for, the nearest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +47,37 @@ class Wishes:
         """Return these wishes with what a call says itself in their place; an empty list lifts a filter."""
         return replace(self, **{name: value for name, value in said.items() if value is not None})
 
-    def about(self, hits: Sequence[object]) -> tuple[str, ...]:
-        """Return the notices of a search that found these hits: where there is none, the strategy may be why."""
-        if hits or not self.agent:
-            return self.notices
-        limits = (
-            self.types and f"of the types {', '.join(self.types)}",
-            self.phases and f"of the phases {', '.join(self.phases)} or of none",
-            self.tags and f"with one of the tags {', '.join(self.tags)}",
-            self.min_score and f"scored {self.min_score:.2f} or more",
-        )
-        told = ", ".join(str(limit) for limit in limits if limit)
-        return (*self.notices, f"agent {self.agent} finds only what is {told}") if told else self.notices
+    def fitted(self, held: Mapping[str, bool], *, types: bool = True, tags: bool = True) -> tuple[Wishes, ...]:
+        """Return these wishes as an index can meet them, each for types of its own; the first has all notices.
+
+        A project without files of a type that is wished for tells elsewhere what they would say, and that is found in
+        their place. Tags are asked only of types of which some artifact has tags: nobody tags source code.
+
+        Args:
+            held: the types of the artifacts that there are, and whether some artifact of the type has tags.
+            types, tags: whether these are the strategy's own; what a call says is not changed.
+        """
+        fit = self._with_stand_ins(held) if types else self
+        untagged = tuple(each for each in fit.types or () if held.get(each) is False)
+        if not (tags and fit.tags and untagged):
+            return (fit,)
+        told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
+        notices = (*fit.notices, told)
+        tagged = tuple(each for each in fit.types or () if each not in untagged)
+        free = replace(fit, types=untagged, tags=())
+        if not any(each in held for each in tagged):
+            return (replace(free, types=fit.types, notices=notices),)
+        return replace(fit, types=tagged, notices=notices), free
+
+    def _with_stand_ins(self, held: Mapping[str, bool]) -> Wishes:
+        wished = tuple(self.types or ())
+        lacking = [each for each in wished if each in STAND_INS and each not in held] if held else []
+        nearest = (next((other for other in STAND_INS[each] if other in held), None) for each in lacking)
+        added = tuple(dict.fromkeys(each for each in nearest if each and each not in wished))
+        if not added:
+            return self
+        told = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
+        return replace(self, types=(*wished, *added), notices=(*self.notices, told))
 
 
 def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
@@ -88,19 +114,49 @@ def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
     )
 
 
+def about(parts: Sequence[Wishes], hits: Sequence[object]) -> tuple[str, ...]:
+    """Return the notices of a search for these wishes that found these hits; none may be the strategy's doing."""
+    wishes = parts[0]
+    if hits or not wishes.agent:
+        return wishes.notices
+    types = tuple(chain.from_iterable(part.types or () for part in parts))
+    limits = (
+        types and f"of the types {', '.join(types)}",
+        wishes.phases and f"of the phases {', '.join(wishes.phases)} or of none",
+        wishes.tags and f"with one of the tags {', '.join(wishes.tags)}",
+        wishes.min_score and f"scored {wishes.min_score:.2f} or more",
+    )
+    told = ", ".join(str(limit) for limit in limits if limit)
+    return (*wishes.notices, f"agent {wishes.agent} finds only what is {told}") if told else wishes.notices
+
+
+def for_part(request: Request, part: Wishes) -> Request:
+    """Return a request with the types and tags of a part of the wishes behind it."""
+    return replace(request, wanted=replace(request.wanted, types=tuple(part.types or ()), tags=tuple(part.tags or ())))
+
+
 def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
     """Return results of searches for one query as one: the best hits of all, ties by id, and what all of them took.
 
-    The filter and the trace are the first's.
+    Of their filters the types are joined; all else is the first's.
     """
+    if len(results) == 1:
+        return replace(results[0], hits=results[0].hits[:limit])
     hits = sorted((hit for each in results for hit in each.hits), key=lambda hit: (-hit.score, hit.id))
     stages: dict[str, Stage] = {}
     for stage in (stage for each in results for stage in each.stages):
         before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
         stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
+    traces = [each.trace for each in results]
+    kept = hits[:limit]
+    candidates = tuple(chain.from_iterable(each.candidates for each in traces))
+    numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
+    types = dict.fromkeys(chain.from_iterable(each.wanted.types for each in results))
     return replace(
         results[0],
-        hits=tuple(hits[:limit]),
+        wanted=replace(results[0].wanted, types=tuple(types)),
+        trace=replace(traces[0], candidates=candidates, numbers=numbers),
+        hits=tuple(kept),
         stages=tuple(stages.values()),
         latency_ms=sum(each.latency_ms for each in results),
         degraded=any(each.degraded for each in results),

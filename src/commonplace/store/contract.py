@@ -125,6 +125,10 @@ class Store(MemoryStore, ReembeddingStore, Protocol):
         """Return (owner number, owner) of every artifact that came from a file, by path."""
         ...
 
+    def artifact_types(self, namespace: str) -> dict[str, bool]:
+        """Return of what types the artifacts are, and whether some artifact of the type has tags."""
+        ...
+
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
         """Return the owners that exist in this namespace, by number; others are absent."""
         ...

@@ -128,6 +128,13 @@ class MemoryStore(ReferenceMemories):
         files = [item for item in owners if item[1].kind == "artifact" and item[1].path]
         return sorted(files, key=lambda item: item[1].path)
 
+    def artifact_types(self, namespace: str) -> dict[str, bool]:
+        """Return of what types the artifacts are, and whether some artifact of the type has tags."""
+        with self._open():
+            owners = [row.owner for _, row in self._state.space(namespace).live() if row.owner.kind == "artifact"]
+        tagged = {owner.type for owner in owners if owner.tags}
+        return {owner.type: owner.type in tagged for owner in owners}
+
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
         """Return the owners that exist in this namespace, by number; others are absent."""
         with self._open():

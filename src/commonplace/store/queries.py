@@ -30,6 +30,14 @@ ARTIFACTS = f"""
         AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
 """  # noqa: S608 - SQL of ours
 
+ARTIFACT_TYPES = """
+    SELECT o.type, max(o.tags != '')
+    FROM owners o INDEXED BY owners_by_filter
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND o.kind = 'artifact' AND o.expired_at IS NULL
+    GROUP BY o.type
+"""
+
 PASSAGES = """
     SELECT p.number, p.id, p.owner, p.ordinal, p.text, p.start_line, p.end_line, p.heading
     FROM json_each(:numbers) j

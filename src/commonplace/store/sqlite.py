@@ -172,6 +172,12 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             found = db.execute(queries.ARTIFACTS, {"namespace": pack_text(namespace)}).fetchall()
         return sorted(((row[0], rows.unpack_owner(row[1:])) for row in found), key=lambda item: item[1].path)
 
+    def artifact_types(self, namespace: str) -> dict[str, bool]:
+        """Return of what types the artifacts are, and whether some artifact of the type has tags."""
+        with self._connections.reading() as db:
+            found = db.execute(queries.ARTIFACT_TYPES, {"namespace": pack_text(namespace)}).fetchall()
+        return {unpack(type_): bool(has_tags) for type_, has_tags in found}
+
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
         """Return the owners that exist in this namespace, by number; others are absent."""
         return {
