@@ -1,7 +1,8 @@
 """Undo what agents did: one change, or all of a run, in one transaction. What others built upon stays where it is.
 
 A change can be undone while nothing that rests on it was done since. Use of a memory since then is no obstacle; where
-a value was changed again it keeps what it has now.
+a value was changed again it keeps what it has now. Undone is what is known from now on: a version that was replaced
+before stays as it was in its time, `promoted` where that was undone later, since that is what was known then.
 """
 
 from __future__ import annotations

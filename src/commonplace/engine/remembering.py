@@ -124,7 +124,8 @@ class Remembering(Workings):
         """Return a memory by its id, live or archived.
 
         Args:
-            as_of: the version that was known at that time, which may be said in words as for `search`.
+            as_of: the version that was known at that time, which may be said in words as for `search`. Its words are
+                those of then; its status, tier and use, which make no version, are those it had when it was replaced.
             touch: count this as a use.
 
         Raises:

@@ -233,6 +233,20 @@ def test_undone_it_is_as_it_was_and_its_note_is_gone(book: Engine) -> None:
     assert notes(book) == []
 
 
+def test_undone_it_was_still_promoted_as_of_a_time_before_it_was_updated(book: Engine, clock: Clock) -> None:
+    """What was known then does not change with what is done later; only the current version is what it was before."""
+    keep(book, "a", **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    promoted_at, clock.now = clock.now, clock.now + 60
+    book.update("a", "Billing runs on SQLite now.")
+    clock.now += 60
+    assert result.beads_issue_id is not None
+    book.undo_consolidation(result.beads_issue_id)
+    then, now = book.get("a", as_of=promoted_at), book.get("a")
+    assert (then.status, then.content) == ("promoted", TEXT)
+    assert (now.status, now.vault_path) == ("active", "")
+
+
 def test_undone_a_note_that_a_person_edited_stays(book: Engine) -> None:
     keep(book, "a", **FRESH)
     result = LTMPromoter(book=book).process_item("a")
