@@ -233,6 +233,8 @@ def test_latency_reports_stages_processes_and_simpler_means() -> None:
         assert times <= set(figures)
         assert figures["stages"]
         assert all(set(stage) == times for stage in figures["stages"].values())
+    assert sum(part["share"] for part in result["profile"]["parts"].values()) == pytest.approx(1.0, abs=0.01)
+    assert result["scan"]["read_bytes"] == 200 * (256 // 8 + 8)
     process = result["process"]
     assert process["searches"] == 6
     assert process["resident_bytes"] > 5_000_000
@@ -243,6 +245,18 @@ def test_latency_reports_stages_processes_and_simpler_means() -> None:
         "fts5": {"build", "p50", "p95"},
         "numpy": {"p50", "p95"},
     }
+
+
+def test_a_store_that_was_kept_is_asked_again_without_building(tmp_path: Path) -> None:
+    """A million passages take minutes to build, and nobody waits for them twice."""
+    kept = tmp_path / "kept"
+    options = LatencyOptions(passages=60, queries=3, has_baselines=False)
+    latency.run(replace(options, keep=kept))
+    again = latency.run(replace(options, built=kept))
+    assert again["corpus"] == {"passages": 60, "is_made": True, "seed": 0}
+    assert sheets(again)
+    with pytest.raises(UsageError, match="there is no store in"):
+        replace(options, built=tmp_path / "elsewhere")
 
 
 def test_latency_takes_a_corpus_of_ones_own(labelled: RetrievalOptions) -> None:

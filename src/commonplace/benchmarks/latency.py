@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,9 @@ from commonplace.benchmarks.corpus import Recipe, make_documents, make_queries, 
 from commonplace.benchmarks.datasets import read_corpus
 from commonplace.benchmarks.machine import describe, peak_memory_bytes
 from commonplace.benchmarks.processes import measure
+from commonplace.benchmarks.profile import bandwidth, profile
 from commonplace.benchmarks.workspace import Metered, build, open_engine, workspace
+from commonplace.engine.layout import DATABASE
 from commonplace.errors import UsageError
 from commonplace.types import Document, Method, Progress
 
@@ -39,6 +42,7 @@ class LatencyOptions:
         corpus: a BEIR corpus.jsonl to use in its place.
         queries: how many questions are asked, by each method and in the process whose memory is measured.
         has_baselines: also do the work with Tantivy, FTS5 and NumPy.
+        built: the store that an earlier run with the same corpus kept, to ask it again; None builds one.
         keep: directory to leave the built store in; None removes it.
     """
 
@@ -48,6 +52,7 @@ class LatencyOptions:
     methods: tuple[str, ...] = ("two-stage",)
     has_baselines: bool = True
     embedder: str | None = None
+    built: Path | None = None
     keep: Path | None = None
     seed: int = 0
 
@@ -55,6 +60,8 @@ class LatencyOptions:
         for name, value in (("passages", self.passages), ("queries", self.queries)):
             if value < 1:
                 raise UsageError(f"{name} is {value}", remedy="give at least 1")
+        if self.built is not None and not (self.built / DATABASE).exists():
+            raise UsageError(f"there is no store in {self.built}", remedy="name the directory of an earlier --keep")
 
 
 def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -65,15 +72,18 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
     """
     methods = check_methods(options.methods)
     documents = _source(options)
-    questions = make_queries(sample(documents(), SAMPLED, options.seed), options.queries, options.seed + 1)
+    drawn = sample(documents(), SAMPLED, options.seed)
+    questions, others = (make_queries(drawn, options.queries, options.seed + further) for further in (1, 2))
     if not questions:
         raise UsageError(f"{options.corpus} holds no text to ask about", remedy="give passages of three words or more")
-    with workspace(options.keep) as directory:
-        corpus = build(directory, Metered(documents()), embedder=options.embedder, progress=progress).to_dict()
+    with workspace(options.keep) if options.built is None else nullcontext(options.built) as directory:
+        corpus = _corpus(options, documents, directory, progress)
         with open_engine(directory) as engine:
             embedder = engine.index_status().embedder
+            passages = corpus.setdefault("passages", engine.index_status().counts["passages"])
             peak = peak_memory_bytes()
             figures = {method: _figures(engine, questions, method, progress) for method in methods}
+            profiled = profile(engine, others, limit=LIMIT)
         process = measure(directory, "default", options.embedder, questions)
         result = {
             "benchmark": "latency",
@@ -82,10 +92,26 @@ def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, 
             "corpus": {**corpus, "is_made": options.corpus is None, "seed": options.seed},
             "queries": {"asked": len(questions)},
             "methods": figures,
+            "profile": profiled,
+            "scan": bandwidth(profiled, passages, _dimensions(embedder)),
             "process": process,
             "peak_memory_bytes": peak,
         }
     return {**result, **_compared(options, documents, questions, result, progress)} if options.has_baselines else result
+
+
+def _corpus(
+    options: LatencyOptions, documents: Callable[[], Iterable[Document]], directory: Path, progress: Progress | None
+) -> dict[str, Any]:
+    """Build the store, and return what that cost; of one that is there already nothing is known."""
+    if options.built is not None:
+        return {}
+    return build(directory, Metered(documents()), embedder=options.embedder, progress=progress).to_dict()
+
+
+def _dimensions(embedder: str) -> int:
+    """Return how long the vectors of an embedder are, which is written as name@version/dimensions."""
+    return int(embedder.rpartition("/")[2])
 
 
 def _source(options: LatencyOptions) -> Callable[[], Iterable[Document]]:
@@ -119,8 +145,7 @@ def _compared(
     progress: Progress | None,
 ) -> dict[str, Any]:
     asked = questions[:BASELINE_QUESTIONS]
-    # An embedder is written as name@version/dimensions.
-    shape = (result["corpus"]["passages"], int(result["embedder"].rpartition("/")[2]))
+    shape = (result["corpus"]["passages"], _dimensions(result["embedder"]))
     with workspace(None) as directory:
         runs: dict[str, Callable[[], dict[str, Any]]] = {
             "tantivy": lambda: baselines.tantivy(documents(), asked, directory / "tantivy"),
@@ -139,8 +164,8 @@ def _ratios(result: dict[str, Any], baseline: dict[str, Any]) -> dict[str, float
     """Return our figure divided by the other's; the first method asked stands for us."""
     ours = next(iter(result["methods"].values()))
     pairs = {
-        "build": (result["corpus"]["build_s"], baseline.get("build_s", 0.0)),
+        "build": (result["corpus"].get("build_s", 0.0), baseline.get("build_s", 0.0)),
         "p50": (ours["p50_ms"], baseline["p50_ms"]),
         "p95": (ours["p95_ms"], baseline["p95_ms"]),
     }
-    return {name: round(mine / theirs, 2) for name, (mine, theirs) in pairs.items() if theirs}
+    return {name: round(mine / theirs, 2) for name, (mine, theirs) in pairs.items() if mine and theirs}

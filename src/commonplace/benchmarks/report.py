@@ -183,15 +183,42 @@ def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
     return [
         _by_method(f"Found, {asked} queries", result["methods"]),
         *([_significance(result["significance"])] if result["significance"] else []),
-        *(
-            Sheet(
-                f"Kept by a threshold on the score, {method}",
-                ("threshold", "first relevant hit", "relevant hits", "other hits"),
-                tuple((f"{row['threshold']:g}", *map(_share, _kept(row))) for row in rows),
-            )
-            for method, rows in result["thresholds"].items()
+        *(_thresholds(method, rows) for method, rows in result["thresholds"].items()),
+        Sheet(
+            "What the cut does where none is named",
+            ("method", *(_CUT[name] for name in next(iter(result["cut"].values())))),
+            tuple((method, *map(_share, row.values())) for method, row in result["cut"].items()),
         ),
+        *(_reliability(method, row) for method, row in result["calibration"].items() if row["hits"]),
     ]
+
+
+_CUT = {"lost": "lost their first relevant hit", "nothing": "unanswerable, answered with nothing"}
+
+
+def _thresholds(method: str, rows: Sequence[Mapping[str, float]]) -> Sheet:
+    more = {"nothing": "unanswerable, answered with nothing"} if "nothing" in rows[0] else {}
+    shown = {"first": "first relevant hit", "relevant": "relevant hits", "irrelevant": "other hits", **more}
+    return Sheet(
+        f"Kept by a threshold on the score, {method}",
+        ("threshold", *shown.values()),
+        tuple((f"{row['threshold']:g}", *(_share(row[name]) for name in shown)) for row in rows),
+    )
+
+
+def _reliability(method: str, row: Mapping[str, Any]) -> Sheet:
+    errors = f"calibration error {row['ece']:.3f}, Brier {row['brier']:.3f} against {row['brier_constant']:.3f}"
+    return Sheet(
+        f"Probability of relevance of the first hits, {method}: {errors}",
+        ("from", "to", "hits", "said", "relevant"),
+        tuple(
+            (f"{each['from']:.3f}", f"{each['to']:.3f}", f"{each['hits']:,}", *(f"{each[n]:.3f}" for n in _SAID))
+            for each in row["bins"]
+        ),
+    )
+
+
+_SAID = ("said", "relevant")
 
 
 def _significance(rows: Sequence[Mapping[str, Any]]) -> Sheet:
@@ -208,10 +235,6 @@ def _significance(rows: Sequence[Mapping[str, Any]]) -> Sheet:
             for row in rows
         ),
     )
-
-
-def _kept(row: Mapping[str, float]) -> tuple[float, float, float]:
-    return row["first"], row["relevant"], row["irrelevant"]
 
 
 def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
@@ -270,6 +293,9 @@ def _latency(result: Mapping[str, Any]) -> list[Sheet]:
         for label, times in [(method, figures), *((f"  {name}", stage) for name, stage in figures["stages"].items())]
     ]
     tables = [Sheet("Search, whole and by stage", ("method", *map(_heading, columns)), tuple(rows))]
+    parts = {"whole": {**result["profile"]["whole"], "share": 1.0}, **result["profile"]["parts"]}
+    tables.append(_times("Where the time goes, each part without the others", parts, ("p50_ms", "mean_ms", "share")))
+    tables.append(_pairs("Going through the sign bits, and adding up as many bytes", result["scan"]))
     tables.append(_pairs("A process of its own", result["process"]))
     if "baselines" in result:
         names = ("build_s", "bytes", *columns)
@@ -313,6 +339,8 @@ def _heading(name: str) -> str:
 def _cell(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
+    if name == "share":
+        return _share(value)
     if name.endswith("bytes"):
         return f"{value / _MEGABYTE:.1f}"
     if isinstance(value, int):

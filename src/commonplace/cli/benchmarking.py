@@ -46,13 +46,22 @@ def benchmark() -> None:
 @click.option(
     "--per-query", type=_FILE, help="Write what each method made of each query into this file, as JSON lines."
 )
+@click.option("--unanswerable", type=_FILE, help="Also ask these, one a line, which nothing here answers.")
+@click.option(
+    "--word-salad",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Also ask so many questions of random words of the corpus, drawn with --seed.",
+)
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
 def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how well questions are answered, by method.
 
-    Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory, and how sure it is that the methods
-    differ in nDCG@10 and recall@10.
+    Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory, how sure it is that the methods
+    differ in nDCG@10 and recall@10, what thresholds on the score keep, and how far the probability of a hit can be
+    believed; of questions that nothing answers, how many are answered with nothing.
     """
     from commonplace.benchmarks.retrieval import RetrievalOptions, run
 
@@ -103,6 +112,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) 
 @_methods_option("two-stage")
 @_embedder_option
 @click.option("--baselines/--no-baselines", "has_baselines", default=True, help="Also measure Tantivy, FTS5 and NumPy.")
+@click.option("--built", type=_DIRECTORY, help="Ask the store that an earlier run kept here; build none.")
 @click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
@@ -110,7 +120,8 @@ def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) 
 def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
-    Prints build time, latency by stage, memory and size, and the same for simpler means.
+    Prints build time, latency by stage, where the time of a search goes, memory and size, and the same for simpler
+    means.
     """
     from commonplace.benchmarks.latency import LatencyOptions, run
 
