@@ -37,6 +37,18 @@ def test_the_same_context_comes_through_python_and_the_command_line(program: Pro
     assert program.run("context", "when does a session expire", "--max-tokens", "300").stdout == made.text + "\n"
 
 
+def test_a_title_that_is_found_alone_comes_with_the_text_under_it(program: Program) -> None:
+    """Where the text is long, the title is a passage of its own, which alone says nothing."""
+    long = " ".join(f"The teapot {number} is warmed before the leaves go in." for number in range(60))
+    (program.project / "docs" / "tea.md").write_text(f"# Brewing oolong\n\n## How\n\n{long}\n")
+    (program.project / "docs" / "end.md").write_text("# Serving oolong\n")
+    program.run("index", "build")
+    told = program.json("context", "brewing oolong", "--kind", "artifact", "--limit", "1", "--max-tokens", "5000")
+    assert "# Brewing oolong\n\n## How\n\nThe teapot 0 is warmed" in told["text"]
+    told = program.json("context", "serving oolong", "--kind", "artifact", "--max-tokens", "5000")
+    assert "# Serving oolong" not in told["text"]
+
+
 def test_without_a_task_it_holds_what_is_kept_long_and_then_the_newest(bare: Program) -> None:
     bare.run("init")
     bare.run("remember", "The staging cluster is rebuilt on Sunday.", "--at", "2026-03-01")

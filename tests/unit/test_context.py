@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commonplace.formats.fence import unfence
-from commonplace.search.context import Form, assemble, distinct, shortened
-from commonplace.types import Hit
+from commonplace.search.context import Form, assemble, context_of, distinct, unsaid
+from commonplace.search.joining import shortened
+from commonplace.search.result import SearchResult
+from commonplace.search.trace import Trace
+from commonplace.types import Chunk, Filter, Hit, Passage
 
 
 def count(text: str) -> int:
@@ -78,6 +81,61 @@ def test_a_label_tells_phase_and_tags_and_may_be_left_out_with_the_references() 
     assert 'label=""' in bare
     assert "References:" not in bare
     assert unfence(bare).recalled == unfence(text).recalled == ("Tea at four.",)
+
+
+def test_code_is_told_by_its_name_too_since_its_reference_has_lines_alone() -> None:
+    found = [replace(hit("1", "def login(): ...", owner="a.py"), heading="LoginService.login")]
+    found.append(replace(hit("2", "def logout(): ...", owner="a.py", lines=(9, 9)), heading="LoginService.logout"))
+    text, _ = assemble(found, max_tokens=500, count=count)
+    assert 'ref="a.py:1-1, 9-9" label="code, score 0.90, of LoginService.login, LoginService.logout"' in text
+    page = [replace(hit("1", "Log in."), heading="Login", type="documentation")]
+    page.append(replace(hit("2", "Log out.", lines=(9, 9)), heading="Logout", type="documentation"))
+    assert (
+        'ref="a.md#Login, #Logout" label="documentation, score 0.90"' in assemble(page, max_tokens=500, count=count)[0]
+    )
+
+
+def test_the_passages_of_one_text_that_follow_each_other_have_nothing_left_out_between_them() -> None:
+    found = [hit("1", "one", lines=(1, 3)), hit("2", "two", lines=(5, 6)), hit("3", "three", lines=(8, 9))]
+    text, _ = assemble(found, max_tokens=500, count=count, spans={"1": (4, 4), "2": (5, 5), "3": (7, 7)})
+    assert unfence(text).recalled == ("one\n\ntwo\n\n[…]\n\nthree",)
+
+
+def test_code_that_has_no_room_ends_with_a_line() -> None:
+    lines = [f"    total += rate({number}) * share. of_{number}" for number in range(60)]
+    text, _ = assemble([hit("1", "\n".join(lines), owner="a.py")], max_tokens=200, count=count)
+    (kept,) = unfence(text).recalled
+    assert 0 < kept.count("\n") < 59
+    assert kept.split("\n")[-1] in lines
+
+
+def result(*hits: Hit) -> SearchResult:
+    numbers = {each.id: int(each.id) for each in hits}
+    trace = Trace(candidates=(), weights={}, terms=(), min_score=0.0, numbers=numbers)
+    return SearchResult("q", "n", "two-stage", Filter(), hits, (), 0, degraded=False, notices=(), trace=trace)
+
+
+def test_a_heading_comes_with_what_stands_under_it_or_not_at_all() -> None:
+    """A title is found by its words and tells nothing."""
+    found = result(
+        hit("1", "# Tea", lines=(1, 1)), hit("5", "# Coffee", owner="b.md"), hit("2", "At four.", lines=(3, 3))
+    )
+    assert unsaid(found) == [1, 5]
+    following = {1: Passage(2, "2", 1, 1, Chunk("At four.", 3, 3))}
+    made = context_of(found, max_tokens=500, count=count, following=following)
+    assert unfence(made.text).recalled == ("# Tea\n\nAt four.",)
+    assert [(each.id, each.lines) for each in made.hits] == [("1", (1, 3))]
+    assert made.left_out == 0
+    made = context_of(result(replace(found.hits[0], lines=None)), max_tokens=500, count=count, following=following)
+    assert unfence(made.text).recalled == ("# Tea\n\nAt four.",)
+
+
+def test_a_secret_under_a_heading_is_replaced() -> None:
+    """It may have been stored before secrets were looked for."""
+    following = {1: Passage(2, "2", 1, 1, Chunk("password = 'hunter2hunter2'", 3, 3))}
+    made = context_of(result(hit("1", "# Access")), max_tokens=500, count=count, following=following)
+    assert "hunter2" not in made.text
+    assert "# Access" in made.text
 
 
 def test_what_is_not_said_of_texts_makes_room_for_more_of_them() -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from commonplace.engine.consolidating import Consolidating
 from commonplace.engine.exchanging import Exchanging
-from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.graphing import Graphing
 from commonplace.engine.indexing import Indexing
+from commonplace.engine.informing import Informing
 from commonplace.engine.knowing import Knowing
 from commonplace.engine.ledgering import Ledgering
 from commonplace.engine.mirroring import Mirroring
@@ -33,7 +33,7 @@ class Engine(
     Knowing,
     Ledgering,
     Specialising,
-    Finding,
+    Informing,
     Reading,
     Remembering,
     Relating,

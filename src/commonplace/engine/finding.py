@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.engine.retrievals import Retrievals
-from commonplace.engine.strategies import Wishes, about, for_part, joined, of_the_first_owners, wishes_of
+from commonplace.engine.strategies import about, for_part, joined, wishes_of
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
-from commonplace.memories.intake import one_of, share, whole
+from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen
 from commonplace.search.result import SearchResult
-from commonplace.types import KINDS, RERANK_MODES, TIERS, Filter, Hit, Selection
+from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
 
 if TYPE_CHECKING:
-    from commonplace.search.context import Context, Form
     from commonplace.search.trace import Receipt
-    from commonplace.types import Kind, Method, RerankMode, StoredMemory, Tier
-
-FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
-MOST_PASSAGES = 1_000
-PASSAGES = 30
-"""How many passages are in a context at most, where nobody says."""
-PASSAGES_TOGETHER = 3
-"""Of one artifact or memory, at most so many passages are in a context."""
+    from commonplace.types import Kind, Method, RerankMode
 
 
 class Finding(Retrievals):
@@ -202,94 +193,6 @@ class Finding(Retrievals):
         if self._uses.count(hits, self._now()):
             self._after()
 
-    def context(
-        self,
-        task: str = "",
-        max_tokens: int | None = None,
-        *,
-        agent: str | None = None,
-        limit: int | None = None,
-        kinds: Sequence[Kind] | None = None,
-        tags: Sequence[str] | None = None,
-        min_score: float | None = None,
-        min_trust: float = 0.0,
-    ) -> Context:
-        """Return what is worth knowing before a task, as one text for a model, fenced and labelled as data.
-
-        It holds the passages that answer the task, those of one file together in reading order, within a budget of
-        tokens. Without a task it holds what is kept long, the most present first, and then the newest of the rest.
-
-        Args:
-            task: in words; "" is none yet, as at the start of a session.
-            max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is the setting, 50,000.
-            agent: whose strategy of the settings says which artifacts, and how many and how relevant they and
-                memories are, where this call does not. Without a task it chooses nothing.
-            limit: how many passages at most, 1–1000; None is 30, or as many artifacts and memories as the agent's
-                strategy has, each with its best passages.
-            kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score.
-
-        Raises:
-            UsageError: a value is out of its range.
-        """
-        from commonplace.search.context import context_of
-
-        own = self.settings.context
-        budget = whole("max_tokens", own.max_tokens if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
-        if not isinstance(task, str):
-            raise UsageError(f"task is {task!r:.80}", remedy="give a text")
-        wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
-        if not task.strip():
-            most = PASSAGES if limit is None else limit
-            named = chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
-            return replace(self._opening(budget, most, *named), agent=wishes.agent, notices=wishes.notices)
-        find = partial(
-            self.search,
-            task,
-            tags=tags,
-            min_score=wishes.min_score,
-            min_trust=min_trust,
-            per_owner=PASSAGES_TOGETHER,
-        )
-        if wishes.agent:
-            result = self._found_for(wishes, find, chosen("kinds", kinds), limit)
-        else:
-            result = find(PASSAGES if limit is None else limit, kinds)
-        made = context_of(result, max_tokens=budget, count=self._tokens.count_tokens, form=self._form)
-        self.count_use(made.hits)
-        return made
-
-    @property
-    def _form(self) -> Form:
-        from commonplace.search.context import Form
-
-        own = self.settings.context
-        return Form(metadata=own.metadata == "on", references=own.references == "on")
-
-    def _found_for(
-        self, wishes: Wishes, find: Callable[..., SearchResult], kinds: Sequence[str], limit: int | None
-    ) -> SearchResult:
-        """Return what an agent's strategy finds for a task, and what memories and knowledge say of it.
-
-        Types, phases and tags of a strategy are those of artifacts: what is remembered has none, and is never left out
-        for that.
-        """
-        from commonplace.search.context import distinct
-
-        most = wishes.limit or PASSAGES
-        passages = min(MAX_LIMIT, most * PASSAGES_TOGETHER) if limit is None else limit
-        others = [kind for kind in kinds or KINDS if kind != "artifact"]
-        counts = self._store.counts(self.namespace)
-        if not kinds and not (counts["memories"] or counts["knowledge"] or self._has_ultra):
-            others = []
-        found = [] if kinds and "artifact" not in kinds else [find(passages, ["artifact"], agent=wishes.agent)]
-        if others:
-            found.append(find(passages, others))
-        result = joined(found, passages)
-        hits = result.hits if limit is not None else of_the_first_owners(distinct(result.hits), most)
-        return replace(
-            result, hits=hits, agent=wishes.agent, notices=tuple(dict.fromkeys((*wishes.notices, *result.notices)))
-        )
-
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
         """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
 
@@ -304,39 +207,6 @@ class Finding(Retrievals):
         if in_process is not None and hit_id in in_process.trace.numbers:
             return explain(self._ultra.store, replace(result, trace=in_process.trace), hit_id)
         return explain(self._store, result, hit_id)
-
-    def _opening(
-        self, max_tokens: int, limit: int, kinds: tuple[str, ...], tags: tuple[str, ...], min_trust: float
-    ) -> Context:
-        """Return the context of a session that has no task yet."""
-        from commonplace.search.context import Context, assemble, distinct
-        from commonplace.search.hits import memory_hit, without_secrets
-        from commonplace.search.result import reference
-
-        whole("limit", limit, 1, MOST_PASSAGES)
-        self._before()
-        now = self._now()
-        tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
-        kept = [
-            memory_hit(stored, min(1.0, self._fading.raw(stored.record, now)))
-            for each in (tiers if not kinds or "memory" in kinds else ())
-            for stored in self._first(each, tags, limit)
-            if stored.record.trust >= min_trust
-        ]
-        found = distinct(without_secrets(kept[:limit]))
-        text, hits = assemble(found, max_tokens=max_tokens, count=self._tokens.count_tokens, form=self._form)
-        named = tuple(reference(hit) for hit in hits)
-        return Context("", text, named, hits, self._tokens.count_tokens(text), left_out=len(found) - len(hits))
-
-    def _first(self, tiers: tuple[Tier, ...], tags: tuple[str, ...], limit: int) -> list[StoredMemory]:
-        """Return live memories: long ones the most present first, others the newest first."""
-        is_long = tiers == ("long",)
-        wanted = Selection(tiers=tiers, tags=tags, statuses=("active", "promoted"), limit=None if is_long else limit)
-        found = self._store.memories(self.namespace, wanted)
-        if is_long:
-            now = self._now()
-            found.sort(key=lambda each: (-self._fading.raw(each.record, now), each.owner.id))
-        return found
 
     def _reranked(self, request: Request, mode: RerankMode) -> SearchResult:
         """Search for more hits than are asked for, and let a language model choose among them."""

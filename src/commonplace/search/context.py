@@ -7,28 +7,26 @@ of a sentence.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
+from commonplace.search.hits import without_secrets
+from commonplace.search.joining import GAP, CountTokens, Piece, is_code, says_nothing, shortened, together
 from commonplace.search.result import hit_json, label, reference
 from commonplace.types import Hit
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
+    from commonplace.types import Passage
 
-_SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]|\n(?=\n)")
-_GAP: Final = "\n\n[…]\n\n"
 _LAST_LINE: Final = "References:"
-_MOST_SHARED: Final = 4_000
-"""Characters that two neighbouring passages have in common at most."""
 _FEWEST_TOKENS: Final = 24
 """A piece with fewer is not worth its label."""
 
-CountTokens = Callable[[str], int]
+Spans = Mapping[str, tuple[int, int]]
+"""Of hits, by their ids, the store's numbers of the first and the last passage that they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +85,25 @@ class Context:
         }
 
 
-def context_of(result: SearchResult, *, max_tokens: int, count: CountTokens, form: Form = Form()) -> Context:
+def context_of(
+    result: SearchResult,
+    *,
+    max_tokens: int,
+    count: CountTokens,
+    form: Form = Form(),
+    following: Mapping[int, Passage] | None = None,
+) -> Context:
     """Return the context that the hits of a result make.
 
     Args:
         max_tokens: the text has at most so many.
         count: the tokens of a text; that of two texts is at most the sum of theirs.
+        following: for hits that say nothing by themselves, as `unsaid` names them, what comes next in their texts, by
+            the number of the hit's passage.
     """
-    found = distinct(result.hits)
-    text, hits = assemble(found, max_tokens=max_tokens, count=count, form=form)
+    hits, spans = _completed(result, following or {})
+    found = distinct(hits)
+    text, hits = assemble(found, max_tokens=max_tokens, count=count, form=form, spans=spans)
     named = tuple(dict.fromkeys(reference(hit) for hit in hits))
     return Context(
         task=result.query,
@@ -112,6 +120,40 @@ def context_of(result: SearchResult, *, max_tokens: int, count: CountTokens, for
     )
 
 
+def unsaid(result: SearchResult) -> list[int]:
+    """Return the numbers of the passages among the hits that are a heading without what stands under it."""
+    numbers = result.trace.numbers
+    return [numbers[hit.id] for hit in result.hits if hit.id in numbers and says_nothing(hit.text, hit.path)]
+
+
+def _completed(result: SearchResult, following: Mapping[int, Passage]) -> tuple[tuple[Hit, ...], Spans]:
+    """Return the hits, a heading with what stands under it, or left out where nothing does."""
+    numbers, bare = result.trace.numbers, set(unsaid(result))
+    inside = {following[number].number for number in bare if number in following}
+    hits: list[Hit] = []
+    spans: dict[str, tuple[int, int]] = {}
+    for hit in result.hits:
+        number = numbers.get(hit.id)
+        if number is None:
+            hits.append(hit)
+        elif number in bare and number in following:
+            hits.extend(without_secrets([_with(hit, following[number])]))
+            spans[hit.id] = number, following[number].number
+        elif number not in bare and number not in inside:
+            hits.append(hit)
+            spans[hit.id] = number, number
+    return tuple(hits), spans
+
+
+def _with(hit: Hit, after: Passage) -> Hit:
+    """Return a hit with the passage that follows it in its text."""
+    if hit.lines is None:
+        return replace(hit, text=f"{hit.text}\n\n{after.chunk.text}")
+    first, last = after.chunk.start_line, after.chunk.end_line
+    pieces = Piece(hit.text, hit.lines, (0, 0)), Piece(after.chunk.text, (first, last), (1, 1))
+    return replace(hit, text=together(pieces), lines=(hit.lines[0], last))
+
+
 def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits without those whose text a better one has, whatever the white space."""
     first: dict[str, Hit] = {}
@@ -120,77 +162,72 @@ def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(first.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A hit that has room, with as much of its text as has."""
+
+    hit: Hit
+    text: str
+    is_cut: bool = False
+
+
 def assemble(
-    hits: Sequence[Hit], *, max_tokens: int, count: CountTokens, form: Form = Form()
+    hits: Sequence[Hit], *, max_tokens: int, count: CountTokens, form: Form = Form(), spans: Spans | None = None
 ) -> tuple[str, tuple[Hit, ...]]:
     """Return the text of as many hits as there is room for, best first, and these hits."""
-    chosen: list[tuple[Hit, str]] = []
+    chosen: list[_Chosen] = []
     room = max_tokens - count(f"{OPENING}\n{CLOSING}\n{_LAST_LINE if form.references else ''}")
     for hit in hits:
         cost = _cost(hit, hit.text, count, form)
         if cost > room:
-            piece = shortened(hit.text, room - _cost(hit, "", count, form), count)
+            piece = shortened(hit.text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
             if count(piece) >= _FEWEST_TOKENS:
-                chosen.append((hit, piece))
+                chosen.append(_Chosen(hit, piece, is_cut=True))
             break
-        chosen.append((hit, hit.text))
+        chosen.append(_Chosen(hit, hit.text))
         room -= cost
-    return _rendered(chosen, form) if chosen else "", tuple(hit for hit, _ in chosen)
+    return _rendered(chosen, form, spans or {}) if chosen else "", tuple(each.hit for each in chosen)
 
 
-def shortened(text: str, room: int, count: CountTokens) -> str:
-    """Return the longest beginning of a text that ends with a sentence and has at most `room` tokens; perhaps ""."""
-    if count(text) <= room:
-        return text
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    fitting = bisect_right(ends, room, key=lambda end: count(text[:end]))
-    return text[: ends[fitting - 1]].rstrip() if fitting else ""
-
-
-def _rendered(chosen: Sequence[tuple[Hit, str]], form: Form) -> str:
-    groups: dict[str, list[tuple[Hit, str]]] = {}
-    for hit, text in chosen:
-        groups.setdefault(hit.owner_id, []).append((hit, text))
-    items = [
-        Recalled(
-            ", ".join(dict.fromkeys(reference(hit) for hit, _ in group)),
-            _joined([text for _, text in sorted(group, key=lambda each: each[0].lines or (0, 0))]),
-            _described(group[0][0], form),
-        )
-        for group in groups.values()
-    ]
+def _rendered(chosen: Sequence[_Chosen], form: Form, spans: Spans) -> str:
+    groups: dict[tuple[str, str], list[_Chosen]] = {}
+    for each in chosen:
+        groups.setdefault((each.hit.kind, each.hit.owner_id), []).append(each)
+    items = [_item(group, form, spans) for group in groups.values()]
     if not form.references:
         return fence(items)
-    named = dict.fromkeys(reference(hit) for hit, _ in chosen)
+    named = dict.fromkeys(reference(each.hit) for each in chosen)
     return f"{fence(items)}\n\n{_LAST_LINE} {', '.join(f'@{each}' for each in named)}"
+
+
+def _item(group: Sequence[_Chosen], form: Form, spans: Spans) -> Recalled:
+    """Return what is chosen of one owner, best first, as one text in reading order."""
+    read = sorted(group, key=lambda each: (each.hit.lines or (0, 0), spans.get(each.hit.id, (0, 0))))
+    pieces = [Piece(each.text, each.hit.lines, spans.get(each.hit.id), each.is_cut) for each in read]
+    names = list(dict.fromkeys(reference(each.hit) for each in read))
+    path = group[0].hit.path
+    others = (name.removeprefix(path).removeprefix(":") if path else name for name in names[1:])
+    return Recalled(
+        ", ".join((names[0], *others)), together(pieces), _described(group[0].hit, [each.hit for each in read], form)
+    )
 
 
 def _cost(hit: Hit, text: str, count: CountTokens, form: Form) -> int:
     """Return the tokens of one passage, at most: as if nothing else stood with it."""
-    item = fence([Recalled(reference(hit), text, _described(hit, form))]).removeprefix(OPENING).removesuffix(CLOSING)
-    return count(item) + count(f"{_GAP}, , @{reference(hit)}")
+    item = fence([Recalled(reference(hit), text, _described(hit, [hit], form))])
+    return count(item.removeprefix(OPENING).removesuffix(CLOSING)) + count(f"{GAP}, , , @{reference(hit)}")
 
 
-def _described(hit: Hit, form: Form) -> str:
+def _described(best: Hit, hits: Sequence[Hit], form: Form) -> str:
     """Return what the text's reader is told of it, "" where nothing is."""
     if not form.metadata:
         return ""
-    parts = (label(hit), hit.phase and f"phase {hit.phase}", hit.tags and f"tags {' '.join(hit.tags)}")
+    # The reference of code has lines, no name.
+    names = dict.fromkeys(hit.heading for hit in hits if hit.heading and hit.heading not in reference(hit))
+    parts = (
+        label(best),
+        best.phase and f"phase {best.phase}",
+        best.tags and f"tags {' '.join(best.tags)}",
+        names and f"of {', '.join(names)}",
+    )
     return ", ".join(part for part in parts if part)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    """Return passages in their order as one text; what one ends with and the next begins with stands once."""
-    whole = texts[0]
-    for text in texts[1:]:
-        shared = _shared(whole, text)
-        whole = whole + text[shared:] if shared else f"{whole}{_GAP}{text}"
-    return whole
-
-
-def _shared(first: str, second: str) -> int:
-    """Return the length of the longest end of one text that is the beginning of another, by whole lines."""
-    most = min(len(first), len(second), _MOST_SHARED)
-    starts = [0, *(match.end() for match in re.finditer("\n", second[:most])), most]
-    lengths = {length for start in starts for length in (start - 1, start) if length > 0}
-    return next((length for length in sorted(lengths, reverse=True) if first.endswith(second[:length])), 0)

@@ -1,0 +1,116 @@
+"""How passages of one text are put together, and where one may be cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from commonplace.search.joining import Piece, is_code, says_nothing, shortened, together
+
+
+def count(text: str) -> int:
+    return len(text.split())
+
+
+def test_blank_lines_alone_between_two_passages_are_nothing_left_out() -> None:
+    """Methods of a class are a line apart, functions two."""
+    first, second = Piece("def one(): ...", (1, 1), (7, 7)), Piece("def two(): ...", (4, 4), (8, 8))
+    assert together([first, second]) == "def one(): ...\n\n\ndef two(): ..."
+    far = Piece("def two(): ...", (9, 9), (8, 8))
+    assert together([first, far]) == "def one(): ...\n\n\ndef two(): ..."
+    near = Piece("def two(): ...", (2, 2), (8, 8))
+    assert together([first, near]) == "def one(): ...\ndef two(): ..."
+
+
+def test_a_passage_between_two_others_is_left_out_however_few_lines_it_has() -> None:
+    first, third = Piece("one", (1, 1), (7, 7)), Piece("three", (3, 3), (9, 9))
+    assert together([first, third]) == "one\n\n[…]\n\nthree"
+    assert together([Piece("one", (1, 1)), Piece("three", (3, 3))]) == "one\n\n[…]\n\nthree"
+
+
+def test_what_comes_after_the_place_of_a_cut_is_left_out() -> None:
+    first = Piece("One.", (1, 9), (7, 7), is_cut=True)
+    assert together([first, Piece("Two.", (10, 11), (8, 8))]) == "One.\n\n[…]\n\nTwo."
+
+
+def test_passages_without_lines_are_paragraphs_where_they_are_next_to_each_other() -> None:
+    first, second = Piece("One.", None, (7, 7)), Piece("Two.", None, (8, 8))
+    assert together([first, second]) == "One.\n\nTwo."
+    assert together([second, Piece("Nine.", None, (15, 15))]) == "Two.\n\n[…]\n\nNine."
+
+
+def test_what_two_passages_share_stands_once_by_lines_or_in_the_middle_of_one() -> None:
+    lines = Piece("one\ntwo\nthree", (1, 3), (7, 7)), Piece("three\nfour", (3, 4), (8, 8))
+    assert together(lines) == "one\ntwo\nthree\nfour"
+    within = Piece("A long line goes on and on", (1, 1), (7, 7)), Piece("goes on and on, and ends.", (1, 1), (8, 8))
+    assert together(within) == "A long line goes on and on, and ends."
+    cjk = (
+        Piece("第一句话在这里结束。第二句话也在这里结束。", (1, 1), (7, 7)),
+        Piece("第二句话也在这里结束。第三句。", (1, 1), (8, 8)),
+    )
+    assert together(cjk) == "第一句话在这里结束。第二句话也在这里结束。第三句。"
+
+
+def test_words_that_happen_to_repeat_are_not_taken_for_an_overlap_within_a_line() -> None:
+    first, second = Piece("on the way to the end", (1, 1), (7, 7)), Piece("end of it", (1, 1), (8, 8))
+    assert together([first, second]) == "on the way to the end end of it"
+
+
+def test_equal_lines_that_are_apart_are_no_overlap() -> None:
+    """A closing brace ends one function and begins nothing."""
+    first, second = Piece("f {\n}", (1, 2), (7, 7)), Piece("}\ng", (5, 6), (9, 9))
+    assert together([first, second]) == "f {\n}\n\n[…]\n\n}\ng"
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "piece"),
+    [
+        ("Dr. Who came. He went.", 4, "Dr. Who came."),
+        ("Take tea, e.g. Assam. Then wait.", 5, "Take tea, e.g. Assam."),
+        ("Do it so:\n\n1. Boil water. \n2. Pour it slowly.", 7, "Do it so:\n\n1. Boil water."),
+        ("First.\n\n## Second\n\nIts text.", 3, "First."),
+        ("First.\n\nSecond\n======\n\nIts text.", 3, "First."),
+        ("First.\n\n======\nSecond\n======\n\nIts text.", 4, "First."),
+        ("First.\n\n.. _second:\n\nSecond\n------\n\nIts text.", 5, "First."),
+        ("他说：「好。」然后走了很远很远的路 终于", 1, "他说：「好。」"),
+        ("## Only a heading\n\nText that is long.", 4, ""),
+        ("- one item\n- another item", 4, ""),
+    ],
+)
+def test_prose_ends_with_a_sentence_and_not_with_a_heading(text: str, room: int, piece: str) -> None:
+    by_signs = "。" in text
+    assert shortened(text, room if not by_signs else 8, len if by_signs else count) == piece
+
+
+def test_code_ends_with_a_line_wherever_a_full_stop_stands() -> None:
+    code = 'def f():\n    """Do it. Well."""\n    return g. h\n'
+    assert shortened(code, 5, count, is_code=True) == 'def f():\n    """Do it. Well."""'
+    assert shortened(code, 4, count, is_code=True) == "def f():"
+    assert shortened(code, 1, count, is_code=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "is_silent"),
+    [
+        ("# Title", "a.md", True),
+        ("=====\nTitle\n=====", "a.txt", True),
+        (".. _here:\n\nTitle\n-----", "a.rst", True),
+        ("Title\n-----\n\nText.", "a.rst", False),
+        ("Text.", "a.md", False),
+        ("class Settings:", "a.py", True),
+        ("func main() {", "a.go", True),
+        ("# a comment", "a.py", False),
+        ("x = 1", "a.py", False),
+        ("class Settings:\n    x = 1", "a.py", False),
+        ("Text.", "", False),
+    ],
+)
+def test_a_heading_without_what_stands_under_it_says_nothing(text: str, path: str, *, is_silent: bool) -> None:
+    assert says_nothing(text, path) == is_silent
+
+
+@pytest.mark.parametrize(
+    ("path", "is_source"),
+    [("src/a.py", True), ("Makefile", True), ("docs/a.md", False), ("docs/a", False), ("", False), ("a.toml", True)],
+)
+def test_code_and_configuration_are_cut_by_lines(path: str, *, is_source: bool) -> None:
+    assert is_code(path) == is_source
