@@ -7,12 +7,13 @@ speaks in a conversation is named in every second turn. Such hubs count as if th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.consolidation.clustering import LINKED, least_cosine
+from commonplace.consolidation.sharing import Sharing, counted, is_among, looked_up, stretches
+from commonplace.consolidation.shortlist import NOTHING_WAITS, Ranked, Shortlist, Waiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,14 +35,15 @@ MOST_OF_A_NAME: Final = 200
 HUB_SHARE: Final = 0.01
 """What more than a hundredth share is a hub, if that is more than 20; what more than 200 share always is."""
 
-MOST_PER_ROW: Final = 5
-"""So many pairs of one row are returned, the surest: else all of a topic would be linked with all of it."""
-MOST_PAIRS: Final = 1_000
-"""So many pairs are returned in all."""
-
 _ROWS_AT_ONCE: Final = 2_048
+_PAIRS_AT_ONCE: Final = 1_000_000
+"""Of one stretch of rows, where one row alone has not more."""
 _MOST_ALIKE: Final = 10
 """Of one row in one tile, where much is alike."""
+
+_UNSURE: Final = 1.0
+_LAST: Final = 2.0
+"""Added to the ranks of pairs that are not sure enough, and the rank of those that were weighed no further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +59,6 @@ class Shared:
         """How sure it is that they hang together, 0–1."""
         by_words = NAMES_WEIGHT * min(1.0, self.names / NAMES_ENOUGH) + TAGS_WEIGHT * min(1.0, self.tags / TAGS_ENOUGH)
         return min(1.0, max(by_words, LIKENESS_WEIGHT * self.similarity))
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What waits for somebody: how many pairs of each row, and how sure a pair has to be not to wait."""
-
-    pairs: Mapping[int, int] = field(default_factory=dict)
-    below: float = 1.0
-
-
-NOTHING_WAITS: Final = Waiting()
 
 
 def strength(names: tuple[Collection[str], Collection[str]], tags: tuple[Collection[str], Collection[str]]) -> float:
@@ -120,51 +111,75 @@ def pairs(
             name less.
         waiting: what was found before and waits: it counts among the 5 with one row.
     """
+    found = Shortlist(len(names), waiting)
+    rows = _Rows(names, tags, doubles, known, turns)
+    for first, alike in enumerate(_alike(vectors, calibrated)):
+        top = first * _ROWS_AT_ONCE
+        for begin, end in stretches(rows.sizes, top, min(top + _ROWS_AT_ONCE, len(names)), _PAIRS_AT_ONCE):
+            found.add(rows.weighed(begin, end, alike, waiting.below))
+    return found.chosen()
+
+
+class _Rows:
+    """What pairs of rows share, for a stretch of rows at a time. The arguments are those of `pairs`."""
+
+    def __init__(
+        self,
+        names: Sequence[Collection[str]],
+        tags: Sequence[Collection[str]],
+        doubles: Sequence[Collection[str]],
+        known: Collection[tuple[int, int]],
+        turns: Collection[int],
+    ) -> None:
+        import numpy as np
+
+        self._count = len(names)
+        self._names, self._tags, self._doubles = (Sharing(rows, self._count) for rows in (names, tags, doubles))
+        self.sizes = self._names.sizes + self._tags.sizes
+        self._left_out = np.array(sorted(first * self._count + second for first, second in known), np.int64)
+        self._is_turn = np.zeros(self._count, np.bool_)
+        self._is_turn[list(turns)] = True
+
+    def weighed(self, begin: int, end: int, alike: _Alike, below: float) -> Ranked:
+        """Return the candidates whose first row is one of a stretch.
+
+        Args:
+            alike: pairs that are alike, among which those of these rows are.
+            below: how sure a pair has to be not to wait.
+        """
+        import numpy as np
+
+        by_name, in_names = self._names.between(begin, end)
+        in_names -= looked_up(by_name, *self._doubles.between(begin, end))
+        by_tag, in_tags = self._tags.between(begin, end)
+        here = slice(*np.searchsorted(alike.codes, [begin * self._count, end * self._count]))
+        similar, similarity = alike.codes[here], alike.similarity[here]
+        # One name alone is not enough: most of these pairs are weighed no further.
+        single = by_name[in_names <= 1]
+        codes, _ = counted([by_name[in_names > 1], similar, single[is_among(single, by_tag)]])
+        codes = codes[~is_among(codes, self._left_out)]
+        named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, by_tag, in_tags)
+        likeness = looked_up(codes, similar, similarity)
+        are_turns = self._is_turn[codes // self._count] & self._is_turn[codes % self._count]
+        likeness[are_turns & (named + tagged == 0)] = 0.0
+        is_candidate = (named > 0) | (likeness >= LINKED)
+        codes, named, tagged, likeness = (each[is_candidate] for each in (codes, named, tagged, likeness))
+        confidence = _confidence(named, tagged, likeness)
+        rest = single[~is_among(single, codes) & ~is_among(single, self._left_out)]
+        ranks = -np.round(confidence, 9) + np.where(confidence < LEAST_CONFIDENCE, _UNSURE, 0.0)
+        return Ranked(
+            codes=np.concatenate([codes, rest]),
+            ranks=np.concatenate([ranks, np.full(len(rest), _LAST)]),
+            is_acted_on=np.concatenate([confidence >= below, np.zeros(len(rest), np.bool_)]),
+        )
+
+
+def _confidence(named: NDArray[np.int64], tagged: NDArray[np.int64], likeness: NDArray[Any]) -> NDArray[np.float64]:
+    """Return how sure it is that pairs hang together, 0–1; see `Shared.confidence`."""
     import numpy as np
 
-    count = len(names)
-    by_name, in_names = _sharing(names)
-    in_names -= _looked_up(by_name, *_sharing(doubles))
-    by_tag, in_tags = _sharing(tags)
-    alike, similarity = _alike(vectors, calibrated)
-    # One name alone is not enough: most of these pairs are looked at no further.
-    single = by_name[in_names <= 1]
-    codes, _ = _counted([by_name[in_names > 1], alike, single[_looked_up(single, by_tag, in_tags) > 0]])
-    left_out = np.array(sorted(first * count + second for first, second in known), np.int64)
-    codes = codes[_looked_up(codes, left_out, np.ones(len(left_out), np.int64)) == 0]
-    named, tagged = _looked_up(codes, by_name, in_names), _looked_up(codes, by_tag, in_tags)
-    is_turn = np.zeros(count + 1, np.bool_)
-    is_turn[list(turns)] = True
-    likeness = _looked_up(codes, alike, similarity)
-    likeness[is_turn[codes // max(count, 1)] & is_turn[codes % max(count, 1)] & (named + tagged == 0)] = 0.0
-    is_candidate = (named > 0) | (likeness >= LINKED)
-    codes, named, tagged, likeness = (each[is_candidate] for each in (codes, named, tagged, likeness))
     words = NAMES_WEIGHT * np.minimum(1.0, named / NAMES_ENOUGH) + TAGS_WEIGHT * np.minimum(1.0, tagged / TAGS_ENOUGH)
-    confidence = np.maximum(words, LIKENESS_WEIGHT * likeness)
-    order = np.lexsort((codes, -np.round(confidence, 9)))
-    is_sure = confidence[order] >= LEAST_CONFIDENCE
-    ranked = [*codes[order[is_sure]].tolist(), *codes[order[~is_sure]].tolist()]
-    seen = {*ranked, *left_out.tolist()}
-    acted_on = int(np.count_nonzero(confidence >= waiting.below))
-    rest = (code for code in single.tolist() if code not in seen)
-    return _first(chain(ranked, rest), count, acted_on, waiting.pairs)
-
-
-def _first(codes: Iterator[int], count: int, acted_on: int, waiting: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Return the first pairs; what waits takes no place from those that are acted on, which come first."""
-    taken: dict[int, int] = defaultdict(int)
-    found: list[tuple[int, int]] = []
-    for place, code in enumerate(codes):
-        if place == acted_on:
-            for row, pairs_of_row in waiting.items():
-                taken[row] += pairs_of_row
-        pair = divmod(code, count)
-        if all(taken[row] < MOST_PER_ROW for row in pair):
-            found.append(pair)
-            for row in pair:
-                taken[row] += 1
-            if len(found) == MOST_PAIRS:
-                break
+    found: NDArray[np.float64] = np.maximum(words, LIKENESS_WEIGHT * likeness)
     return found
 
 
@@ -176,26 +191,21 @@ def _places(rows: Sequence[Collection[str]]) -> dict[str, list[int]]:
     return places
 
 
-def _sharing(rows: Sequence[Collection[str]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs that share a word, as first · n + second, ascending, and how many each shares."""
-    import numpy as np
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """Pairs that are alike enough to count, as first · n + second, ascending, and their similarities."""
 
-    codes = [np.zeros(0, np.int64)]
-    for places in _places(rows).values():
-        if len(places) > 1:
-            place = np.array(places, np.int64)
-            first, second = np.triu_indices(len(place), 1)
-            codes.append(place[first] * len(rows) + place[second])
-    return _counted(codes)
+    codes: NDArray[np.int64]
+    similarity: NDArray[np.float32]
 
 
-def _alike(vectors: NDArray[np.float32], calibrated: Calibrated) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the pairs that are alike enough to count, as first · n + second, ascending, and their similarities."""
+def _alike(vectors: NDArray[np.float32], calibrated: Calibrated) -> Iterator[_Alike]:
+    """Yield the pairs that are alike, those that begin with the first rows, those with the next ones, and so on."""
     import numpy as np
 
     least = least_cosine(calibrated, LEAST_CONFIDENCE / LIKENESS_WEIGHT)
-    codes, cosines = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
+        codes, cosines = [], []
         for left in range(top, len(vectors), _ROWS_AT_ONCE):
             tile = vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
             if top == left:
@@ -206,9 +216,9 @@ def _alike(vectors: NDArray[np.float32], calibrated: Calibrated) -> tuple[NDArra
             upper = row < column
             codes.append((row * len(vectors) + column)[upper])
             cosines.append(tile.ravel()[places[upper]])
-    found, similar = np.concatenate(codes), np.concatenate(cosines)
-    order = np.argsort(found)
-    return found[order], calibrated(similar[order])
+        found, similar = np.concatenate(codes), np.concatenate(cosines)
+        order = np.argsort(found)
+        yield _Alike(found[order], calibrated(similar[order]))
 
 
 def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[np.int64]:
@@ -231,22 +241,3 @@ def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[n
         return places
     # Much is exactly the same, and it is all the same which of it is taken.
     return np.flatnonzero(chosen & (np.cumsum(chosen, axis=1, dtype=np.int16) <= _MOST_ALIKE))
-
-
-def _counted(codes: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the codes, ascending, each once, and how often each is there."""
-    import numpy as np
-
-    every = np.sort(np.concatenate(codes))
-    begins = np.flatnonzero(np.diff(every, prepend=-1))
-    return every[begins], np.diff(begins, append=len(every))
-
-
-def _looked_up(codes: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
-    """Return the value of each code among the known ones, which ascend; 0 where it is not among them."""
-    import numpy as np
-
-    if not len(known):
-        return np.zeros(len(codes), values.dtype)
-    place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    return np.where(known[place] == codes, values[place], 0)

@@ -16,6 +16,7 @@ from commonplace.consolidation.grouping import active_memories, vectors_of
 from commonplace.consolidation.naming import Named, Names, speakers
 from commonplace.consolidation.planning import Plan
 from commonplace.consolidation.results import ClusterResult, RelationResult, Result
+from commonplace.consolidation.shortlist import Waiting
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import Link
 from commonplace.types.ledger import UNFINISHED, Agent
@@ -84,7 +85,7 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
             known,
             [row for row, memory in enumerate(memories) if memory.owner.session],
             [_doubles(each) for each in named],
-            pairing.Waiting(
+            Waiting(
                 {rows[id_]: number for id_, number in waiting.items() if id_ in rows}, self._confidence.log_threshold
             ),
         )

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from commonplace.consolidation.pairing import MOST_PAIRS, MOST_PER_ROW, Shared, hubs, jaccard, pairs, strength
+from commonplace.consolidation import shortlist
+from commonplace.consolidation.pairing import Shared, hubs, jaccard, pairs, strength
+from commonplace.consolidation.shortlist import MOST_PAIRS, MOST_PER_ROW
 
 
 def same(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -105,3 +107,16 @@ def test_a_scan_returns_few_pairs_of_each_row_and_not_too_many_in_all(are_alike:
 def test_nothing_has_no_pairs() -> None:
     assert pairs([], [], np.zeros((0, 4), np.float32), same) == []
     assert pairs([{"a"}], [{"b"}], np.zeros((1, 4), np.float32), same) == []
+
+
+def test_a_pair_that_comes_late_can_make_room_for_one_that_was_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps two others out: so twice as many are held as are wanted."""
+    monkeypatch.setattr(shortlist, "HELD", 2)
+    monkeypatch.setattr(shortlist, "MOST_PAIRS", 2)
+    monkeypatch.setattr(shortlist, "MOST_PER_ROW", 1)
+    found = shortlist.Shortlist(10)
+    for rank, pairs_of_rank in ((0.2, [(1, 2), (3, 4), (5, 6), (7, 8), (8, 9)]), (0.1, [(2, 3)])):
+        codes = np.array([one * 10 + other for one, other in pairs_of_rank])
+        found.add(shortlist.Ranked(codes, np.full(len(codes), rank), np.zeros(len(codes), np.bool_)))
+    assert found.chosen() == [(2, 3), (5, 6)]
+    assert shortlist.Shortlist(0).chosen() == []
