@@ -304,6 +304,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "log_use": lambda book, values: book.log_use(values.id),
     "memory_counts": lambda book, values: book.memory_counts(),
     "neighbourhood": lambda book, values: book.neighbourhood(values.id),
+    "memory_at": lambda book, values: [book.memory_at(page, line) for page in book.pages() for line in range(1, 40)],
     "pages": lambda book, values: book.pages(),
     "places": lambda book, values: book.places(IDS),
     "process_issue": lambda book, values: book.process_issue(values.one("their issue", "no issue"), rate_limit=0),

@@ -90,6 +90,23 @@ def test_what_search_names_can_be_read(agent: Agent) -> None:
         assert hit["snippet"] in read["text"]
 
 
+def test_what_is_read_after_a_search_counts_as_a_use_of_it_in_the_log(agent: Agent) -> None:
+    """Of a page it is the memory at whose line the reading begins, as a search names it; a whole page tells of none."""
+    agent.call("memory_store", content=NOTES[0], tier="long")
+    agent.call("memory_store", content=NOTES[3], tier="medium")
+    agent.book.sync()
+    for uses, question in enumerate(QUESTIONS[:2], 1):
+        [hit] = agent.call("memory_search", query=question)["results"]
+        agent.call("memory_get", path=hit["path"], **{"from": hit["startLine"]})
+        assert agent.book.retrievals().uses == uses
+    assert agent.book.retrievals().followed == 1.0
+    agent.call("memory_get", path="MEMORY.md")
+    assert agent.book.retrievals().uses == 2
+    log = (agent.book.directory / "logs" / "retrieval" / "retrieval.jsonl").read_text()
+    assert hit["id"] not in log
+    assert "MEMORY.md" not in log
+
+
 def test_an_indexed_file_is_found_and_read_by_its_lines(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "guide.md").write_text("# Guide\n\n## Sessions\n\nA session expires after thirty minutes.\n", "utf-8")
     agent.book.index(tmp_path / "guide.md")
@@ -279,6 +296,7 @@ def test_the_prompt_tells_how_to_use_the_memory_and_what_is_known_of_a_task(agen
     assert "memory_context" in bare[0]["content"]["text"]
     of_task = agent.talk.ask("prompts/get", {"name": "use-memory", "arguments": {"task": QUESTIONS[0]}})["result"]
     assert NOTES[0] in of_task["messages"][0]["content"]["text"]
+    assert agent.book.retrievals().searches == 1
     of_other = agent.talk.ask("prompts/get", {"name": "use-memory", "arguments": {"task": QUESTIONS[2]}})["result"]
     text = of_other["messages"][0]["content"]["text"]
     assert text.endswith("The task: arctic terns\n\nNothing relevant is known of it yet.")

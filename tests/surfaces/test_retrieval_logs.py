@@ -77,6 +77,17 @@ def test_the_summary_tells_latencies_vain_searches_and_uses(program: Program) ->
     assert program.error("logs", "retrieval", "--since", "the other day", code=2)["remedy"]
 
 
+def test_what_is_asked_in_the_text_protocol_is_logged_as_on_the_command_line(program: Program) -> None:
+    program.run("remember", "The staging cluster is rebuilt on Sunday.", "--id", "harbour")
+    program.run("csp", "TASK REQ:recall staging cluster IN:MEM OUT:X")
+    program.run("csp", "TASK REQ:temporal_query staging cluster IN:MEM OUT:X", 'PARAMS {"as_of": "2200-01-01"}')
+    program.run("csp", "TASK REQ:get mem:harbour IN:MEM OUT:X")
+    recalled, then, got = lines(program)
+    assert {recalled["call"], then["call"]} == {"recall"}
+    assert recalled["query_hash"] == then["query_hash"] == query_hash("staging cluster")
+    assert recalled["found"] == then["found"] == [got["used"]] == [f"memory:{query_hash('harbour')}"]
+
+
 def test_a_namespace_sees_its_own_searches_alone(program: Program) -> None:
     program.run("search", ASKED)
     assert program.json("logs", "retrieval", "--namespace", "other")["searches"] == 0

@@ -28,8 +28,8 @@ def logs() -> None:
 def retrieval(invocation: Invocation, /, since: str | None) -> None:
     """Sum up searches: how long, how many in vain, what was found.
 
-    It covers what was asked on the command line and over MCP, as far back as log.max_bytes and log.keep let logs reach,
-    in this namespace. What was found and then opened or touched counts as a use of it.
+    It covers what was asked on the command line, over MCP and in CSP/1, as far back as log.max_bytes and log.keep let
+    logs reach, in this namespace. What was found and then opened or touched counts as a use of it.
     """
     from commonplace.cli.screen import console, print_json
 

@@ -59,6 +59,11 @@ class Reading(Workings):
         """Return where memories stand on Markdown pages; those that stand on none are absent."""
         return self._page_reader.places(ids)
 
+    def memory_at(self, path: str, line: int) -> str | None:
+        """Return the id of the memory that stands on a line of a Markdown page, from 1; None where none does."""
+        whole("line", line, 1, 10**9)
+        return self._page_reader.memory_at(path, line) if isinstance(path, str) else None
+
     def read(self, path: str, first: int = 1, lines: int = LINES) -> Excerpt:
         """Return some lines of a Markdown page, of an indexed artifact, or of a memory.
 

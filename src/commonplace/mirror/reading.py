@@ -76,6 +76,15 @@ class PageReader:
             found.update({id_: place for id_, place in standing.items() if id_ in wanted})
         return found
 
+    def memory_at(self, path: str, line: int) -> str | None:
+        """Return the id of the memory that stands on a line of a page; None where none does, or there is no page."""
+        if path not in self.names():
+            return None
+        page = Path(path).name
+        stamp = self._stamps().get(page)
+        standing = self._standing(page, stamp) if stamp is not None else {}
+        return next((id_ for id_, place in standing.items() if place.first_line <= line <= place.last_line), None)
+
     def _stamps(self) -> dict[str, Stamp]:
         """Return what pages there are; what cannot be looked at is told by the mirror, and holds none here."""
         try:

@@ -59,6 +59,7 @@ def recall(book: Book, asked: Asked) -> Response:
     topic, limit, floor = _asked(asked)
     asked.finish()
     result = book.recall(topic, limit, as_of=None, min_score=floor)
+    book.log_retrieval(result, "recall")
     facts = facts_of(book, topic, MOST_LINKS, floor)
     return _told(book, [_memory(book, hit, topic, None) for hit in result.hits], result, facts)
 
@@ -74,6 +75,7 @@ def temporal_query(book: Book, asked: Asked) -> Response:
     topic, limit, floor = _asked(asked)
     asked.finish()
     result = book.recall(topic, limit, as_of=as_of, min_score=floor)
+    book.log_retrieval(result, "recall")
     facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
     found = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]
     found += [_fact(fact, topic) for fact in facts]

@@ -85,6 +85,7 @@ def stats(book: Book, asked: Asked) -> Response:
 
 def _memory(book: Book, id_: str, as_of: str | float | None) -> _Shown:
     memory = book.get(id_, as_of=as_of)
+    book.log_use(memory.id)
     links = book.links(memory.id)[:MOST_LINKS]
     facts = (
         ("TIER", memory.tier),

@@ -99,7 +99,9 @@ def registry_of(host: Host) -> Registry:
         if book.settings.context.on_start == "off":
             return [PromptMessage(f"{_HABITS}\n\nThe task: {task}")]
         budget = min(_PROMPT_TOKENS, book.settings.context.max_tokens)
-        known = book.context(task, budget).text or "Nothing relevant is known of it yet."
+        made = book.context(task, budget)
+        book.log_retrieval(made, "context")
+        known = made.text or "Nothing relevant is known of it yet."
         return [PromptMessage(f"{_HABITS}\n\nThe task: {task}\n\n{known}")]
 
     task = PromptArgument("task", "what is to be done; what is known of it is added")

@@ -15,6 +15,7 @@ from commonplace.text.budget import MOST_TOKENS
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
+    from commonplace.engine.reading import Excerpt
     from commonplace.mirror.reading import PagePlace
     from commonplace.types import Hit
 
@@ -169,7 +170,7 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
 
     first = given.get("from", 1)
     excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES))
-    _log_use(book, excerpt.path)
+    _log_use(book, excerpt)
     lines = excerpt.text.split("\n")
     room = MOST_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
 
@@ -192,14 +193,17 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, told)
 
 
-def _log_use(book: Engine, path: str) -> None:
-    """Log that something was read that a search may have named; a page is of many memories and tells of none."""
+def _log_use(book: Engine, excerpt: Excerpt) -> None:
+    """Log that something was read that a search may have named; of a page, what stands where the reading begins."""
     from commonplace.engine.reading import ARTIFACT_PREFIX, MEMORY_PREFIX
 
+    path = excerpt.path
     if path.startswith(MEMORY_PREFIX):
         book.log_use(path.removeprefix(MEMORY_PREFIX))
-    else:
+    elif path not in book.pages():
         book.log_use(path.removeprefix(ARTIFACT_PREFIX), "artifact")
+    elif (id_ := book.memory_at(path, excerpt.first_line)) is not None:
+        book.log_use(id_)
 
 
 def _context(book: Engine, given: Arguments) -> ToolResult:
