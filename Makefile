@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DJANGO := 5.2.19
 DJANGO_TREE := .demo/django-$(DJANGO)
+SIZE ?= small
 MINILM := packages/commonplace-minilm
 
 .PHONY: help venv demo test lint format bench docs soak minilm verify-model smoke interop clean
@@ -53,8 +54,8 @@ format: $(READY) ## put the source into its form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## measure latency against simpler means on a made-up corpus
-	$(BIN)/commonplace benchmark latency --passages 10000
+bench: $(READY) ## measure all figures to reach (SIZE=full: at full size; COMMONPLACE_DATA=DIR: on labelled sets too)
+	$(BIN)/commonplace benchmark figures --size $(SIZE)
 
 docs: $(READY) ## write the generated pages of the manual
 	$(BIN)/python scripts/generate_docs.py

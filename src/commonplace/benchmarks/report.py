@@ -28,6 +28,7 @@ def sheets(result: Mapping[str, Any]) -> list[Sheet]:
         "resolution": _resolution,
         "knowledge": _knowledge,
         "consolidation": _consolidation,
+        "figures": _reached,
     }
     if result["benchmark"] in alone:
         return alone[result["benchmark"]](result)
@@ -61,6 +62,13 @@ def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
         _memory(result["memory"]),
         _pairs("What a model reads in every session", result["told"]),
     ]
+
+
+def _reached(result: Mapping[str, Any]) -> list[Sheet]:
+    from commonplace.benchmarks.figures import COLUMNS, cells_of
+
+    title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes, size {result['size']}"
+    return [Sheet(title, COLUMNS, tuple(cells_of(result)))]
 
 
 def _knowledge(result: Mapping[str, Any]) -> list[Sheet]:

@@ -105,6 +105,46 @@ def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) 
 
 @benchmark.command(cls=Command)
 @click.option(
+    "--size",
+    type=click.Choice(("quick", "small", "full")),
+    default="small",
+    show_default=True,
+    help="How much is measured.",
+)
+@click.option("--quick", "size", flag_value="quick", help="The same as --size quick, which only shows that it works.")
+@click.option(
+    "--data",
+    multiple=True,
+    envvar="COMMONPLACE_DATA",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A directory of labelled sets; may be given again.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
+@pass_invocation
+def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> None:
+    """Measure the figures to reach, beside their targets.
+
+    Runs the other benchmarks, each in a process of its own, and prints what the contracts ask for, what is aimed at,
+    what was measured, and whether that is reached. With --data also how well documents and turns of conversations are
+    found: of each directory in it that has corpus.jsonl, queries.jsonl and qrels.tsv, and of locomo10.json.
+    """
+    from commonplace.benchmarks.figures import FigureOptions, markdown, run
+    from commonplace.cli.screen import progress_bars, say
+
+    def measured(progress: Progress | None) -> dict[str, Any]:
+        return run(FigureOptions(**options), progress)
+
+    if not is_markdown:
+        _measure(invocation, measured, None)
+        return
+    with progress_bars(invocation) as progress:
+        table = markdown(measured(progress))
+    say(table.rstrip())
+
+
+@benchmark.command(cls=Command)
+@click.option(
     "--passages", type=int, default=10_000, show_default=True, metavar="N", help="Size of the made-up corpus."
 )
 @click.option("--corpus", type=_FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")

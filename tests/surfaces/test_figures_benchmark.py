@@ -1,0 +1,56 @@
+"""The table of figures, from end to end, at a size that only shows that every part works."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from commonplace.benchmarks import figures
+from commonplace.benchmarks.figures import Part
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+TEXTS = {"bees": "Honey bees dance to tell where the nectar is.", "tides": "The moon pulls the sea and makes tides."}
+
+
+def lay_down_a_set(directory: Path) -> None:
+    directory.mkdir(parents=True)
+    lines = [json.dumps({"_id": id_, "text": text}) for id_, text in TEXTS.items()]
+    (directory / "corpus.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    (directory / "queries.jsonl").write_text('{"_id": "q", "text": "who dances for nectar"}\n', "utf-8")
+    (directory / "qrels.tsv").write_text("q\tbees\t1\n", "utf-8")
+
+
+def test_quick_figures_are_measured_by_the_other_benchmarks(bare: Program) -> None:
+    """Every row has a figure, but for those whose data are not there: they say what to name."""
+    lay_down_a_set(bare.project / "data" / "two-texts")
+    rows = {row["what"]: row for row in bare.json("benchmark", "figures", "--quick", "--data", "data")["rows"]}
+    unmeasured = [what for what, row in rows.items() if row["value"] is None]
+    assert unmeasured == [f"LoCoMo turns, R@10 (categories 1–4), {embedder}" for embedder in ("static", "minilm")]
+    assert rows["search p95, 100 passages"]["value"] > 0.0
+    assert rows["search p95, 100 passages"]["contract_reached"] == "smaller size"
+    assert rows["recall@10 on two-texts"]["measured"] == "100 %"
+    assert rows["precision@10 on two-texts"]["contract_reached"] == "no"
+
+
+def test_what_a_part_says_when_it_fails_stands_in_its_rows(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set with a slip in it fails alone; the table is printed all the same."""
+
+    def measured(part: Part) -> dict[str, Any]:
+        if part.name != "retrieval broken":
+            raise ValueError("left out")
+        return measure(part)
+
+    measure = figures._measured
+    monkeypatch.setattr(figures, "_measured", measured)
+    lay_down_a_set(bare.project / "data" / "broken")
+    (bare.project / "data" / "broken" / "qrels.tsv").write_text("q\tbees\t1\nq\ttides\tmuch\n", "utf-8")
+    lines = bare.run("benchmark", "figures", "--quick", "--data", "data", "--markdown").stdout.splitlines()
+    assert "| search p95, 100 passages | < 150 ms | < 10 ms | not measured: left out | – | – |" in lines
+    (line,) = (line for line in lines if line.startswith("| recall@10 on broken"))
+    assert "qrels.tsv:2" in line
+    assert '"' not in line
