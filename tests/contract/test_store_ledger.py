@@ -14,7 +14,7 @@ from tests.contract.stores import UUID, memory
 from commonplace.errors import StoreError, UsageError
 from commonplace.store.contract import Store
 from commonplace.store.sqlite import SqliteStore
-from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
+from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 FULL = Issue(
     id="commonplace-0123abcd",
@@ -75,6 +75,15 @@ class TestIssues:
         assert ids(store) == ids(store, memory_ids=("c",)) == ids(store, statuses=("closed",)) == [FULL.id]
         assert ids(store, memory_ids=(UUID,)) == ids(store, statuses=("in_progress",)) == []
         assert store.ledger("n").counts() == {("decay", "closed"): 1}
+
+    def test_the_memories_that_issues_of_an_agent_name_are_told_by_status(self, store: Store) -> None:
+        """Agents leave alone what waits; however many issues there are, these are ids and no more."""
+        put(store, FULL, Issue("x", "t", "merge", ("c", UUID), status="open"), Issue("y", "t", "decay", ("d",)))
+        ledger = store.ledger("n")
+        assert ledger.named("merge", ("open", "in_progress")) == {"a\0b", "c", UUID}
+        assert ledger.named("merge", ("in_progress",)) == {"a\0b", UUID}
+        assert ledger.named("merge", ()) == ledger.named("merge", ("closed",)) == set()
+        assert store.ledger("m").named("merge", ("open",)) == set()
 
     def test_a_selection_combines_its_fields(self, store: Store) -> None:
         """Values of one field are alternatives, fields add up."""
@@ -184,6 +193,24 @@ class TestEvents:
 
 
 class TestReversals:
+    def test_runs_are_told_by_what_they_changed_the_latest_first(self, store: Store) -> None:
+        """Whoever wants to undo one has to find it."""
+        put(store, *(Issue(id_, "t") for id_ in "abcd"))
+        with store.change_memories("n") as change:
+            for issue, run, at, undone_at in (
+                ("a", UUID, 3.0, None),
+                ("b", UUID, 2.0, 9.0),
+                ("c", "late", 4.0, 5.0),
+                ("d", "also late", 4.0, None),
+            ):
+                change.ledger.put_reversal(Reversal(issue, run, at, (), "[]", undone_at=undone_at))
+        assert store.ledger("n").runs() == [
+            RunChanges("also late", 4.0, 1, 0),
+            RunChanges("late", 4.0, 1, 1),
+            RunChanges(UUID, 2.0, 2, 1),
+        ]
+        assert store.ledger("m").runs() == []
+
     def test_a_reversal_gets_the_next_number_or_keeps_its_own(self, store: Store) -> None:
         """They undo in the order of their numbers, which an import keeps."""
         put(store, *(Issue(id_, "t") for id_ in "abc"), FULL)

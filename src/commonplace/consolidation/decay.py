@@ -54,8 +54,7 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
 
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
-        unfinished = [issue for status in UNFINISHED for issue in self._ground.issues.query(self.name, status)]
-        named = {id_ for issue in unfinished for id_ in issue["memory_ids"]}
+        named = self._ground.issues.named(self.name, UNFINISHED)
         now = self._ground.now()
         with self._ground.store.snapshot():
             found = [
@@ -150,19 +149,18 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
         return self._alike[memory.owner.id]
 
     def _due(self) -> list[str]:
-        """Return the issues that wait to archive what its tier keeps no longer."""
-        now = self._ground.now()
-        due = []
-        for issue in self._ground.issues.query(self.name, "open"):
-            ids = issue["memory_ids"]
-            memory = self._ground.store.memory(self._ground.namespace, ids[0]) if len(ids) == 1 else None
-            if memory is None or memory.expired_at is not None or memory.record.status != "active":
-                continue
-            is_due = may_archive(memory.record.tier, age(memory.record.last_used, now))
-            is_ours = is_due and not memory.owner.session
-            if is_ours and self._action(memory, self._score(memory.record, now)) == "gc":
-                due.append(issue["id"])
-        return due
+        """Return the issues that wait to archive what its tier keeps no longer, the oldest first."""
+        named = self._ground.issues.named(self.name, ("open",))
+        memories = self._fading_memories() if named else ()
+        due = [each.owner.id for each in memories if each.owner.id in named and self._is_due(each)]
+        about = self._ground.issues.about(due, self.name)
+        return [each["id"] for each in about if each["status"] == "open" and len(each["memory_ids"]) == 1]
+
+    def _is_due(self, memory: StoredMemory) -> bool:
+        """Tell whether a memory would be archived by now."""
+        record, now = memory.record, self._ground.now()
+        is_due = not memory.owner.session and may_archive(record.tier, age(record.last_used, now))
+        return is_due and self._action(memory, self._score(record, now)) == "gc"
 
     def _fading_memories(self) -> Iterator[StoredMemory]:
         tiers = tuple(ARCHIVE_AFTER_S)

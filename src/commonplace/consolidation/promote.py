@@ -64,12 +64,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
         """Return the ids of the active memories that meet a criterion, those that meet most first, then by score."""
         now = self._ground.now()
         with self._ground.store.snapshot():
-            busy = {
-                id_
-                for status in ("in_progress", "blocked")
-                for issue in self._ground.issues.query(self.name, status)
-                for id_ in issue["memory_ids"]
-            }
+            busy = self._ground.issues.named(self.name, ("in_progress", "blocked"))
             found = [
                 (-len(met), -self._ground.fading.raw(memory.record, now), memory.owner.id)
                 for memory in self._memories("active")

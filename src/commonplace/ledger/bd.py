@@ -99,6 +99,14 @@ class BdLedger:
         named = [issue for issue in found if not set(memory_ids).isdisjoint(issue["memory_ids"])]
         return sorted(named, key=lambda issue: (issue["created_at"], issue["id"]))
 
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+        """Return the ids of the memories that issues of an agent with one of these statuses name.
+
+        Raises:
+            ProviderError: `bd` failed.
+        """
+        return {id_ for status in statuses for issue in self.query(agent, status) for id_ in issue["memory_ids"]}
+
     def claim(self, id_: str) -> bool:
         """Take an open issue to work on; return False where others did, or it is blocked or closed.
 

@@ -96,6 +96,10 @@ class Ledger:
         wanted = IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=tuple(memory_ids))
         return [told(issue) for issue in self._store.ledger(self._namespace).issues(wanted)] if memory_ids else []
 
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        return self._store.ledger(self._namespace).named(agent, statuses)
+
     def claim(self, id_: str) -> bool:
         """Take an open issue to work on; return False where others did, or it is blocked or closed.
 

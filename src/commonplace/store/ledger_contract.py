@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
+    from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 
 class LedgerReading(Protocol):
@@ -39,6 +39,10 @@ class LedgerReading(Protocol):
         """Return the first unfinished issue of an agent about exactly this set of memories."""
         ...
 
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        ...
+
     def events(self, issue: str | None = None) -> list[IssueEvent]:
         """Return the events on an issue, or on all, in the order in which they were written."""
         ...
@@ -49,6 +53,10 @@ class LedgerReading(Protocol):
 
     def reversals(self, *, run: str | None = None, memory_ids: Sequence[str] = (), after: int = 0) -> list[Reversal]:
         """Return reversals by number: of a run, of memories (any of them), and with a higher number than `after`."""
+        ...
+
+    def runs(self) -> list[RunChanges]:
+        """Return what each run changed, the latest first, ties by run."""
         ...
 
     def operations_since(self, at: float) -> list[tuple[float, int]]:

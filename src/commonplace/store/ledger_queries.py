@@ -20,6 +20,12 @@ OF_MEMORY = "SELECT issue FROM issue_memories WHERE namespace = :space AND memor
 
 OF_AGENT = f"{OF_STATUS} AND agent = :agent"
 
+NAMED = """
+    SELECT m.memory FROM issues AS i INDEXED BY issues_by_status
+        JOIN issue_memories AS m INDEXED BY issue_memories_by_issue ON m.namespace = i.namespace AND m.issue = i.id
+    WHERE i.namespace = :space AND i.status = :status AND i.agent = :agent
+"""
+
 BODIES = "SELECT id, notes, dependencies, comments, rest FROM issues WHERE namespace = :space"
 
 COUNTS = "SELECT agent, status, count(*) FROM issues WHERE namespace = :space GROUP BY agent, status"
@@ -51,6 +57,8 @@ REVERSALS = f"{_REVERSAL} WHERE namespace = :space AND number > :after"
 REVERSALS_OF_RUN = (
     f"{_REVERSAL} INDEXED BY reversals_by_run WHERE namespace = :space AND run = :run AND number > :after"
 )
+
+RUNS = "SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = :space GROUP BY run"
 
 REVERSAL = f"{_REVERSAL} WHERE namespace = :space AND issue = :issue"
 

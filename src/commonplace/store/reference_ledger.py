@@ -17,7 +17,7 @@ from commonplace.store.ledger_rules import (
     order,
     refuse_taken,
 )
-from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
+from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 if TYPE_CHECKING:
     from commonplace.store.reference_transaction import ReferenceTransaction
@@ -76,6 +76,11 @@ class ReferenceLedger:
         found = self.issues(IssueSelection(agents=(agent,), statuses=UNFINISHED))
         return min((issue for issue in found if set(issue.memory_ids) == set(memory_ids)), key=order, default=None)
 
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        found = self.issues(IssueSelection(agents=(agent,), statuses=tuple(statuses))) if statuses else []
+        return {id_ for issue in found for id_ in issue.memory_ids}
+
     def events(self, issue: str | None = None) -> list[IssueEvent]:
         """Return the events on an issue, or on all, in the order in which they were written."""
         with self._opened() as (ledger, _):
@@ -97,6 +102,17 @@ class ReferenceLedger:
             and run in (None, reversal.run)
             and (not memory_ids or not set(reversal.memory_ids).isdisjoint(memory_ids))
         ]
+
+    def runs(self) -> list[RunChanges]:
+        """Return what each run changed, the latest first, ties by run."""
+        by_run: dict[str, list[Reversal]] = {}
+        for reversal in self.reversals():
+            by_run.setdefault(reversal.run, []).append(reversal)
+        found = [
+            RunChanges(run, min(each.at for each in held), len(held), sum(each.undone_at is not None for each in held))
+            for run, held in by_run.items()
+        ]
+        return sorted(found, key=lambda each: (-each.at, each.run))
 
     def operations_since(self, at: float) -> list[tuple[float, int]]:
         """Return (time, how many) of the operations of the whole store at or after a time, by time."""

@@ -28,7 +28,7 @@ from commonplace.store.ledger_rules import (
 )
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
 from commonplace.store.sqlite_space import At, ChangingSpace, SpaceReading, StoredSpace, rows_of
-from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
+from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 
 class SqliteLedgerReading(SpaceReading):
@@ -68,6 +68,15 @@ class SqliteLedgerReading(SpaceReading):
         ]
         return min(alike, key=order, default=None)
 
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        with self.reading() as at:
+            return {
+                unpack(memory)
+                for status in dict.fromkeys(statuses)
+                for (memory,) in rows_of(at, queries.NAMED, status=pack_text(status), agent=pack_text(agent))
+            }
+
     def events(self, issue: str | None = None) -> list[IssueEvent]:
         """Return the events on an issue, or on all, in the order in which they were written."""
         if issue is None:
@@ -85,6 +94,11 @@ class SqliteLedgerReading(SpaceReading):
             found = [unpack_reversal(row) for row in _reversals(at, run, memory_ids, after)]
         kept = [one for one in found if one.number > after and run in (None, one.run)]
         return sorted(kept, key=lambda one: one.number)
+
+    def runs(self) -> list[RunChanges]:
+        """Return what each run changed, the latest first, ties by run."""
+        found = [RunChanges(unpack(run), *told) for run, *told in self._rows(queries.RUNS)]
+        return sorted(found, key=lambda each: (-each.at, each.run))
 
     def operations_since(self, at: float) -> list[tuple[float, int]]:
         """Return (time, how many) of the operations of the whole store at or after a time, by time."""

@@ -107,6 +107,22 @@ class Reversal:
 
 
 @dataclass(frozen=True, slots=True)
+class RunChanges:
+    """What a run changed, as far as the store keeps what undoes it.
+
+    Attributes:
+        at: when its first change was made.
+        applied: how many changes can be undone, or were.
+        undone: how many of them were.
+    """
+
+    run: str
+    at: float
+    applied: int
+    undone: int
+
+
+@dataclass(frozen=True, slots=True)
 class IssueSelection:
     """Which issues a list holds. Empty means no restriction; values of one field are alternatives, fields add up.
 
