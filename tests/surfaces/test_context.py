@@ -95,6 +95,40 @@ def test_a_session_that_starts_gets_what_is_kept_long(program: Program) -> None:
     assert SHORT_ANSWERS in told.stdout
 
 
+def test_a_subagent_that_starts_gets_its_context_as_json_since_clients_take_nothing_else(program: Program) -> None:
+    program.run("remember", SHORT_ANSWERS, "--tier", "long")
+    event = {"hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "Explore", "cwd": str(program.project)}
+    told = hook(event)
+    assert (told.exit_code, told.stderr) == (0, "")
+    answer = json.loads(told.stdout)["hookSpecificOutput"]
+    assert answer["hookEventName"] == "SubagentStart"
+    assert SHORT_ANSWERS in answer["additionalContext"]
+
+
+@pytest.mark.parametrize("agent", ["integrator", "my-plugin:integrator"])
+def test_the_agent_of_an_event_finds_by_its_strategy_and_one_without_as_everybody(program: Program, agent: str) -> None:
+    event = {"hook_event_name": "SubagentStart", "agent_type": agent, "cwd": str(program.project), "prompt": "login"}
+    told = json.loads(hook(event).stdout)["hookSpecificOutput"]["additionalContext"]
+    assert "test/test_login.py" in told
+    assert "src/login.py" not in told
+    for other in ("general-purpose", "default", ""):
+        told = json.loads(hook({**event, "agent_type": other}).stdout)["hookSpecificOutput"]["additionalContext"]
+        assert "src/login.py" in told
+    told = json.loads(hook({**event, "agent_type": "Explore"}, "--agent", agent.rpartition(":")[2]).stdout)
+    assert "src/login.py" not in told["hookSpecificOutput"]["additionalContext"]
+    assert program.json("logs", "retrieval")["agents"] == {"integrator": 2}
+
+
+def test_any_event_is_answered_in_json_where_that_is_asked_for(program: Program) -> None:
+    """Some clients take nothing else for a prompt either."""
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "when does a session expire", "cwd": str(program.project)}
+    told = json.loads(hook(event, "--json").stdout)["hookSpecificOutput"]
+    assert told["hookEventName"] == "UserPromptSubmit"
+    assert told["additionalContext"] + "\n" == hook(event).stdout
+    told = hook({**event, "prompt": "the migration of arctic terns"}, "--json")
+    assert (told.exit_code, told.stdout) == (0, "")
+
+
 def test_a_hook_is_silent_where_nothing_is_relevant_and_where_there_is_no_store(bare: Program) -> None:
     event = {"prompt": "when does a session expire", "cwd": str(bare.project)}
     told = hook(event)
@@ -111,6 +145,7 @@ def test_a_hook_is_silent_where_nothing_is_relevant_and_where_there_is_no_store(
         (b"\xff\xfe", "standard input is no JSON"),
         (b"[]", "standard input is no hook event"),
         ({"prompt": 7}, "standard input is no hook event"),
+        ({"hook_event_name": "Stop", "prompt": "tea"}, "the event 'Stop' takes no context"),
         (b'{"prompt": ' + b"[" * 200_000, "standard input is no JSON"),
         ({"prompt": "tea", "cwd": "\0"}, "cannot be entered: it is no path"),
         ({"prompt": "tea", "cwd": "\ud800"}, "cannot be entered: it is no path"),

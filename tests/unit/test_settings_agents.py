@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.errors import SettingsError
 from commonplace.settings import Settings, keys, load, save_overrides
-from commonplace.settings.agents import STRATEGIES
+from commonplace.settings.agents import STRATEGIES, strategy_name
 
 
 def loaded(directory: Path, text: str = "", **environment: str) -> Settings:
@@ -91,3 +91,19 @@ def test_settings_of_own_agents_are_shown_with_the_others(tmp_path: Path) -> Non
     assert shown[len(keys()) :] == [
         f"agents.poet.{name}" for name in ("context_types", "top_k", "threshold", "phase_filter", "tag_filter")
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("security-auditor", "security-auditor"),
+        ("security_auditor", "security-auditor"),
+        ("a-plugin:security-auditor", "security-auditor"),
+        ("Explore", None),
+        ("default", None),
+        ("", None),
+    ],
+)
+def test_an_agent_of_a_client_has_a_strategy_by_its_name_or_none(written: str, name: str | None) -> None:
+    """That of `default` is for who asks for a strategy, and not for every agent that a client has."""
+    assert strategy_name(written, STRATEGIES) == name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -40,9 +39,11 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
     It is fenced and labelled as data, within a budget of tokens. Without a task it holds what is kept long, and the
     newest of the rest. With --agent the artifacts are those that its strategy finds.
 
-    With --stdin-json the task is the prompt of the event that a client's hook writes to standard input, and the store
-    the one of its working directory. Nothing is printed where there is no store yet, or where the setting
-    context.on_start is off; and no failure has the exit code 2, which would stop the client.
+    With --stdin-json the task is the prompt of the event that a client's hook writes to standard input, the store the
+    one of its working directory, and the agent the event's if it has a strategy. The answer to the start of a session
+    or to a prompt is text, that to others JSON; with --json it is always JSON. Nothing is printed where nothing is
+    relevant, where there is no store yet, or where the setting context.on_start is off; and no failure has the exit
+    code 2, which would stop the client.
     """
     if stdin_json:
         return _answer_hook(invocation, task, options)
@@ -74,27 +75,41 @@ def _print(made: Context, invocation: Invocation) -> None:
 
 
 def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[str, Any]) -> int:
+    from commonplace.cli.screen import print_json, say
+    from commonplace.formats.hook_events import answer, parse_event
     from commonplace.search.request import MAX_QUERY_CHARACTERS
+    from commonplace.settings.agents import strategy_name
 
     try:
         if task:
             raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
-        prompt, directory = _event(sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1))
-        if directory:
-            _enter(directory)
+        event = parse_event(_read())
+        if event.directory:
+            _enter(event.directory)
         loaded = invocation.settings()
         if loaded.context.on_start == "off":
             return SUCCESS
-        most = options["max_tokens"] or min(_HOOK_TOKENS, loaded.context.max_tokens)
-        made = _made(invocation, loaded, prompt[:MAX_QUERY_CHARACTERS], {**options, "max_tokens": most})
+        most = options["max_tokens"]
+        limits = {"max_tokens": min(_HOOK_TOKENS, loaded.context.max_tokens) if most is None else most}
+        agent = options["agent"] or strategy_name(event.agent, loaded.agents)
+        made = _made(invocation, loaded, event.prompt[:MAX_QUERY_CHARACTERS], {**options, **limits, "agent": agent})
     except StoreMissingError:
         return SUCCESS
     except (CommonplaceError, OSError) as error:
         report(error, invocation)
         return FAILURE
-    if made.text or invocation.as_json:
-        _print(made, invocation)
+    if made.text and event.takes_text and not invocation.as_json:
+        say(made.text)
+    elif made.text:
+        print_json(answer(event, made.text), indent=None)
     return SUCCESS
+
+
+def _read() -> bytes:
+    data = sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1)
+    if len(data) > _MOST_EVENT_BYTES:
+        raise UsageError(f"the event has more than {_MOST_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
+    return data
 
 
 def _enter(directory: str) -> None:
@@ -106,19 +121,3 @@ def _enter(directory: str) -> None:
             f"the working directory of the event, {directory!r:.80}, cannot be entered: {why}",
             remedy="pass the event as the client wrote it, from a directory that is there",
         ) from error
-
-
-def _event(data: bytes) -> tuple[str, str]:
-    """Return prompt and working directory of a hook event; the prompt of a session's start is ""."""
-    if len(data) > _MOST_EVENT_BYTES:
-        raise UsageError(f"the event has more than {_MOST_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
-    try:
-        event = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"standard input is no JSON: {error}", remedy="pass the event as the client wrote it"
-        ) from error
-    prompt, directory = (event.get("prompt") or "", event.get("cwd") or "") if isinstance(event, dict) else (None, None)
-    if not isinstance(prompt, str) or not isinstance(directory, str):
-        raise UsageError("standard input is no hook event", remedy='pass an object such as {"prompt": "…"}')
-    return prompt, directory

@@ -79,6 +79,15 @@ def agent_name(written: str) -> str:
     return written.strip().replace("_", "-")
 
 
+def strategy_name(written: str, known: Mapping[str, Strategy]) -> str | None:
+    """Return by what name an agent of some client has a strategy; None where it has none.
+
+    An agent that a plugin brings is called `plugin:agent` there, and is known by either name.
+    """
+    names = (agent_name(written), agent_name(written.rpartition(":")[2]))
+    return next((name for name in names if name in known and name != DEFAULT_AGENT), None)
+
+
 def strategy_keys(agent: str) -> tuple[Key, ...]:
     """Return the settings of an agent's strategy; their defaults are those of the agent, or of `default`."""
     defaults = STRATEGIES.get(agent, STRATEGIES[DEFAULT_AGENT])
