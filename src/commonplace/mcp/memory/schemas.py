@@ -48,7 +48,7 @@ SEARCH: Final = _closed(
         "maxResults": _count(MOST_RESULTS),
         "minScore": _SHARE,
         "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),
-        "asOf": {**_TEXT, "description": "what was known then: ISO 8601 or 'last Tuesday'"},
+        "asOf": {**_TEXT, "description": "known then: ISO 8601 or 'last Tuesday'"},
     },
     "query",
 )
@@ -63,7 +63,7 @@ _RESULT: Final = _object(
         "source": _TEXT,
     }
 )
-SEARCH_RESULT: Final = _object({"results": _list(_RESULT)}, "results")
+SEARCH_RESULT: Final = _object({"results": _list(_RESULT)})
 
 GET: Final = _closed(
     {
@@ -84,7 +84,7 @@ STORE: Final = _closed(
         "origin": {"enum": ["user", "agent", "tool", "document", "web"], "description": "who said it"},
         "source": _TEXT,
         "at": {**_TEXT, "description": "when it happened, ISO 8601"},
-        "id": {**_TEXT, "description": "of a memory to correct: its next version"},
+        "id": {**_TEXT, "description": "of a memory to correct"},
     },
     "content",
 )
@@ -117,16 +117,16 @@ GRAPH_RESULT: Final = _object({"facts": _LIST, "entities": _LIST, "memories": _L
 
 CONTEXT: Final = _closed(
     {
-        "task": {**_TEXT, "description": "empty: what to know as a session starts"},
+        "task": {**_TEXT, "description": "empty as a session starts"},
         "maxTokens": {**_count(MOST_CONTEXT_TOKENS), "minimum": 64},
-        "agent": _TEXT,
+        "agent": {**_TEXT, "description": "such as test-engineer"},
     }
 )
 CONTEXT_RESULT: Final = _object({"text": _TEXT, "references": _LIST, "tokens": _INTEGER})
 
 FORGET: Final = _closed(
     {
-        "ids": _list(_TEXT, minItems=1, maxItems=100),
+        "ids": _list(_TEXT, maxItems=100),
         "tag": _TEXT,
         "source": _TEXT,
         "session": _TEXT,
@@ -137,7 +137,7 @@ FORGET_RESULT: Final = _object(
     {"forgotten": _FLAG, "verified": _FLAG, "ids": _LIST, "counts": {"type": "object"}, "notices": _LIST}
 )
 
-WHY: Final = _closed({"query": _TEXT, "id": {**_TEXT, "description": "of a hit, or its path"}}, "query", "id")
+WHY: Final = _closed({"query": _TEXT, "id": {**_TEXT, "description": "of a hit, or a path"}}, "query", "id")
 WHY_RESULT: Final = _object(
     {
         "rank": _INTEGER,

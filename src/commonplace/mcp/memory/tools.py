@@ -32,13 +32,13 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
     """Return the tools over an engine."""
     reads, adds = ToolAnnotations(read_only=True), ToolAnnotations(read_only=False, idempotent=True)
     offered = (
-        ("memory_search", "Search memory", _SEARCH, schemas.SEARCH, schemas.SEARCH_RESULT, reads, _search),
-        ("memory_get", "Read memory", _GET, schemas.GET, schemas.GET_RESULT, reads, _get),
-        ("memory_context", "Context for a task", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, reads, _context),
+        ("memory_search", "Search", _SEARCH, schemas.SEARCH, schemas.SEARCH_RESULT, reads, _search),
+        ("memory_get", "Read", _GET, schemas.GET, schemas.GET_RESULT, reads, _get),
+        ("memory_context", "Context", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, reads, _context),
         ("memory_store", "Remember", _STORE, schemas.STORE, schemas.STORE_RESULT, adds, _store),
         ("memory_link", "Link", _LINK, schemas.LINK, schemas.LINK_RESULT, adds, link),
         ("memory_graph", "Graph", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, reads, graph),
-        ("memory_why", "Explain a result", _WHY, schemas.WHY, schemas.WHY_RESULT, reads, _why),
+        ("memory_why", "Explain", _WHY, schemas.WHY, schemas.WHY_RESULT, reads, _why),
         ("memory_forget", "Forget", _FORGET, schemas.FORGET, schemas.FORGET_RESULT, _DESTROYS, _forget),
     )
     return tuple(
@@ -48,9 +48,9 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 
 
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
-_SEARCH: Final = "Find what was remembered or indexed, best first; nothing if nothing is relevant."
-_GET: Final = "Read lines of a page, artifact or memory that memory_search named."
-_CONTEXT: Final = "What is worth knowing before a task, within a budget. Call it first."
+_SEARCH: Final = "Find what was remembered or indexed, best first; nothing if none is relevant."
+_GET: Final = "Read lines of a page, artifact or memory."
+_CONTEXT: Final = "What to know before a task, within a budget. Call it first."
 _STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
 _LINK: Final = "Link two memories, or two names by a fact."
 _GRAPH: Final = "Facts and when they held, entities, linked memories."
