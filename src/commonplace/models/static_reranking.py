@@ -15,7 +15,7 @@ from commonplace.models.contract import RerankResult, TokenizedText
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import CALIBRATION, log_odds, scale
-from commonplace.ranking.late import best_similarities, weighted_share
+from commonplace.ranking.late import find_matches, weighted_share
 from commonplace.text.analysis import analyse, without_unspaced
 
 _LITERAL = 0.999
@@ -65,7 +65,7 @@ class StaticReranker:
         lengths = np.array([len(text) for text in texts], dtype=np.int64)
         similar = self._model.similarities(asked)
         columns = similar.columns.take(np.concatenate([np.empty(0, np.uint16), *texts]))
-        best = best_similarities(similar.cosines, columns, lengths)
+        best = find_matches(similar.cosines, columns, lengths).best()
         weights = self._model.weights(asked)
         return weighted_share(best, weights), weighted_share((best >= _LITERAL).astype(np.float32), weights)
 

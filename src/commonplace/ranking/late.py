@@ -5,6 +5,9 @@ It knows arrays of token ids and similarities, no model, no store.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import inf
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,30 +23,58 @@ def inverse_document_frequency(documents: int, frequencies: NDArray[np.int64]) -
     return np.log1p((documents - n + 0.5) / (n + 0.5)).astype(np.float32)
 
 
-def best_similarities(
-    similarities: NDArray[np.float32], token_ids: NDArray[np.uint16], lengths: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return for each passage and query token the highest similarity among the passage's tokens.
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Tokens of passages that are like a token of the query, passage by passage.
 
-    The maxima of ColBERT's late interaction (Khattab & Zaharia 2020).
+    Attributes:
+        similarities: to each token of the query; float32, shape (m, q).
+        places: how many tokens stand before each in its passage; int64, shape (m,).
+        starts: where the matches of a passage begin, of those that have any; int64, shape (p,), ascending.
+        passages: which passages these are; int64, shape (p,), ascending.
+        count: how many passages there are, n.
+    """
+
+    similarities: NDArray[np.float32]
+    places: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    passages: NDArray[np.int64]
+    count: int
+
+    def best(self, fading: float = inf) -> NDArray[np.float32]:
+        """Return for each passage and query token the highest similarity, float32, shape (n, q), zeros for no match.
+
+        The maxima of ColBERT's late interaction (Khattab & Zaharia 2020).
+
+        Args:
+            fading: a token with p others before it counts (1 + p / fading)^−½ of its similarity; all count wholly by
+                default.
+        """
+        best = np.zeros((self.count, self.similarities.shape[1]), dtype=np.float32)
+        if len(self.starts):
+            worth = (1 / np.sqrt(1 + self.places / fading)).astype(np.float32)
+            found = self.similarities if fading == inf else self.similarities * worth[:, np.newaxis]
+            best[self.passages] = np.maximum.reduceat(found, self.starts, axis=0)
+        return best
+
+
+def find_matches(
+    similarities: NDArray[np.float32], token_ids: NDArray[np.uint16], lengths: NDArray[np.int64]
+) -> Matches:
+    """Return the tokens of passages that are like a token of the query.
 
     Args:
         similarities: float32, shape (q, vocabulary), 0–1.
         token_ids: the passages' tokens one after the other; uint16, shape (sum of lengths,).
         lengths: how many of them belong to each passage; int64, shape (n,); 0 is allowed.
-
-    Returns:
-        float32, shape (n, q), zeros for a passage without tokens.
     """
-    best = np.zeros((len(lengths), len(similarities)), dtype=np.float32)
     # Of all tokens only some hundred are like any token of the query; gathering just those is eight times faster.
-    places = np.flatnonzero(similarities.any(axis=0).take(token_ids))
-    if len(places):
-        passages = np.searchsorted(np.cumsum(lengths), places, side="right")
-        starts = np.flatnonzero(np.concatenate(([True], passages[1:] != passages[:-1])))
-        found = similarities[:, token_ids[places]].T
-        best[passages[starts]] = np.maximum.reduceat(found, starts, axis=0)
-    return best
+    found = np.flatnonzero(similarities.any(axis=0).take(token_ids))
+    ends = np.cumsum(lengths)
+    passages = np.searchsorted(ends, found, side="right")
+    starts = np.flatnonzero(np.concatenate(([True], passages[1:] != passages[:-1]))[: len(found)])
+    before = found - (ends - lengths)[passages]
+    return Matches(similarities[:, token_ids[found]].T, before, starts, passages[starts], len(lengths))
 
 
 def weighted_share(values: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:

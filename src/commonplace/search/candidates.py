@@ -22,8 +22,8 @@ class Candidates:
         lexical: BM25, 0 where no term matches; float32, shape (n,), like all that follow.
         dense: cosine of query and passage, −1–1.
         late: late-interaction coverage of the query, 0–1.
+        early: the same, where a token counts the less, the farther from the passage's beginning it stands, 0–1.
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
-        lengths: tokens in the passage; int64.
     """
 
     numbers: NDArray[np.int64]
@@ -31,8 +31,8 @@ class Candidates:
     lexical: NDArray[np.float32]
     dense: NDArray[np.float32]
     late: NDArray[np.float32]
+    early: NDArray[np.float32]
     literal: NDArray[np.float32]
-    lengths: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -40,7 +40,7 @@ class Candidates:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = (self.numbers, self.owners, self.lexical, self.dense, self.late, self.literal, self.lengths)
+        arrays = (self.numbers, self.owners, self.lexical, self.dense, self.late, self.early, self.literal)
         return sum(array.nbytes for array in arrays)
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
@@ -51,8 +51,8 @@ class Candidates:
             self.lexical[keep],
             self.dense[keep],
             self.late[keep],
+            self.early[keep],
             self.literal[keep],
-            self.lengths[keep],
         )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, RETENTION, TIME, Candidates
-from commonplace.search.constants import LENGTH_EXPONENT, NEIGHBOUR_SHARES, TIME_LOG_ODDS, weights_of
+from commonplace.search.constants import NEIGHBOUR_SHARES, TIME_LOG_ODDS, weights_of
 from commonplace.search.conversation import steps
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import LITERAL as IS_LITERAL
@@ -129,12 +129,7 @@ def _by_time(query: PreparedQuery, candidates: Candidates, asked: AskedTimes, da
 
 
 def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
-    lengths = np.maximum(candidates.lengths, 1).astype(np.float32)
-    return {
-        LEXICAL: candidates.lexical,
-        DENSE: candidates.dense,
-        LATE: candidates.late / lengths**LENGTH_EXPONENT,
-    }
+    return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.early}
 
 
 def _odds(query: PreparedQuery, candidates: Candidates) -> tuple[NDArray[np.float32], Calibration]:

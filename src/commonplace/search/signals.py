@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
 from commonplace.ranking.calibration import literal_share
-from commonplace.ranking.late import best_similarities, inverse_document_frequency, weighted_share
+from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, TokenRows, concatenate, cosines, token_rows
+from commonplace.search.constants import FADING
 from commonplace.search.recall import first_places
 from commonplace.text.analysis import fields_of
 
@@ -51,6 +52,14 @@ class TokenModel(Protocol):
         ...
 
 
+class Shares(NamedTuple):
+    """How much of the query each of n rows covers, float32, shape (n,), 0–1; see `Candidates`."""
+
+    late: NDArray[np.float32]
+    early: NDArray[np.float32]
+    literal: NDArray[np.float32]
+
+
 @dataclass(frozen=True, slots=True)
 class TokenWeights:
     """The query's tokens as late interaction sees them. `idf`: float32, shape (q,)."""
@@ -58,12 +67,16 @@ class TokenWeights:
     similarities: Similarities
     idf: NDArray[np.float32]
 
-    def shares(self, rows: TokenRows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return coverage and literal share of the query for each row, float32, shape (n,), 0–1."""
+    def shares(self, rows: TokenRows) -> Shares:
+        """Return how much of the query each row covers."""
         columns = self.similarities.columns.take(rows.token_ids)
-        best = best_similarities(self.similarities.cosines, columns, rows.lengths)
-        literal = (best >= LITERAL).astype(np.float32)
-        return weighted_share(best, self.idf), weighted_share(literal, self.idf)
+        matches = find_matches(self.similarities.cosines, columns, rows.lengths)
+        best = matches.best()
+        return Shares(
+            late=weighted_share(best, self.idf),
+            early=weighted_share(matches.best(FADING), self.idf),
+            literal=weighted_share((best >= LITERAL).astype(np.float32), self.idf),
+        )
 
 
 def weigh_tokens(query: PreparedQuery, generation: Generation, rows: TokenRows, model: TokenModel) -> TokenWeights:
@@ -99,7 +112,7 @@ class ScoredTail:
         """Return the rows that are worth ranking: the best by words and by meaning, of enough owners, and the dated."""
         if len(self.rows) <= MAX_TAIL_CANDIDATES:
             return self
-        meaning = tokens.shares(self.rows)[0] + cosines(self.rows.vectors, query.vector)
+        meaning = tokens.shares(self.rows).late + cosines(self.rows.vectors, query.vector)
         keep = within(self.rows.numbers, dated)
         for values in (self.lexical, meaning):
             order = np.argsort(-values, kind="stable")
@@ -141,7 +154,7 @@ class Reader:
         entries = [self.entries[number] for number in recalled.tolist() if number in self.entries]
         held = token_rows(entries, self.dimensions)
         rows = concatenate(held, tail.rows)
-        late, by_token = self.tokens.shares(rows)
+        shares = self.tokens.shares(rows)
         bm25 = np.empty(len(rows), dtype=np.float32)
         bm25[np.searchsorted(rows.numbers, held.numbers)] = self._lexical(held, lexical)
         bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
@@ -150,9 +163,9 @@ class Reader:
             owners=rows.owners,
             lexical=bm25,
             dense=cosines(rows.vectors, self.query.vector),
-            late=late,
-            literal=np.maximum(by_token, literal_share(bm25, _rarity(self.query.terms, tail.statistics))),
-            lengths=rows.lengths,
+            late=shares.late,
+            early=shares.early,
+            literal=np.maximum(shares.literal, literal_share(bm25, _rarity(self.query.terms, tail.statistics))),
         )
 
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
@@ -176,6 +189,7 @@ class Reader:
         return replace(
             candidates,
             late=rest * candidates.late + np.float32(unspaced) * share,
+            early=rest * candidates.early + np.float32(unspaced) * share,
             literal=rest * candidates.literal + np.float32(unspaced) * share,
             dense=rest * candidates.dense,
         )
