@@ -81,6 +81,20 @@ def test_what_has_no_room_is_not_called_irrelevant(bare: Program, task: tuple[st
     assert bare.json("context", *task)["left_out"] == 0
 
 
+def test_nothing_remembered_is_not_called_irrelevant_to_no_task(bare: Program) -> None:
+    bare.run("init")
+    for task in ((), ("",), (" ",)):
+        told = bare.run("context", *task)
+        assert (told.stdout, told.stderr) == ("", "Nothing is remembered yet; name a task to find what is indexed.\n")
+
+
+def test_a_task_that_is_longer_than_a_query_is_refused_by_its_name(program: Program) -> None:
+    with commonplace.open(program.project / ".commonplace") as book:
+        assert book.context("sessions " * 11_111).notices == ()
+        with pytest.raises(UsageError, match="task has 100,001 characters, the limit is 100,000"):
+            book.context("a" * 100_001)
+
+
 def test_a_hook_gets_the_context_of_its_prompt(program: Program) -> None:
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "when does a session expire", "cwd": str(program.project)}
     told = hook(event)

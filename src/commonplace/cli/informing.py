@@ -70,6 +70,8 @@ def _print(made: Context, invocation: Invocation) -> None:
         say(made.text)
     elif made.left_out:
         console(stderr=True).print("What is relevant has no room in so few tokens; give more --max-tokens.")
+    elif not made.task.strip():
+        console(stderr=True).print("Nothing is remembered yet; name a task to find what is indexed.")
     else:
         console(stderr=True).print("Nothing that is stored is relevant to it.")
 
@@ -106,6 +108,10 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
 
 
 def _read() -> bytes:
+    if sys.stdin.isatty():
+        from commonplace.cli.screen import say
+
+        say("Reading the event of a hook; Ctrl-D ends it.", err=True)
     data = sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1)
     if len(data) > _MOST_EVENT_BYTES:
         raise UsageError(f"the event has more than {_MOST_EVENT_BYTES:,} bytes", remedy="pass the client's own event")

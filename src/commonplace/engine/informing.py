@@ -11,7 +11,7 @@ from commonplace.engine.finding import Finding
 from commonplace.engine.strategies import Wishes, joined, of_the_first_owners, wishes_of
 from commonplace.errors import UsageError
 from commonplace.memories.intake import share, whole
-from commonplace.search.request import MAX_LIMIT, chosen
+from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
 from commonplace.types import KINDS, Selection
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ class Informing(Finding):
         budget = whole("max_tokens", own.max_tokens if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
+        if len(task) > MAX_QUERY_CHARACTERS:
+            raise UsageError(
+                f"task has {len(task):,} characters, the limit is {MAX_QUERY_CHARACTERS:,}",
+                remedy="say in fewer words what is to be done",
+            )
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
         if not task.strip():
             most = PASSAGES if limit is None else limit
