@@ -274,6 +274,7 @@ def consolidating(book: Engine, values: Values) -> Any:
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
     "consolidate": consolidating,
+    "consolidation_runs": lambda book, values: [(each.agents, each.applied) for each in book.consolidation_runs()],
     "consolidation_status": lambda book, values: book.consolidation_status(values.one(None, "merge")).agents,
     "context": lambda book, values: book.context(
         values.one("", values.words), limit=100, min_score=0.0, agent=values.one(None, "default")

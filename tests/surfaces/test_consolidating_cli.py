@@ -195,6 +195,19 @@ def test_a_run_says_how_to_undo_it(faded: Program) -> None:
     assert "Undid 2 changes of 2 memories" in faded.run("consolidate", "undo", run).stdout
 
 
+def test_runs_are_listed_to_find_what_to_undo(faded: Program) -> None:
+    assert "no run has changed" in contract("runs").stdout
+    run = json.loads(contract("run", "decay", "--json").stdout)["run"]
+    (told,) = json.loads(contract("runs", "--json").stdout)["runs"]
+    assert (told["run"], told["agents"], told["applied"], told["standing"]) == (run, ["decay"], 2, 2)
+    assert "2 changes applied" in contract("runs", "--limit", "1").stdout
+    assert "consolidate undo RUN" in contract("runs").stdout
+    contract("undo", run)
+    shown = contract("runs").stdout
+    assert "2 changes applied · undone" in " ".join(shown.split())
+    assert "consolidate undo RUN" not in shown
+
+
 def test_whoever_stops_a_run_learns_how_to_undo_what_it_did(faded: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last line of the run, which tells it else, never comes."""
 

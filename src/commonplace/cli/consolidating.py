@@ -183,6 +183,25 @@ def status(invocation: Invocation, /, agent: str | None) -> None:
 
 
 @click.command(cls=_Command)
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
+@pass_invocation
+def runs(invocation: Invocation, /, limit: int) -> None:
+    """List the last runs, to find what to undo.
+
+    The latest comes first. Runs that came to nothing and dry runs are left out: they wrote nothing.
+    """
+    from commonplace.cli.consolidating_rendering import print_runs
+    from commonplace.cli.screen import console, print_json
+
+    with _open(invocation) as engine:
+        found = engine.consolidation_runs(limit)
+    if invocation.as_json:
+        print_json({"runs": [each.to_dict() for each in found]})
+    else:
+        print_runs(found, console())
+
+
+@click.command(cls=_Command)
 @click.argument("issue", metavar="ISSUE")
 @pass_invocation
 def process(invocation: Invocation, /, issue: str) -> int:
@@ -254,6 +273,7 @@ def _open(invocation: Invocation, progress: Progress | None = None) -> Engine:
 _COMMANDS: Mapping[str, click.Command] = {
     "run": run,
     "status": status,
+    "runs": runs,
     "process": process,
     "undo": undo,
     "unmerge": unmerge,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.consolidation.running import RunReport
+    from commonplace.consolidation.runs import ConsolidationRun
     from commonplace.consolidation.status import ConsolidationStatus
     from commonplace.consolidation.undoing import Undone
     from commonplace.engine import Engine
@@ -173,6 +174,27 @@ def print_status(found: ConsolidationStatus, target: Console) -> None:
     left = found.rate_limit_remaining
     limit = "no limit on operations" if left is None else f"{counted(left, 'operation')} left this minute"
     target.print(f"\n{found.total_pending:,} pending in all; {limit}")
+
+
+def print_runs(found: Sequence[ConsolidationRun], target: Console) -> None:
+    """Print each run on a line: when, which agents, what came of it, and whether it can be undone."""
+    for each in found:
+        is_undone = each.applied and each.undone and not each.standing
+        known = (
+            f"{each.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            ", ".join(each.agents),
+            f"{counted(each.applied, 'change')} applied",
+            "undone" if is_undone else f"{each.undone:,} undone" if each.undone else "",
+            f"{each.proposed:,} proposed" if each.proposed else "",
+            counted(each.errors, "failure") if each.errors else "",
+            "stopped, or from elsewhere" if each.proposed is None else "",
+        )
+        print_head(each.run, known, target)
+    if any(each.standing for each in found):
+        target.print("\nUndo what stands of one:", style="dim")
+        target.print(f"{INDENT}commonplace consolidate undo RUN", style="dim")
+    elif not found:
+        target.print("no run has changed or proposed anything")
 
 
 def print_undone(undone: Undone, target: Console) -> None:

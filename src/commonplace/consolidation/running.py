@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from commonplace.consolidation.base import failure_of
 from commonplace.consolidation.results import DecayResult, MergeResult
+from commonplace.consolidation.runs import remember
 from commonplace.errors import UsageError
 from commonplace.ledger.tending import process_is_gone, tend
 from commonplace.types.ledger import AGENTS, Agent
@@ -116,6 +117,7 @@ class _Rehearsed:
 def run(book: Book, wanted: Wanted) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
     ground = book.consolidation_ground()
+    begun_at = ground.now()
     if not wanted.dry_run:
         _tend(ground, wanted.rate_limit)
     results: dict[Agent, tuple[Result, ...]] = {}
@@ -135,7 +137,9 @@ def run(book: Book, wanted: Wanted) -> RunReport:
         errors += agent.failures
         skipped += agent.skipped
     applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))
-    return RunReport(wanted.run, wanted.dry_run, results, tuple(errors), skipped, applied)
+    report = RunReport(wanted.run, wanted.dry_run, results, tuple(errors), skipped, applied)
+    remember(ground, report, begun_at, wanted.agents)
+    return report
 
 
 def memories_of(result: Result) -> list[str]:
@@ -173,6 +177,9 @@ def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
             f"issue {issue!r:.80} is of no agent of consolidation",
             remedy="name one that `commonplace ledger list --agent` shows",
         )
+    begun_at = ground.now()
     result = agent_of(name, book, wanted).process_issue(issue)
     applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))
-    return RunReport(wanted.run, wanted.dry_run, {name: (result,)}, applied=applied)
+    report = RunReport(wanted.run, wanted.dry_run, {name: (result,)}, applied=applied)
+    remember(ground, report, begun_at, (name,))
+    return report

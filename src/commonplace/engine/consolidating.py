@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.confidence import ConfidenceConfig
     from commonplace.consolidation.ground import Ground
     from commonplace.consolidation.running import RunReport
+    from commonplace.consolidation.runs import ConsolidationRun
     from commonplace.consolidation.status import ConsolidationStatus
     from commonplace.consolidation.undoing import Undone
     from commonplace.health.report import Health
@@ -128,6 +129,23 @@ class Consolidating(Ledgering, Finding):
         if agent is not None:
             one_of("agent", agent, AGENTS)
         return status_of(self.consolidation_ground(), agent, self._rate(rate_limit))
+
+    def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
+        """Return the last runs that changed, proposed or failed at anything, the latest first.
+
+        `undo_consolidation` takes back what stands of one. Dry runs write nothing, so they are not among them.
+
+        Args:
+            limit: how many at most, 1–1000.
+
+        Raises:
+            UsageError: the limit is out of its range.
+        """
+        from commonplace.consolidation.runs import KEPT, latest
+
+        whole("limit", limit, 1, KEPT)
+        self._before()
+        return latest(self.consolidation_ground(), limit)
 
     def health(self, golden: str | Path | None = None) -> Health:
         """Examine the memories of this namespace: counts, and what a person may want to look at. It changes nothing.
