@@ -26,7 +26,7 @@ ALL_EXACT = 2_000
 
 _CANDIDATES = 400
 _CANDIDATES_PER_HIT = 4
-_OUT = np.iinfo(np.uint16).max
+_FARTHEST = np.iinfo(np.uint16).max
 
 
 def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Scored:
@@ -51,6 +51,7 @@ class ChunkedDenseIndex:
         self.chunks = [ChunkFile(directory / chunk.file, self._dimensions) for chunk in manifest.chunks]
         self.dead = read_dead(directory, manifest)
         self.frequencies = read_frequencies(directory, manifest)
+        self._last_masks: tuple[int, list[NDArray[np.bool_]]] = (-1, [])
 
     def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
         """Return the passages with the highest cosine; see `DenseIndex.search`."""
@@ -74,36 +75,51 @@ class ChunkedDenseIndex:
         return self._counted, counts
 
     def _candidates(self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int) -> list[NDArray[np.intp]]:
-        """Return for each chunk the ascending rows worth scoring exactly."""
+        """Return for each chunk the ascending rows worth scoring exactly: the nearest by sign bits, ties by place."""
         masks = [self._in_scope(place, scope, code) for place in range(len(self.chunks))]
         wanted = max(_CANDIDATES, _CANDIDATES_PER_HIT * limit)
-        if sum(int(mask.sum()) for mask in masks) <= max(ALL_EXACT, wanted):
+        if sum(int(np.count_nonzero(mask)) for mask in masks) <= max(ALL_EXACT, wanted):
             return [np.flatnonzero(mask) for mask in masks]
         query = sign_columns(vector[np.newaxis])[:, 0]
-        distances = [_distances(chunk, query) for chunk in self.chunks]
-        for distance, mask in zip(distances, masks, strict=True):
-            distance[~mask] = _OUT
-        everywhere = np.concatenate(distances)
-        cut = np.partition(everywhere, wanted - 1)[wanted - 1]
-        nearer = everywhere < cut
-        ties = np.flatnonzero(everywhere == cut)[: wanted - int(nearer.sum())]
-        nearer[ties] = True
-        bounds = np.cumsum([chunk.rows for chunk in self.chunks])[:-1]
-        return [np.flatnonzero(part) for part in np.split(nearer, bounds)]
+        rows, distances = [], []
+        bound = int(_FARTHEST)
+        for chunk, mask in zip(self.chunks, masks, strict=True):
+            everywhere = _distances(chunk, query)
+            found = np.flatnonzero((everywhere <= bound) & mask)
+            distance = everywhere[found]
+            if len(found) > wanted and len(self.chunks) > 1:
+                # Whatever is farther than so many of one chunk is not among the nearest of all.
+                bound = int(np.partition(distance, wanted - 1)[wanted - 1])
+                found, distance = found[distance <= bound], distance[distance <= bound]
+            rows.append(found)
+            distances.append(distance)
+        return _nearest(rows, distances, wanted)
 
     def _in_scope(self, place: int, scope: Scope, code: int) -> NDArray[np.bool_]:
-        """Return which rows of a chunk may be found: bool, shape (rows,). A zero vector never matches."""
-        chunk = self.chunks[place]
-        mask: NDArray[np.bool_] = (chunk.codes == code) & (chunk.norms > 0)
-        mask[self.dead[place]] = False
+        """Return which rows of a chunk may be found: bool, shape (rows,), not to be written to."""
+        chunk, mask = self.chunks[place], self._of_namespace(code)[place]
         if scope.owners is not None:
-            mask &= within(chunk.owners, scope.owners)
+            mask = mask & within(chunk.owners, scope.owners)
         if scope.passed_over is not None and len(scope.passed_over):
-            mask &= ~within(chunk.owners, scope.passed_over)
+            mask = mask & ~within(chunk.owners, scope.passed_over)
         if scope.dead is not None and len(scope.dead):
             rows = chunk.find(scope.dead)
+            mask = mask.copy()
             mask[rows[rows >= 0]] = False
         return mask
+
+    def _of_namespace(self, code: int) -> list[NDArray[np.bool_]]:
+        """Return which rows of each chunk are a namespace's, live and of some direction: a zero vector never matches.
+
+        Those of the namespace that was asked last are kept.
+        """
+        known, masks = self._last_masks
+        if known != code:
+            masks = [(chunk.codes == code) & (chunk.norms > 0) for chunk in self.chunks]
+            for mask, dead in zip(masks, self.dead, strict=True):
+                mask[dead] = False
+            self._last_masks = code, masks
+        return masks
 
 
 def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:
@@ -129,6 +145,16 @@ def _distances(chunk: ChunkFile, query: NDArray[np.uint64]) -> NDArray[np.uint16
     for column, word in zip(chunk.signs, query, strict=True):
         distances += np.bitwise_count(column ^ word)
     return distances
+
+
+def _nearest(rows: list[NDArray[np.intp]], distances: list[NDArray[np.uint16]], wanted: int) -> list[NDArray[np.intp]]:
+    """Return of the rows of each chunk those that are among the nearest of all, ties by place."""
+    everywhere = np.concatenate(distances)
+    cut = np.partition(everywhere, wanted - 1)[wanted - 1]
+    nearer = everywhere < cut
+    nearer[np.flatnonzero(everywhere == cut)[: wanted - int(nearer.sum())]] = True
+    bounds = np.cumsum([len(each) for each in rows])[:-1]
+    return [each[keep] for each, keep in zip(rows, np.split(nearer, bounds), strict=True)]
 
 
 def _cosines(chunk: ChunkFile, rows: NDArray[np.intp], vector: NDArray[np.float32]) -> NDArray[np.float32]:
