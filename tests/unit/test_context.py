@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commonplace.formats.fence import unfence
-from commonplace.search.context import Form, assemble, context_of, distinct, unsaid
+from commonplace.search.context import Form, assemble, context_of, unsaid
 from commonplace.search.joining import shortened
 from commonplace.search.result import SearchResult
 from commonplace.search.trace import Trace
@@ -67,12 +67,6 @@ def test_the_budget_holds_and_the_last_passage_ends_with_a_sentence() -> None:
     assert unfence(whole).recalled[2] == sentence
 
 
-def test_a_text_that_several_owners_have_stands_once_by_the_name_of_the_best() -> None:
-    """Copies of a file, and a memory of what a page says, would fill the budget with one sentence."""
-    found = [hit("1", "Tea  at\nfour."), hit("2", "Coffee."), hit("3", "Tea at four.", owner="b.md", score=0.5)]
-    assert [each.id for each in distinct(found)] == ["1", "2"]
-
-
 def test_a_label_tells_phase_and_tags_and_may_be_left_out_with_the_references() -> None:
     found = [replace(hit("1", "Tea at four."), phase="construction", tags=("drink", "hot"))]
     text, _ = assemble(found, max_tokens=500, count=count)
@@ -128,6 +122,13 @@ def test_a_heading_comes_with_what_stands_under_it_or_not_at_all() -> None:
     assert made.left_out == 0
     made = context_of(result(replace(found.hits[0], lines=None)), max_tokens=500, count=count, following=following)
     assert unfence(made.text).recalled == ("# Tea\n\nAt four.",)
+
+
+def test_the_imports_of_a_file_alone_are_left_out() -> None:
+    found = result(
+        hit("1", "import tea\nfrom tea import (\n    cup,\n)", owner="a.py"), hit("2", "import tea", owner="a.md")
+    )
+    assert [each.id for each in context_of(found, max_tokens=500, count=count).hits] == ["2"]
 
 
 def test_a_secret_under_a_heading_is_replaced() -> None:

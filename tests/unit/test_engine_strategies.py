@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.engine.strategies import Wishes, about, for_part, joined, of_the_first_owners, wishes_of
+from commonplace.engine.strategies import Wishes, about, for_part, joined, wishes_of
 from commonplace.errors import UsageError
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
@@ -168,8 +168,3 @@ def test_a_joined_result_explains_the_hits_of_all() -> None:
     both = joined([first, second], 2)
     assert both.trace.numbers == {"a": 1, "b": 2}
     assert both.wanted.types == ("code", "test")
-
-
-def test_the_first_owners_keep_all_their_passages() -> None:
-    hits = [hit("1", "A", 0.9), hit("2", "A", 0.8, "memory"), hit("3", "B", 0.7), hit("4", "A", 0.6)]
-    assert [each.id for each in of_the_first_owners(hits, 2)] == ["1", "2", "4"]

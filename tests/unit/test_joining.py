@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.search.joining import Piece, is_code, says_nothing, shortened, together
+from commonplace.search.joining import Piece, is_code, only_imports, says_nothing, shortened, together
 
 
 def count(text: str) -> int:
@@ -106,6 +106,25 @@ def test_code_ends_with_a_line_wherever_a_full_stop_stands() -> None:
 )
 def test_a_heading_without_what_stands_under_it_says_nothing(text: str, path: str, *, is_silent: bool) -> None:
     assert says_nothing(text, path) == is_silent
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "is_so"),
+    [
+        ("import os\n\nfrom a import (\n    b,\n)\nfrom c import d", "a.py", True),
+        ("import {\n  a,\n} from 'b';\nconst c = require('d');", "a.ts", True),
+        ("#include <stdio.h>", "a.c", True),
+        ('package main\n\nimport (\n\t"fmt"\n)', "a.go", True),
+        ('"""Pour tea."""\n\nimport os', "a.py", False),
+        ("import os\nx = 1", "a.py", False),
+        ("# Tea is at four.", "a.py", False),
+        ("# Tea\nimport tea", "a.py", True),
+        ("import os", "a.md", False),
+        ("import os", "", False),
+    ],
+)
+def test_imports_and_nothing_else_are_known_as_such(text: str, path: str, *, is_so: bool) -> None:
+    assert only_imports(text, path) == is_so
 
 
 @pytest.mark.parametrize(

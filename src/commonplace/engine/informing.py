@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.engine.finding import Finding
-from commonplace.engine.strategies import Wishes, joined, of_the_first_owners, wishes_of
+from commonplace.engine.strategies import Wishes, joined, wishes_of
 from commonplace.errors import UsageError
 from commonplace.memories.intake import share, whole
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
@@ -59,6 +59,7 @@ class Informing(Finding):
         Raises:
             UsageError: a value is out of its range.
         """
+        from commonplace.search.choosing import without_old_news
         from commonplace.search.context import context_of
 
         own = self.settings.context
@@ -85,8 +86,11 @@ class Informing(Finding):
         )
         if wishes.agent:
             result = self._found_for(wishes, find, chosen("kinds", kinds), limit)
+        elif limit is None:
+            result = find(PASSAGES, kinds)
+            result = replace(result, hits=without_old_news(result.hits))
         else:
-            result = find(PASSAGES if limit is None else limit, kinds)
+            result = find(limit, kinds)
         following = self._under_headings(result)
         count = self._tokens.count_tokens
         made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following)
@@ -120,19 +124,23 @@ class Informing(Finding):
         Types, phases and tags of a strategy are those of artifacts: what is remembered has none, and is never left out
         for that.
         """
-        from commonplace.search.context import distinct
+        from commonplace.search.choosing import distinct, in_turn, of_the_first_owners, without_old_news
 
         most = wishes.limit or PASSAGES
-        passages = min(MAX_LIMIT, most * PASSAGES_TOGETHER) if limit is None else limit
+        # Twice as many as there is room for: some are passed over.
+        passages = min(MAX_LIMIT, 2 * most * PASSAGES_TOGETHER) if limit is None else limit
         others = [kind for kind in kinds or KINDS if kind != "artifact"]
         counts = self._store.counts(self.namespace)
         if not kinds and not (counts["memories"] or counts["knowledge"] or self._has_ultra):
             others = []
         found = [] if kinds and "artifact" not in kinds else [find(passages, ["artifact"], agent=wishes.agent)]
+        standing_in = set(found[0].wanted.types).difference(wishes.types or ()) if found else set()
         if others:
             found.append(find(passages, others))
         result = joined(found, passages)
-        hits = result.hits if limit is not None else of_the_first_owners(distinct(result.hits), most)
+        hits = result.hits
+        if limit is None:
+            hits = of_the_first_owners(without_old_news(in_turn(distinct(hits), standing_in)), most)
         return replace(
             result, hits=hits, agent=wishes.agent, notices=tuple(dict.fromkeys((*wishes.notices, *result.notices)))
         )
@@ -141,7 +149,8 @@ class Informing(Finding):
         self, max_tokens: int, limit: int, kinds: tuple[str, ...], tags: tuple[str, ...], min_trust: float
     ) -> Context:
         """Return the context of a session that has no task yet."""
-        from commonplace.search.context import Context, assemble, distinct
+        from commonplace.search.choosing import distinct
+        from commonplace.search.context import Context, assemble
         from commonplace.search.hits import memory_hit, without_secrets
         from commonplace.search.result import reference
 

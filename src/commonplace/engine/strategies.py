@@ -14,7 +14,6 @@ from commonplace.types import Stage
 if TYPE_CHECKING:
     from commonplace.search.request import Request
     from commonplace.search.result import SearchResult
-    from commonplace.types import Hit
 
 
 MOST_CHARACTERS = 100
@@ -162,9 +161,3 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
         degraded=any(each.degraded for each in results),
         notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
     )
-
-
-def of_the_first_owners(hits: Sequence[Hit], most: int) -> tuple[Hit, ...]:
-    """Return the hits of the first owners, at most so many of them, in their order."""
-    owners = set(list(dict.fromkeys((hit.kind, hit.owner_id) for hit in hits))[:most])
-    return tuple(hit for hit in hits if (hit.kind, hit.owner_id) in owners)

@@ -12,8 +12,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
+from commonplace.search.choosing import distinct
 from commonplace.search.hits import without_secrets
-from commonplace.search.joining import GAP, CountTokens, Piece, is_code, says_nothing, shortened, together
+from commonplace.search.joining import (
+    GAP,
+    CountTokens,
+    Piece,
+    is_code,
+    only_imports,
+    says_nothing,
+    shortened,
+    together,
+)
 from commonplace.search.result import hit_json, label, reference
 from commonplace.types import Hit
 
@@ -127,12 +137,14 @@ def unsaid(result: SearchResult) -> list[int]:
 
 
 def _completed(result: SearchResult, following: Mapping[int, Passage]) -> tuple[tuple[Hit, ...], Spans]:
-    """Return the hits, a heading with what stands under it, or left out where nothing does."""
+    """Return the hits that say something: a heading has what stands under it with it, or is left out."""
     numbers, bare = result.trace.numbers, set(unsaid(result))
     inside = {following[number].number for number in bare if number in following}
     hits: list[Hit] = []
     spans: dict[str, tuple[int, int]] = {}
     for hit in result.hits:
+        if only_imports(hit.text, hit.path):
+            continue
         number = numbers.get(hit.id)
         if number is None:
             hits.append(hit)
@@ -152,14 +164,6 @@ def _with(hit: Hit, after: Passage) -> Hit:
     first, last = after.chunk.start_line, after.chunk.end_line
     pieces = Piece(hit.text, hit.lines, (0, 0)), Piece(after.chunk.text, (first, last), (1, 1))
     return replace(hit, text=together(pieces), lines=(hit.lines[0], last))
-
-
-def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the hits without those whose text a better one has, whatever the white space."""
-    first: dict[str, Hit] = {}
-    for hit in hits:
-        first.setdefault(" ".join(hit.text.split()), hit)
-    return tuple(first.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ _NO_END: Final = re.compile(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|
 """What ends with a full stop and is no sentence: the number of a list's item, an initial, an abbreviation."""
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
 _RULE: Final = re.compile(r"\s*([=\-~^\"*#+])\1{2,}\s*")
+_IMPORT: Final = re.compile(
+    r"\s*(?:from\s+\S+\s+import\b|import\b|using\s|use\s|package\s|#\s*include\b|export\s.*\bfrom\b"
+    r"|(?:const|let|var)\s.*\brequire\()"
+)
+_COMMENT: Final = re.compile(r"\s*(?:#|//)\s")
 _MOST_SHARED: Final = 4_000
 """Characters that two neighbouring passages have in common at most."""
 _FEWEST_SHARED, _FEWEST_SHARED_NEXT = 12, 4
@@ -83,6 +88,20 @@ def says_nothing(text: str, path: str) -> bool:
     if is_code(path):
         return len(lines) == 1 and lines[0].rstrip().endswith((":", "{"))
     return not _without_last_heading("\n".join(lines))
+
+
+def only_imports(text: str, path: str) -> bool:
+    """Return whether a passage of code names what the file uses and nothing else."""
+    if not is_code(path):
+        return False
+    depth, imports = 0, 0
+    for line in text.split("\n"):
+        if not depth and line.strip() and not _COMMENT.match(line):
+            if not _IMPORT.match(line):
+                return False
+            imports += 1
+        depth = max(0, depth + sum(map(line.count, "({")) - sum(map(line.count, ")}")))
+    return imports > 0
 
 
 def _sentence_ends(text: str) -> list[int]:
