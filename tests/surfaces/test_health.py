@@ -79,6 +79,14 @@ def test_a_person_reads_what_is_wrong_with_the_words(ailing: Program) -> None:
     assert "src/login.py has changed since it was written" in printed
 
 
+def test_archived_memories_are_counted_apart(ailing: Program) -> None:
+    """Else the status would not add up to the memories."""
+    ailing.run("archive", "ok")
+    assert ailing.run("health").stdout.startswith("5 memories, and 1 archived, counted apart\n")
+    ailing.run("health", "--html", "health.html")
+    assert "5 memories, and 1 archived, counted apart, examined" in (ailing.project / "health.html").read_text()
+
+
 def test_a_store_without_memories_has_nothing_wrong(bare: Program) -> None:
     bare.run("init")
     assert "Nothing to look at." in bare.run("health").stdout

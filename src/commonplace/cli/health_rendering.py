@@ -20,7 +20,9 @@ _WIDTH: Final = 30
 
 def print_health(found: Health, texts: Mapping[str, str], target: Console) -> None:
     """Print counts, then the first findings of each kind with what the memories say."""
-    target.print(counted(found.memories, "memory", "memories"), style="bold")
+    archived = found.statuses.get("archived", 0)
+    apart = f", and {archived:,} archived, counted apart" if archived else ""
+    target.print(f"{counted(found.memories, 'memory', 'memories')}{apart}", style="bold")
     for name, counts in (("tiers", found.tiers), ("status", found.statuses), ("issues that wait", found.pending)):
         parts = [f"{count:,} {each}" for each, count in counts.items() if count]
         if parts:

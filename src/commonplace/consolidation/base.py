@@ -19,6 +19,7 @@ from commonplace.consolidation.ground import Book, Ground, ground_of
 from commonplace.consolidation.planning import Plan
 from commonplace.consolidation.results import Result
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
+from commonplace.ledger import filing
 from commonplace.types import StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
@@ -147,7 +148,7 @@ class ConsolidationAgent(ABC, Generic[T]):
         if not self._dry_run:
             return self._with_issue(item, issue_id, None)
         if issue.status != "open":
-            raise _not_open(issue_id)
+            raise filing.not_open(issue)
         plan = self.plan(item)
         _refuse_unfit(plan, issue_id)
         return plan.result
@@ -209,7 +210,7 @@ class ConsolidationAgent(ABC, Generic[T]):
     def _with_issue(self, item: str, issue: str, plan: Plan[T] | None) -> T:
         """Claim an issue, apply what it asks for and close it; block it where that fails."""
         if not self._carrier.claim(issue):
-            raise _not_open(issue)
+            raise filing.not_open(self._ground.issues.get(issue))
         try:
             made = plan or self.plan(item)
             _refuse_unfit(made, issue)
@@ -238,13 +239,6 @@ class ConsolidationAgent(ABC, Generic[T]):
                 f"memory {id_!r:.80} is {memory.record.status}, not active", remedy="name an active memory"
             )
         return memory
-
-
-def _not_open(issue: str) -> NotFoundError:
-    return NotFoundError(
-        f"issue {issue} is not open: others work on it, or it is blocked or closed",
-        remedy=f"see `commonplace ledger show {issue}`",
-    )
 
 
 def _refuse_unfit(plan: Plan[T], issue: str) -> None:

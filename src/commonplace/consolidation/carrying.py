@@ -104,7 +104,7 @@ class Carrier:
         self._take(1)
         issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
         if not elsewhere.claim(issue):
-            raise NotFoundError(f"issue {issue} is not open: others work on it", remedy="leave it to them")
+            raise filing.not_open(elsewhere.get(issue))
         try:
             return self.apply(plan, again, issue, reason)
         except (NoRelation, NotFoundError) as error:

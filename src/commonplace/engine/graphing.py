@@ -214,13 +214,13 @@ class Graph(GraphShowing, GraphMigrating):
         return parted
 
     def settle(self, relation_uuid: str, *, reason: str = "") -> Settlement:
-        """Say that this one of the facts that dispute each other is right.
+        """Say that this one of the facts that dispute each other is right; a dispute's own uuid lists them.
 
         Others end where this one began; those that did not begin before it are retracted.
 
         Raises:
             NotFoundError: there is no such fact.
-            UsageError: it is not disputed.
+            UsageError: it is not disputed, or is a dispute about several facts, which the error names.
         """
         refuse_unfit_id(relation_uuid)
         told = redact(short_text("reason", reason)).text

@@ -48,9 +48,10 @@ def page_of(health: Mapping[str, Any], texts: Mapping[str, str], at: str) -> str
         at: when they were examined, for people.
     """
     title = f"Memories of {_text(health['namespace'])}"
-    count = health["memories"]
+    count, archived = health["memories"], health["statuses"].get("archived", 0)
+    apart = f", and {archived:,} archived, counted apart" if archived else ""
     parts = [
-        f"<h1>{title}</h1>\n<p>{count:,} {'memory' if count == 1 else 'memories'}, examined {_text(at)}</p>\n",
+        f"<h1>{title}</h1>\n<p>{count:,} {'memory' if count == 1 else 'memories'}{apart}, examined {_text(at)}</p>\n",
         _bars("Tiers", health["tiers"]),
         _bars("Status", health["statuses"]),
         _bars("Retention, up to", health["retention"]),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from commonplace.store.memory_contract import MemoryChange
     from commonplace.types.graph import Entity, Episode, Relation
 
+_MOST_NAMED = 5
+
 ANY_TYPE = "concept"
 """The type under which a name is looked up where nobody says of what it is."""
 
@@ -105,7 +107,8 @@ class GraphKeeper:
         """Say that one fact of a dispute is right; see `Graph.settle`."""
         changed = Changed()
         with self._changing() as graph:
-            fact = find_relation(graph, relation)
+            known = graph.relations([relation]).get(relation)
+            fact = known or _of_dispute(graph, relation) or find_relation(graph, relation)
             if not fact.dispute:
                 raise UsageError(
                     f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
@@ -113,7 +116,7 @@ class GraphKeeper:
             now = max(self._ground.now(), fact.created_at)
             settled = Evidence(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
             Slots(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
-        [right] = self._relations([relation])
+        [right] = self._relations([fact.id])
         return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
 
     def _split(self, graph: GraphChange, name: str, names: Sequence[str], reason: str) -> Parted:
@@ -204,6 +207,22 @@ def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
         if near is not None:
             return near
     raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities`")
+
+
+def _of_dispute(graph: GraphReading, id_: str) -> Relation | None:
+    """Return the one fact that a dispute is still about, None where the id is of no dispute.
+
+    Raises:
+        UsageError: it is about several, of which one has to be named.
+    """
+    found = [each for each in graph.disputed() if each.dispute == id_]
+    if len(found) > 1:
+        named = "; or ".join(f"{each.id} ({each.fact:.80})" for each in found[:_MOST_NAMED])
+        more = f"; or one of {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+        raise UsageError(
+            f"{id_!r:.80} is a dispute about {len(found):,} facts", remedy=f"name the one that is right: {named}{more}"
+        )
+    return found[0] if found else None
 
 
 def find_relation(graph: GraphReading, id_: str) -> Relation:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from commonplace.store.ledger_contract import LedgerChange, LedgerReading
 
 PRIORITIES: Final[Mapping[Urgency, int]] = {"high": 1, "medium": 2, "low": 3}
+LEASE_S: Final = 15 * 60.0
+"""How long a claim holds where nobody can tell whether its process still runs."""
+
 RETRY_AFTER_S: Final = (60.0, 300.0, 1500.0)
 """How long after it was blocked an issue is opened again: the first time, the second, the third."""
 
@@ -203,6 +206,24 @@ def known(ledger: LedgerReading, id_: str) -> Issue:
             f"there is no issue {id_!r:.80} in this namespace", remedy="see `commonplace ledger list --all`"
         )
     return issue
+
+
+def not_open(issue: Issue) -> NotFoundError:
+    """Return the error of whoever wants to work on an issue that is not open: it tells why, and what to do."""
+    reopened = f"`commonplace ledger reopen {issue.id}` opens it again"
+    if issue.status == "in_progress":
+        why = f"{issue.claimed_by or 'somebody'} works on it"
+        remedy = f"leave it to them; a claim lapses with its process or after {LEASE_S / 60:.0f} minutes"
+    elif issue.status == "blocked":
+        why = f"it is blocked: {(notes.log(issue.notes) or ['nobody said why'])[-1]:.200}"
+        remedy = f"mend that; {reopened}"
+    elif issue.status == "closed":
+        why = f"it is closed: {issue.close_reason or 'nobody said why':.200}"
+        remedy = f"{reopened}, once what it changed is undone"
+    else:
+        # It was open a moment ago, or has a status that came with it from elsewhere.
+        why, remedy = f"it is {issue.status} by now", f"see `commonplace ledger show {issue.id}`"
+    return NotFoundError(f"issue {issue.id} is not open: {why}", remedy=remedy)
 
 
 def tell(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from commonplace.store.ledger_contract import LedgerChange
     from commonplace.store.memory_contract import MemoryChange
 
-LEASE_S: Final = 15 * 60.0
-"""How long a claim holds where nobody can tell whether its process still runs."""
-
 ESCALATED_AFTER_S: Final = 7 * 86400.0
 
 AT_ONCE: Final = 1000
@@ -101,8 +98,8 @@ def _why_lapsed(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> str
         return ""
     if is_gone(issue.claimed_by):
         return f"the process of {issue.claimed_by} is gone"
-    is_over = now - issue.claimed_at > LEASE_S
-    return f"{issue.claimed_by} held it for more than {LEASE_S / 60:.0f} minutes" if is_over else ""
+    is_over = now - issue.claimed_at > filing.LEASE_S
+    return f"{issue.claimed_by} held it for more than {filing.LEASE_S / 60:.0f} minutes" if is_over else ""
 
 
 def process_is_gone(actor: str) -> bool:

@@ -134,14 +134,14 @@ def test_what_needs_a_person_waits_however_sure_the_agent_is(three: Engine, shel
 def test_an_issue_is_processed_once(three: Engine, shelf: Shelf) -> None:
     result = Unsure(book=shelf).process_item("a")
     Unsure(book=shelf).process_issue(str(result.beads_issue_id))
-    with pytest.raises(NotFoundError, match="is not open"):
+    with pytest.raises(NotFoundError, match=r"is not open: it is closed: it is old; .* opens it again, once .* undone"):
         Unsure(book=shelf).process_issue(str(result.beads_issue_id))
 
 
 def test_an_issue_in_progress_is_nobody_elses(three: Engine, shelf: Shelf) -> None:
     result = Unsure(book=shelf).process_item("a")
     assert shelf.consolidation_ground().issues.claim(str(result.beads_issue_id)) is True
-    with pytest.raises(NotFoundError, match="others work on it"):
+    with pytest.raises(NotFoundError, match=r"is not open: .+ works on it; leave it to them; a claim lapses"):
         Unsure(book=shelf).process_issue(str(result.beads_issue_id))
     assert live(three) == ["a", "b", "c"]
 
@@ -155,6 +155,8 @@ def test_the_issue_of_another_agent_is_refused(three: Engine, shelf: Shelf) -> N
 def test_what_no_agent_does_is_refused_and_blocks_its_issue(three: Engine, shelf: Shelf) -> None:
     result = Telling(book=shelf).process_item("a")
     with pytest.raises(UsageError, match="asks for gc, which no agent does"):
+        Telling(book=shelf).process_issue(str(result.beads_issue_id))
+    with pytest.raises(NotFoundError, match=r"is not open: it is blocked: .*asks for gc.*; mend that; .* reopen"):
         Telling(book=shelf).process_issue(str(result.beads_issue_id))
     assert [issue.status for issue in issues(three)] == ["blocked"]
 
