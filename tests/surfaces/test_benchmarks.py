@@ -62,7 +62,7 @@ def test_retrieval_finds_every_relevant_document_by_words(labelled: RetrievalOpt
         figures = result["methods"][method]
         assert (figures["ndcg@10"], figures["recall@10"], figures["recall@100"], figures["mrr"]) == (1.0, 1.0, 1.0, 1.0)
         assert figures["precision@10"] == pytest.approx((0.1 + 0.1 + 0.2) / 3, abs=1e-4)
-    assert result["queries"] == {"asked": 3, "without_relevant": 1}
+    assert result["queries"] == {"asked": 3, "without_relevant": 1, "unanswerable": 0}
     assert result["corpus"]["documents"] == len(TEXTS)
     assert result["corpus"]["text_bytes"] == sum(len(text) for text in TEXTS.values())
     assert result["corpus"]["index_bytes"] > 0

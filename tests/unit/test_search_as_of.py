@@ -87,7 +87,7 @@ def test_the_past_is_found_as_if_it_were_the_present(
     assert [hit.text for hit in past] == [hit.text for hit in present]
     # What was written since counts in the index's statistics, so rarities differ a little in so small a store.
     assert [hit.score for hit in past] == pytest.approx([hit.score for hit in present], abs=0.05)
-    for signal in ("dense", "late", "literal"):
+    for signal in ("dense", "late", "coverage", "words"):
         ours = [hit.signals[signal] for hit in past]
         assert ours == pytest.approx([hit.signals[signal] for hit in present], abs=0.1), signal
 

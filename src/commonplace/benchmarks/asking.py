@@ -27,12 +27,14 @@ class Answer:
     Attributes:
         ranking: ids of what was found, best first, each once.
         scores: the best score of each, in the same order, 0–1.
+        probabilities: of relevance, likewise.
         ms: from the call to its return.
         stages: the engine's own account of it.
     """
 
     ranking: tuple[str, ...]
     scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
     ms: float
     stages: tuple[Stage, ...]
 
@@ -69,27 +71,40 @@ def ask(
     progress: Progress | None = None,
     *,
     limit: int = DEPTH,
+    min_score: float | None = 0.0,
 ) -> Iterator[Answer]:
-    """Yield the answer to each question in turn, one at a time and from one thread; no hit is cut for its score."""
+    """Yield the answer to each question in turn, one at a time and from one thread.
+
+    Args:
+        min_score: as the engine's; no hit is cut for its score unless it is given, None is the engine's own cut.
+    """
     engine.search(WARM_UP, limit=limit, method=method, min_score=0.0)
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"asking, {method}", number, len(questions))
-        yield _ask_one(engine, question, method, identity, limit)
+        yield _ask_one(engine, question, method, identity, limit, min_score)
     if progress is not None:
         progress(f"asking, {method}", len(questions), len(questions))
 
 
-def _ask_one(engine: Engine, question: str, method: Method, identity: Callable[[Hit], str], limit: int) -> Answer:
+def _ask_one(
+    engine: Engine,
+    question: str,
+    method: Method,
+    identity: Callable[[Hit], str],
+    limit: int,
+    min_score: float | None,
+) -> Answer:
     if not question.strip():
-        return Answer((), (), 0.0, ())
+        return Answer((), (), (), 0.0, ())
     start = time.perf_counter()
-    result = engine.search(question, limit=limit, method=method, min_score=0.0)
+    result = engine.search(question, limit=limit, method=method, min_score=min_score)
     ms = (time.perf_counter() - start) * 1000
-    best: dict[str, float] = {}
+    best: dict[str, Hit] = {}
     for hit in result.hits:
-        best.setdefault(identity(hit), hit.score)
-    return Answer(tuple(best), tuple(best.values()), ms, result.stages)
+        best.setdefault(identity(hit), hit)
+    scores = tuple(hit.score for hit in best.values())
+    return Answer(tuple(best), scores, tuple(hit.probability or 0.0 for hit in best.values()), ms, result.stages)
 
 
 def latency(times_ms: Sequence[float]) -> dict[str, float]:

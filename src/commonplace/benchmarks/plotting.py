@@ -33,7 +33,8 @@ def check_plot(target: Path) -> None:
 def plot(result: Mapping[str, Any], target: Path) -> None:
     """Write a bar chart of every quality measure by method; a result without any shows its latencies.
 
-    Where recall was measured by the number of hits, its curve stands beside it, and quality against latency.
+    Where recall was measured by the number of hits, its curve stands beside it, and quality against latency; where
+    questions were asked that nothing answers, what each threshold on the score does as well.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -45,14 +46,15 @@ def plot(result: Mapping[str, Any], target: Path) -> None:
     names = columns_of(methods)
     width = max(6.0, 1.1 * len(names))
     curves = result.get("curves")
-    figure = Figure(figsize=(width + 10.0, 4.5) if curves else (width, 4.5), layout="constrained")
+    drawn: list[tuple[Any, Mapping[str, Any]]] = []
     if curves:
-        bars, curve, trade = figure.subplots(1, 3)
-        _draw_curves(curve, curves)
-        _draw_trade(trade, methods)
-    else:
-        bars = figure.add_subplot()
+        drawn = [(_draw_curves, curves), (_draw_trade, methods)]
+        drawn += [(_draw_abstaining, curves)] if any("nothing@0.5" in curve for curve in curves.values()) else []
+    figure = Figure(figsize=(width + 5.0 * len(drawn), 4.5), layout="constrained")
+    bars, *others = figure.subplots(1, 1 + len(drawn)) if drawn else [figure.add_subplot()]
     _draw_bars(bars, methods, names)
+    for axes, (draw, rows) in zip(others, drawn, strict=True):
+        draw(axes, rows)
     figure.suptitle(f"benchmark {result['benchmark']}, {result['embedder']}")
     figure.savefig(target)
 
@@ -72,14 +74,30 @@ def _draw_bars(axes: Any, methods: Mapping[str, Any], names: Sequence[str]) -> N
 
 def _draw_curves(axes: Any, curves: Mapping[str, Mapping[str, float]]) -> None:
     for method, curve in curves.items():
-        depths = [int(name.rpartition("@")[2]) for name in curve]
-        axes.plot(depths, list(curve.values()), marker="o", label=method)
+        depths = [int(value) for value in _values_of(curve, "recall")]
+        axes.plot(depths, list(_values_of(curve, "recall").values()), marker="o", label=method)
     axes.set_xscale("log")
     axes.set_xticks(depths, [str(depth) for depth in depths])
     axes.minorticks_off()
     axes.set_xlabel("hits looked at")
     axes.set_ylabel("recall, higher is better")
     axes.legend()
+
+
+def _draw_abstaining(axes: Any, curves: Mapping[str, Mapping[str, float]]) -> None:
+    """Draw by threshold how many first relevant hits stay, and, dashed, how many unanswerable get nothing."""
+    for number, (method, curve) in enumerate(curves.items()):
+        kept, nothing = _values_of(curve, "first"), _values_of(curve, "nothing")
+        axes.plot(list(kept), list(kept.values()), color=f"C{number}", label=f"{method}, first relevant kept")
+        axes.plot(list(nothing), list(nothing.values()), color=f"C{number}", linestyle="--", label=f"{method}, nothing")
+    axes.set_xlabel("threshold on the score")
+    axes.set_ylabel("share, higher is better")
+    axes.legend()
+
+
+def _values_of(curve: Mapping[str, float], name: str) -> dict[float, float]:
+    """Return the values of a curve that are called `name@x`, by x."""
+    return {float(key.rpartition("@")[2]): value for key, value in curve.items() if key.startswith(f"{name}@")}
 
 
 def _draw_trade(axes: Any, methods: Mapping[str, Any]) -> None:

@@ -20,6 +20,8 @@ from commonplace.text.analysis import analyse, without_unspaced
 
 _LITERAL = 0.999
 """A similarity from here on is the token itself."""
+PASSAGES = 100
+"""The texts are judged as if they were found among so many."""
 UNRELATED = 0.2
 """A cosine below this says nothing: nine in ten pairs of unrelated sentences of STS-B have less than 0.17."""
 
@@ -55,7 +57,8 @@ class StaticReranker:
         vectors = self._model.embed([TokenizedText(query, self._model.tokenize(query)), *texts])
         coverage = (1 - unspaced) * coverage + unspaced * shared
         dense = (1 - unspaced) * (vectors[1:] @ vectors[0])
-        found = scale(CALIBRATION, log_odds(CALIBRATION, coverage, np.maximum(literal, shared), dense))
+        held = np.maximum(literal, shared)
+        found = scale(CALIBRATION, log_odds(CALIBRATION, coverage, held, dense, PASSAGES))
         return np.where((coverage > 0) | (shared > 0) | (dense >= UNRELATED), found, np.float32(0))
 
     def _shares(

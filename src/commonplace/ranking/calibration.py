@@ -1,10 +1,13 @@
-"""Raw signals into one 0–1 scale that means the same for every query: 0.70 keeps what answers.
+"""Raw signals into one 0–1 scale that means the same for every query, and into the probability of relevance.
 
-The scale is a logistic function of the raw signals, stretched so that its anchor falls on 0.70. It knows no query.
+Both rest on the same log-odds, a logistic function of signals that are absolute: none is relative to the candidates
+of a query. The scale is stretched so that its anchor falls on 0.70. The probability also looks at the other candidates,
+since one that is much likelier than all others is more often right than one of many alike.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,24 +16,55 @@ from numpy.typing import NDArray
 
 ANCHOR = 0.70
 
+RIVALS = 30
+"""Among so many of the first candidates, and that none is relevant, the evidence is shared out."""
+
+_NONE = 0.0
+"""The log-odds that stand for none of them being relevant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """Weights of a passage's own log-odds, and of the logarithm of its share among the candidates' odds."""
+
+    intercept: float
+    odds: float
+    share: float
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Weights of the raw signals in the log-odds of relevance, and the log-odds that the anchor stands for."""
+    """Weights of the raw signals in the log-odds of relevance, and the log-odds that the anchor stands for.
+
+    Attributes:
+        size: of the logarithm of the number of passages. The best of many reaches by chance what the best of few does
+            not, so it is negative: what is found in a large store has to be better.
+        likelihood: what the log-odds say of the probability of relevance.
+    """
 
     intercept: float
     coverage: float
-    literal: float
+    words: float
     dense: float
+    size: float
     anchor: float
+    likelihood: Likelihood
 
 
-CALIBRATION = Calibration(intercept=-3.696, coverage=0.867, literal=2.79, dense=4.698, anchor=-0.911)
-"""Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py` on medquad and cosqa-dev."""
+CALIBRATION = Calibration(
+    intercept=-1.83,
+    coverage=3.19,
+    words=2.97,
+    dense=5.59,
+    size=-0.33,
+    anchor=-0.69,
+    likelihood=Likelihood(intercept=0.39, odds=0.57, share=1.06),
+)
+"""Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py`, which names the sets."""
 
 BY_EMBEDDER: Mapping[str, Calibration] = {
     "static": CALIBRATION,
-    "minilm": Calibration(intercept=-4.129, coverage=0.941, literal=2.357, dense=5.931, anchor=-0.578),
+    "minilm": CALIBRATION,
 }
 """Cosines of one embedder mean something else than those of another: each has a scale of its own, fitted likewise."""
 
@@ -55,21 +89,24 @@ def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.floa
 def log_odds(
     calibration: Calibration,
     coverage: NDArray[np.float32],
-    literal: NDArray[np.float32],
+    words: NDArray[np.float32],
     dense: NDArray[np.float32],
+    passages: int,
 ) -> NDArray[np.float32]:
     """Return the log-odds of relevance, float32, shape (n,).
 
     Args:
-        coverage: late-interaction coverage of the query, 0–1.
-        literal: share of the query that the passage holds literally, by IDF, 0–1.
+        coverage: late-interaction coverage of the query by what its tokens weigh in any text, 0–1.
+        words: the part of the query that BM25 found, 0–1.
         dense: cosine of query and passage, −1–1.
+        passages: how many there are to choose from.
     """
     value = (
         calibration.intercept
         + calibration.coverage * coverage
-        + calibration.literal * literal
+        + calibration.words * words
         + calibration.dense * dense
+        + calibration.size * math.log1p(passages)
     )
     return np.asarray(value, dtype=np.float32)
 
@@ -78,3 +115,19 @@ def scale(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.flo
     """Return scores in 0–1, monotone in the log-odds, exactly `ANCHOR` at the calibration's anchor."""
     shift = np.float32(np.log(ANCHOR / (1.0 - ANCHOR)) - calibration.anchor)
     return np.asarray(1.0 / (1.0 + np.exp(-(odds + shift))), dtype=np.float32)
+
+
+def probabilities(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the probability that each candidate is relevant, float32, shape (n,).
+
+    Args:
+        odds: log-odds of relevance of the candidates of one query, best ranked first.
+    """
+    if not len(odds):
+        return odds
+    first = odds[:RIVALS].astype(np.float64)
+    best = max(float(first.max()), _NONE)
+    share = odds - (best + math.log(float(np.exp(first - best).sum()) + math.exp(_NONE - best)))
+    likelihood = calibration.likelihood
+    value = likelihood.intercept + likelihood.odds * odds + likelihood.share * share
+    return np.asarray(1.0 / (1.0 + np.exp(-value)), dtype=np.float32)

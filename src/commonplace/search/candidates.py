@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from commonplace.types import TokenEntry
 
-LEXICAL, DENSE, LATE, LITERAL, NEIGHBOURS = "lexical", "dense", "late", "literal", "neighbours"
+LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
+COVERAGE, WORDS = "coverage", "words"
 TIME, RETENTION = "time", "retention"
 
 
@@ -24,6 +25,8 @@ class Candidates:
         late: late-interaction coverage of the query, 0–1.
         early: the same, where a token counts the less, the farther from the passage's beginning it stands, 0–1.
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
+        coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
+        words: the share of the query that BM25 found, 0–1.
     """
 
     numbers: NDArray[np.int64]
@@ -33,6 +36,8 @@ class Candidates:
     late: NDArray[np.float32]
     early: NDArray[np.float32]
     literal: NDArray[np.float32]
+    coverage: NDArray[np.float32]
+    words: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -40,8 +45,8 @@ class Candidates:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = (self.numbers, self.owners, self.lexical, self.dense, self.late, self.early, self.literal)
-        return sum(array.nbytes for array in arrays)
+        floats = (self.lexical, self.dense, self.late, self.early, self.literal, self.coverage, self.words)
+        return sum(array.nbytes for array in (self.numbers, self.owners, *floats))
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
         """Return the candidates where `keep` (bool, shape (n,)) is true."""
@@ -53,6 +58,8 @@ class Candidates:
             self.late[keep],
             self.early[keep],
             self.literal[keep],
+            self.coverage[keep],
+            self.words[keep],
         )
 
 

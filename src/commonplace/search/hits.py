@@ -43,7 +43,16 @@ def read(store: Store, namespace: str, passages: Sequence[int], owners: Sequence
     )
 
 
-def make_hit(held: Held, number: int, owner_number: int, score: float, signals: Mapping[str, float]) -> Hit | None:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search says of a passage: its score, how likely it is relevant, and the signals behind both."""
+
+    score: float
+    probability: float
+    signals: Mapping[str, float]
+
+
+def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | None:
     """Return the hit of a passage, None where the store does not have it any more."""
     passage, owner, memory = held.passages.get(number), held.owners.get(owner_number), held.memories.get(owner_number)
     if passage is None or owner is None:
@@ -56,8 +65,8 @@ def make_hit(held: Held, number: int, owner_number: int, score: float, signals: 
         owner_id=owner.id,
         kind=owner.kind,
         text=passage.chunk.text,
-        score=score,
-        signals=signals,
+        score=found.score,
+        signals=found.signals,
         title=owner.title,
         heading=passage.chunk.heading,
         path=owner.path,
@@ -73,6 +82,7 @@ def make_hit(held: Held, number: int, owner_number: int, score: float, signals: 
         origin=origin if record is None else record.origin,
         trust=None if record is None else record.trust,
         agent="" if item is None else item.record.agent,
+        probability=found.probability,
     )
 
 

@@ -66,12 +66,14 @@ class Context:
         beside: which passages are next to each other in a session.
         dated: the memories of the times that the query names; None where it names none.
         retention: of each candidate, 0–1, float32, shape (n,); None where it has no weight.
+        passages: how many there are to choose from.
     """
 
     beside: dict[int, set[int]] = field(default_factory=dict)
     asked: AskedTimes = NO_TIMES
     dated: DatedOwners | None = None
     retention: NDArray[np.float32] | None = None
+    passages: int = 1
 
 
 def order(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
@@ -79,19 +81,19 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
         signals = {LEXICAL: candidates.lexical}
-        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, *_odds(query, candidates))
+        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, *_odds(query, candidates, context))
     if request.method == "semantic":
         return Ranking(
-            query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, *_odds(query, candidates)
+            query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, *_odds(query, candidates, context)
         )
     if context.dated is not None and context.asked.is_all:
-        return _by_time(query, candidates, context.asked, context.dated)
+        return _by_time(query, candidates, context, context.dated)
     return _fused(request, query, candidates, context)
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
     signals, weights = _own_signals(candidates), weights_of(query.embedder)
-    odds, calibration = _odds(query, candidates)
+    odds, calibration = _odds(query, candidates, context)
     if context.dated is None:
         del weights[TIME]
     else:
@@ -111,20 +113,20 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     return Ranking(query.terms, candidates, values, signals, weights, odds, calibration, context.asked)
 
 
-def _by_time(query: PreparedQuery, candidates: Candidates, asked: AskedTimes, dated: DatedOwners) -> Ranking:
+def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dated: DatedOwners) -> Ranking:
     """Order what is of the time that is asked for, best fit first, then newest: nothing else is asked for.
 
     Where the time is written in digits, what holds the query literally is of it too, though no date of it is known.
     """
-    fits = dated.fits_of(candidates.owners)
+    fits, asked = dated.fits_of(candidates.owners), context.asked
     is_held = (candidates.literal >= IS_LITERAL) & asked.is_written
     keep = (fits > 0) | is_held
     candidates, fits = candidates.select(keep), fits[keep]
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
     # The time is the whole question, so its fit stands for how well each signal covers the question.
-    own, calibration = _odds(query, candidates)
-    odds = np.maximum(log_odds(calibration, fits, fits, fits), np.where(is_held[keep], own, -np.inf))
+    own, calibration = _odds(query, candidates, context)
+    odds = np.maximum(log_odds(calibration, fits, fits, fits, context.passages), np.where(is_held[keep], own, -np.inf))
     return Ranking(query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), calibration, asked)
 
 
@@ -132,9 +134,9 @@ def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.early}
 
 
-def _odds(query: PreparedQuery, candidates: Candidates) -> tuple[NDArray[np.float32], Calibration]:
+def _odds(query: PreparedQuery, candidates: Candidates, context: Context) -> tuple[NDArray[np.float32], Calibration]:
     """Return the log-odds of relevance, float32, shape (n,), and the scale that they are on."""
     # Where the query has no vector, how well its words are covered stands for how alike they are: the scale wants both.
-    dense = candidates.dense if query.embedder else candidates.late
+    dense = candidates.dense if query.embedder else candidates.coverage
     calibration = calibration_of(query.embedder)
-    return log_odds(calibration, candidates.late, candidates.literal, dense), calibration
+    return log_odds(calibration, candidates.coverage, candidates.words, dense, context.passages), calibration

@@ -163,7 +163,8 @@ class Searcher:
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)
             return replace(
-                order(request, query, candidates, Context(beside, asked, dated, retained)), fault=query.fault
+                order(request, query, candidates, Context(beside, asked, dated, retained, tokens.passages)),
+                fault=query.fault,
             )
 
     def _dated(

@@ -106,6 +106,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
     return {
         **asdict(hit),
         "score": round(hit.score, 4),
+        "probability": None if hit.probability is None else round(hit.probability, 4),
         "signals": {name: round(value, 4) for name, value in hit.signals.items()},
         "reference": reference(hit),
         "at": _iso(hit.at),

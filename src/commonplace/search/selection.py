@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.calibration import Calibration, scale
+from commonplace.ranking.calibration import Calibration, probabilities, scale
 from commonplace.ranking.fusion import never_below_what_follows, standardise
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, LITERAL
-from commonplace.search.hits import make_hit, read, without_secrets
+from commonplace.search.candidates import COVERAGE, DENSE, LATE, LEXICAL, WORDS
+from commonplace.search.hits import Found, make_hit, read, without_secrets
 from commonplace.search.trace import Candidate, Reason, Trace, Unmade
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     """Return the hits, best first, ties by id, and the trace that explains them."""
     order = np.lexsort((ranking.candidates.numbers, -ranking.values))
     scores = _scores(ranking.odds[order], ranking.calibration)
+    likely = probabilities(ranking.calibration, ranking.odds[order])
     chosen, rejected = _choose(ranking, order, scores, request)
     places = [int(order[rank]) for rank in chosen]
     numbers, owners = ranking.candidates.numbers[places], distinct(ranking.candidates.owners[places])
@@ -42,7 +43,8 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     for rank in chosen:
         place = int(order[rank])
         number, owner = int(ranking.candidates.numbers[place]), int(ranking.candidates.owners[place])
-        hit = make_hit(held, number, owner, float(scores[rank]), _raw(ranking, place))
+        found_by = Found(float(scores[rank]), float(likely[rank]), _raw(ranking, place))
+        hit = make_hit(held, number, owner, found_by)
         if hit is not None:
             found.append((-float(ranking.values[place]), hit.id, rank, hit))
     found.sort(key=lambda item: item[:2])
@@ -96,7 +98,8 @@ def _raw(ranking: Ranking, place: int) -> dict[str, float]:
         LEXICAL: float(candidates.lexical[place]),
         DENSE: float(candidates.dense[place]),
         LATE: float(candidates.late[place]),
-        LITERAL: float(candidates.literal[place]),
+        COVERAGE: float(candidates.coverage[place]),
+        WORDS: float(candidates.words[place]),
     }
     raw.update({name: float(values[place]) for name, values in ranking.signals.items() if name not in raw})
     return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw

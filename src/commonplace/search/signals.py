@@ -1,4 +1,4 @@
-"""Raw signals of candidates: lexical, dense, late, literal. It reads index and rows beside it, and ranks nothing."""
+"""Raw signals of candidates: of words, vectors and tokens. It reads index and rows beside it, and ranks nothing."""
 
 from __future__ import annotations
 
@@ -51,6 +51,10 @@ class TokenModel(Protocol):
         """Return how similar each token is to each of the given ones."""
         ...
 
+    def weights(self, token_ids: NDArray[np.uint16]) -> NDArray[np.float32]:
+        """Return how much each token tells in any text, float32, shape (n,), not negative."""
+        ...
+
 
 class Shares(NamedTuple):
     """How much of the query each of n rows covers, float32, shape (n,), 0–1; see `Candidates`."""
@@ -58,14 +62,23 @@ class Shares(NamedTuple):
     late: NDArray[np.float32]
     early: NDArray[np.float32]
     literal: NDArray[np.float32]
+    coverage: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenWeights:
-    """The query's tokens as late interaction sees them. `idf`: float32, shape (q,)."""
+    """The query's tokens as late interaction sees them.
+
+    Attributes:
+        idf: over the passages here; float32, shape (q,).
+        weights: what each tells in any text; float32, shape (q,).
+        passages: how many there are here.
+    """
 
     similarities: Similarities
     idf: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    passages: int
 
     def shares(self, rows: TokenRows) -> Shares:
         """Return how much of the query each row covers."""
@@ -76,6 +89,7 @@ class TokenWeights:
             late=weighted_share(best, self.idf),
             early=weighted_share(matches.best(FADING), self.idf),
             literal=weighted_share((best >= LITERAL).astype(np.float32), self.idf),
+            coverage=weighted_share(best, self.weights),
         )
 
 
@@ -86,7 +100,8 @@ def weigh_tokens(query: PreparedQuery, generation: Generation, rows: TokenRows, 
         frequencies = frequencies + _holding(rows, query.token_ids)
     idf = inverse_document_frequency(documents + len(rows), frequencies)
     kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
-    return TokenWeights(model.similarities(query.token_ids[kept]), idf[kept])
+    token_ids = query.token_ids[kept]
+    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), documents + len(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +173,7 @@ class Reader:
         bm25 = np.empty(len(rows), dtype=np.float32)
         bm25[np.searchsorted(rows.numbers, held.numbers)] = self._lexical(held, lexical)
         bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
+        words = literal_share(bm25, _rarity(self.query.terms, tail.statistics))
         return Candidates(
             numbers=rows.numbers,
             owners=rows.owners,
@@ -165,7 +181,9 @@ class Reader:
             dense=cosines(rows.vectors, self.query.vector),
             late=shares.late,
             early=shares.early,
-            literal=np.maximum(shares.literal, literal_share(bm25, _rarity(self.query.terms, tail.statistics))),
+            literal=np.maximum(shares.literal, words),
+            coverage=shares.coverage,
+            words=words,
         )
 
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
@@ -191,6 +209,8 @@ class Reader:
             late=rest * candidates.late + np.float32(unspaced) * share,
             early=rest * candidates.early + np.float32(unspaced) * share,
             literal=rest * candidates.literal + np.float32(unspaced) * share,
+            coverage=rest * candidates.coverage + np.float32(unspaced) * share,
+            words=rest * candidates.words + np.float32(unspaced) * share,
             dense=rest * candidates.dense,
         )
 

@@ -333,6 +333,7 @@ class Hit:
 
     Attributes:
         score: 0–1, higher is better, comparable between queries.
+        probability: 0–1, how likely a judge would call it relevant; None where no question was asked.
         signals: what made the score, by name: `lexical`, `dense`, `late`, `neighbours`, `fused`, ….
         lines: first and last line of the passage in `path`, from 1, or None where there is no file.
     """
@@ -358,6 +359,7 @@ class Hit:
     origin: str = ""
     trust: float | None = None
     agent: str = ""
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class TestFirstStage:
     def test_a_floor_leaves_out_what_has_nothing_to_do_with_the_query(self, knowledge: KnowledgeService) -> None:
         knowledge.index_knowledge("a", CITIES)
         assert knowledge.retrieve("a", "quantum chromodynamics", min_score=0.4).hits == ()
-        assert knowledge.retrieve("a", "humid subtropical", min_score=0.65).lines == [TOKYO_TEXT]
+        assert knowledge.retrieve("a", "humid subtropical", min_score=0.9).lines == [TOKYO_TEXT]
 
     def test_equal_texts_stay_distinct(self, knowledge: KnowledgeService) -> None:
         knowledge.index_knowledge("a", [{"text": "same", "n": 1}, {"text": "same", "n": 2}])
