@@ -230,7 +230,7 @@ class Stored:
         prepared = self._read(namespace, number, cleaner)
         if prepared is None or not cleaner.kinds:
             return
-        embedded = [passage_text(prepared.owner, chunk) for chunk in prepared.chunks]
+        embedded = [passage_text(prepared.owner.title, chunk.heading, chunk.text) for chunk in prepared.chunks]
         texts = tuple(TokenizedText(text, destination.tokenize(text)) for text in embedded)
         writes = PassageMaker(destination).complete([replace(prepared, texts=texts)])
         since = self._counts_since(namespace, number)

@@ -246,7 +246,7 @@ class Writer:
 
     def _prepared(self, item: OwnerItem) -> PreparedOwner:
         """Return an owner that keeps the passages it was cut into."""
-        embedded = [passage_text(item.owner, chunk) for chunk in item.chunks]
+        embedded = [passage_text(item.owner.title, chunk.heading, chunk.text) for chunk in item.chunks]
         texts = tuple(TokenizedText(text, self._destination.tokenize(text)) for text in embedded)
         return PreparedOwner(item.owner, item.chunks, texts, sum(len(text) for text in embedded))
 

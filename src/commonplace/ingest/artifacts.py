@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.ingest.discovery import Discovery, FoundFile, Selection, discover
 from commonplace.ingest.metadata import RULES, describe
-from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner
+from commonplace.ingest.passages import WORDING, Destination, PassageWriter, PreparedOwner
 from commonplace.ingest.reading import Refusal, looks_generated, looks_like_data, read_bytes, to_text
 from commonplace.text.chunking import CHUNKER
 from commonplace.text.languages import PROSE, Language, language_of
@@ -50,7 +50,7 @@ def artifact_id(namespace: str, path: str) -> str:
 def recipe(destination: Destination) -> str:
     """Return what besides a file's bytes its artifact depends on: the same for two runs that would write the same."""
     limits = destination.limits
-    return f"{CHUNKER}.{RULES}/{limits.chunk_tokens}/{limits.chunk_overlap}/{destination.embedder.stamp}"
+    return f"{CHUNKER}.{RULES}.{WORDING}/{limits.chunk_tokens}/{limits.chunk_overlap}/{destination.embedder.stamp}"
 
 
 def index_root(

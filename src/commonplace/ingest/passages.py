@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from commonplace.errors import EmbedderMismatchError
 from commonplace.models.contract import TokenizedText
 from commonplace.ranking.quantise import quantise
@@ -19,7 +21,6 @@ from commonplace.text.digests import sha1
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from commonplace.models.contract import Embedder
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 """Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""
+
+
+WORDING: Final = 1
+"""Which way of putting together what is embedded this is; it grows with every change of `passage_text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,17 @@ class Destination:
         return replace(self, embedder=self.renew().embedder)
 
 
-def passage_text(owner: Owner, piece: Chunk) -> str:  # noqa: ARG001 -- the owner's part in it is decided here alone
-    """Return what of a passage is tokenized and embedded."""
-    return piece.text
+def passage_text(title: str, heading: str, text: str) -> str:
+    """Return what of a passage is tokenized and embedded: its owner's title and its heading, then its own text.
+
+    What the first line says already is not said twice.
+    """
+    return "\n".join([*_names(title, heading, text), text])
+
+
+def _names(title: str, heading: str, text: str) -> list[str]:
+    first = text.partition("\n")[0]
+    return [name for name in dict.fromkeys((title, heading)) if name and name not in first]
 
 
 def passage_id(namespace: str, owner: Owner, ordinal: int) -> str:
@@ -114,8 +127,7 @@ class PassageMaker:
             overlap=limits.chunk_overlap,
             count_tokens=self._count_tokens,
         )
-        embedded = [passage_text(owner, piece) for piece in chunks]
-        texts = tuple(TokenizedText(piece, self._tokenized(piece)) for piece in embedded)
+        texts = tuple(self._named(owner, piece) for piece in chunks)
         size = sum(len(tokenized.text) + tokenized.token_ids.nbytes for tokenized in texts)
         return PreparedOwner(owner, tuple(chunks), texts, size)
 
@@ -139,6 +151,13 @@ class PassageMaker:
             )
             for item in prepared
         ]
+
+    def _named(self, owner: Owner, piece: Chunk) -> TokenizedText:
+        """Tokenize line by line what is embedded, so that what was counted while cutting is not tokenized again."""
+        lines = [*_names(owner.title, piece.heading, piece.text), piece.text]
+        parts = [self._tokenized(line) for line in lines]
+        token_ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return TokenizedText("\n".join(lines), token_ids)
 
     def _count_tokens(self, text: str) -> int:
         return len(self._tokenized(text))

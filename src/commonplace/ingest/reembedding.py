@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from commonplace.errors import ProviderError
+from commonplace.ingest.passages import passage_text
 from commonplace.models.contract import TokenizedText
 from commonplace.ranking.quantise import quantise
 
@@ -56,7 +57,7 @@ def _vectors(entries: list[IndexEntry], embedder: Embedder) -> list[bytes]:
     vectors = np.zeros((len(entries), embedder.stamp.dimensions), np.int8)
     places = [place for place, entry in enumerate(entries) if any(entry.vector)]
     if places:
-        texts = [TokenizedText(entries[place].text, np.frombuffer(entries[place].token_ids, "<u2")) for place in places]
+        texts = [_tokenized(entries[place]) for place in places]
         found = np.asarray(embedder.embed(texts))
         if found.shape != (len(texts), embedder.stamp.dimensions) or not np.isfinite(found).all():
             raise ProviderError(
@@ -64,3 +65,8 @@ def _vectors(entries: list[IndexEntry], embedder: Embedder) -> list[bytes]:
             )
         vectors[places] = quantise(found)
     return [row.tobytes() for row in vectors]
+
+
+def _tokenized(entry: IndexEntry) -> TokenizedText:
+    text = passage_text(entry.title, entry.heading, entry.text)
+    return TokenizedText(text, np.frombuffer(entry.token_ids, "<u2"))
