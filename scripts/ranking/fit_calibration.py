@@ -1,110 +1,54 @@
-"""Fit the 0–1 score scale of an embedder (`commonplace.ranking.calibration`) and report how it does elsewhere.
+"""Fit the 0–1 score scale and the probability of an embedder (`commonplace.ranking.calibration`), and judge both.
 
-Usage: COMMONPLACE_DATA=… python scripts/ranking/fit_calibration.py [EMBEDDER]
+Usage: COMMONPLACE_DATA=… python scripts/ranking/fit_calibration.py [--embedder NAME] --sets DIRECTORY
+           [--stores DIRECTORY] [--most N]
 
-Fitted on medquad (CC BY 4.0) and cosqa-dev (MIT / C-UDA), whose licences allow it: a logistic regression of relevance
-on the raw signals of the first hits of each query; irrelevant hits, the questions of the other corpora and random words
-are the counter-examples. The anchor is the log-odds at which 99 % of the answerable queries of each fitted set keep
-their first relevant hit: a margin, so that 95 % keep theirs on sets of another kind, such as conversations. Cranfield
-and LoCoMo are only reported.
+`--sets` has what `made_sets.py` makes. `--stores` keeps the stores, to be asked again. `--most` takes so many texts of
+each set, for embedders that are slow.
+
+Fitted on medquad (CC BY 4.0), cosqa-dev (MIT / C-UDA) and the sets made of permissively licensed packages, whole and
+in small stores. The scale: a logistic regression of relevance on the raw signals of the first hits of each query;
+irrelevant hits and what is found for questions that nothing answers are the counter-examples. The anchor is the
+log-odds at which the fitted sets keep 97 % of their first relevant hits on average. The probability: the same, of the
+first ten hits, from the log-odds and their share among the candidates.
+
+Each fitted set is judged by a scale that was fitted without it, whole and small. Cranfield and LoCoMo have no part in
+any fit and are judged by the one that is printed.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
-import sys
-import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from asking_sets import Asked, Judged, ask_small, ask_whole, read_conversations, read_set
 from numpy.typing import NDArray
 
-import commonplace
-from commonplace.benchmarks.datasets import read_corpus, read_judged_queries
-from commonplace.benchmarks.dialogues import read_dialogues
-from commonplace.ranking.calibration import ANCHOR, Calibration, log_odds, scale
-from commonplace.types import Document
+from commonplace.benchmarks.measures import reliability
+from commonplace.ranking.calibration import ANCHOR, Calibration, Likelihood, probabilities, scale
 
-FITTED = ("medquad", "cosqa-dev")
-REPORTED = ("cranfield",)
-DEPTH = 30
-KEPT = 0.99
+FITTED = ("medquad", "cosqa-dev", "pydoc", "sections")
+KEPT = 0.97
 RIDGE = 1.0
+JUDGED_HITS = 10
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
+Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The first hits of one query: signals (coverage, literal, dense), shape (n, 3), and which of them are relevant."""
-
-    signals: NDArray[np.float64]
-    relevant: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """A labelled set: its own queries, and queries that nothing in it answers."""
-
-    name: str
-    answerable: list[Judged]
-    unanswerable: list[Judged]
-
-
-def ask(book: commonplace.engine.Engine, query: str, wanted: set[str]) -> Judged:
-    """Return the first hits of a query, in rank order."""
-    hits = book.search(query, limit=DEPTH, min_score=0.0).hits
-    rows = [[hit.signals["late"], hit.signals["literal"], hit.signals["dense"]] for hit in hits]
-    return Judged(
-        np.array(rows, dtype=np.float64).reshape(-1, 3), np.array([hit.owner_id in wanted for hit in hits], dtype=bool)
-    )
-
-
-def word_salad(texts: Sequence[str], count: int, chance: random.Random) -> list[str]:
-    """Return queries of random words from the given texts."""
-    words = sorted({word.lower().strip("?.,:;()'\"") for text in texts for word in text.split()} - {""})
-    return [" ".join(chance.choices(words, k=chance.randint(3, 8))) for _ in range(count)]
-
-
-def read_set(
-    name: str,
-    documents: Iterable[Document],
-    queries: Sequence[tuple[str, set[str]]],
-    strangers: Sequence[str],
-    embedder: str,
-) -> Corpus:
-    """Index a corpus in a store of its own and ask it everything."""
-    with tempfile.TemporaryDirectory() as directory, commonplace.open(directory, embedder=embedder) as book:
-        book.index_documents(documents)
-        return Corpus(
-            name,
-            [ask(book, text, wanted) for text, wanted in queries],
-            [ask(book, text, set()) for text in strangers],
-        )
-
-
-def fit(corpora: Sequence[Corpus]) -> NDArray[np.float64]:
-    """Return intercept and weights (coverage, literal, dense) by ridge-penalised logistic regression."""
-    features, labels, weights = [], [], []
-    for corpus in corpora:
-        rows = [*corpus.answerable, *corpus.unanswerable]
-        signals = np.concatenate([row.signals for row in rows])
-        relevant = np.concatenate([row.relevant for row in rows]).astype(np.float64)
-        share = np.where(relevant > 0, 0.5 / max(relevant.sum(), 1), 0.5 / max((1 - relevant).sum(), 1))
-        features.append(signals)
-        labels.append(relevant)
-        weights.append(share * 1000 / len(corpora))
-    x = np.concatenate(features)
+def regression(x: Vector, y: Vector, weights: Vector, ridge: float) -> Vector:
+    """Return intercept and weights by ridge-penalised logistic regression."""
     x = np.hstack([np.ones((len(x), 1)), x])
-    y, w = np.concatenate(labels), np.concatenate(weights)
     beta = np.zeros(x.shape[1])
-    penalty = np.diag([0.0] + [RIDGE] * (x.shape[1] - 1))
-    for _ in range(50):
+    penalty = np.diag([0.0] + [ridge] * (x.shape[1] - 1))
+    for _ in range(100):
         p = 1 / (1 + np.exp(-(x @ beta)))
-        gradient = x.T @ (w * (y - p)) - penalty @ beta
-        hessian = (x * (w * p * (1 - p))[:, None]).T @ x + penalty
+        gradient = x.T @ (weights * (y - p)) - penalty @ beta
+        hessian = (x * (weights * p * (1 - p))[:, None]).T @ x + penalty
         step = np.linalg.solve(hessian, gradient)
         beta += step
         if np.abs(step).max() < 1e-9:
@@ -112,65 +56,149 @@ def fit(corpora: Sequence[Corpus]) -> NDArray[np.float64]:
     return beta
 
 
-def odds_of(beta: NDArray[np.float64], row: Judged) -> NDArray[np.float64]:
-    """Return the log-odds in rank order, as a threshold sees them: never below what follows."""
-    odds = beta[0] + row.signals @ beta[1:]
+def fit(sets: Sequence[Asked]) -> Calibration:
+    """Return the scale of the sets, which count equally, as do relevant and irrelevant hits of each."""
+    features, labels, weights = [], [], []
+    for each in sets:
+        rows = [row for row in (*each.answerable, *each.strangers) if len(row.signals)]
+        relevant = np.concatenate([row.relevant[:30] for row in rows]).astype(np.float64)
+        share = np.where(relevant > 0, 0.5 / max(relevant.sum(), 1), 0.5 / max((1 - relevant).sum(), 1))
+        features.append(np.concatenate([row.signals[:30] for row in rows]))
+        labels.append(relevant)
+        weights.append(share * 1000 / len(sets))
+    beta = regression(np.concatenate(features), np.concatenate(labels), np.concatenate(weights), RIDGE)
+    intercept, coverage, words, dense, size = (round(float(value), 3) for value in beta)
+    found = Calibration(intercept, coverage, words, dense, size, 0.0, Likelihood(0.0, 0.0, 0.0))
+    firsts = [first_relevant(found, each) for each in sets]
+    grid = np.linspace(-8, 8, 1601)
+    kept = np.array([[np.mean(first >= value) for first in firsts] for value in grid]).mean(axis=1)
+    found = replace(found, anchor=round(float(grid[kept >= KEPT].max()), 3))
+    return replace(found, likelihood=fit_likelihood(found, sets))
+
+
+def fit_likelihood(calibration: Calibration, sets: Sequence[Asked]) -> Likelihood:
+    """Return what log-odds say of probability; questions that nothing answers weigh as much as the others do."""
+    pure = replace(calibration, likelihood=Likelihood(0.0, 0.0, 1.0))
+    features, labels, weights = [], [], []
+    for each in sets:
+        ratio = len(each.answerable) / max(len(each.strangers), 1)
+        parts = [(row, 1.0) for row in each.answerable] + [(row, ratio) for row in each.strangers]
+        hits = sum(weight * min(len(row.signals), JUDGED_HITS) for row, weight in parts)
+        for row, weight in parts:
+            odds = odds_of(calibration, row)
+            share = probabilities(pure, odds.astype(np.float32)).astype(np.float64)[:JUDGED_HITS]
+            features.append(np.stack([odds[:JUDGED_HITS], np.log(share) - np.log1p(-share)], axis=1))
+            labels.append(row.relevant[:JUDGED_HITS].astype(np.float64))
+            weights.append(np.full(len(share), weight * 1000 / len(sets) / hits))
+    beta = regression(np.concatenate(features), np.concatenate(labels), np.concatenate(weights), 0.1)
+    return Likelihood(*(round(float(value), 3) for value in beta))
+
+
+def odds_of(calibration: Calibration, row: Judged) -> Vector:
+    """Return the log-odds of each hit."""
+    weights = (calibration.coverage, calibration.words, calibration.dense, calibration.size)
+    odds: Vector = calibration.intercept + row.signals @ np.array(weights)
+    return odds
+
+
+def seen(odds: Vector) -> Vector:
+    """Return log-odds as a threshold sees them: never below what follows."""
     return np.maximum.accumulate(odds[::-1])[::-1]
 
 
-def first_relevant(beta: NDArray[np.float64], corpus: Corpus) -> NDArray[np.float64]:
+def first_relevant(calibration: Calibration, asked: Asked) -> Vector:
     """Return the log-odds of the first relevant hit of every query that has one among its first hits."""
-    found = [(odds_of(beta, row), int(row.relevant.argmax())) for row in corpus.answerable if row.relevant.any()]
-    return np.array([odds[place] for odds, place in found])
+    found = [row for row in asked.answerable if row.relevant.any()]
+    return np.array([seen(odds_of(calibration, row))[int(row.relevant.argmax())] for row in found])
 
 
-def report(corpus: Corpus, beta: NDArray[np.float64], calibration: Calibration) -> None:
-    """Print what each threshold keeps of a corpus."""
-    shift = np.log(ANCHOR / (1 - ANCHOR)) - calibration.anchor
-    first = 1 / (1 + np.exp(-(first_relevant(beta, corpus) + shift)))
-    rows = [(1 / (1 + np.exp(-(odds_of(beta, row) + shift))), row.relevant) for row in corpus.answerable]
-    scores = np.concatenate([row[0] for row in rows])
-    relevant = np.concatenate([row[1] for row in rows])
-    tops = [1 / (1 + np.exp(-(odds_of(beta, row)[0] + shift))) for row in corpus.unanswerable if len(row.signals)]
-    silent = len(corpus.unanswerable) - len(tops)
-    print(f"\n{corpus.name}: {len(corpus.answerable)} answerable, {len(corpus.unanswerable)} unanswerable queries")
-    best = np.array([row[0][0] for row in rows if len(row[0])])
-    print(f"  answerable queries whose best hit is under {ANCHOR:.2f}: {(best < ANCHOR).mean():.3f}")
-    print("  score   first relevant kept   relevant kept   irrelevant kept   unanswerable answered with nothing")
-    for threshold in THRESHOLDS:
-        nothing = (sum(top < threshold for top in tops) + silent) / max(len(corpus.unanswerable), 1)
-        print(
-            f"  {threshold:.2f}   {(first >= threshold).mean():19.3f}   {(scores[relevant] >= threshold).mean():13.3f}"
-            f"   {(scores[~relevant] >= threshold).mean():15.3f}   {nothing:10.3f}"
+def best(calibration: Calibration, rows: Sequence[Judged]) -> Vector:
+    """Return the log-odds of the best hit of each query, far below all where there is none."""
+    return np.array([odds_of(calibration, row).max() if len(row.signals) else -99.0 for row in rows])
+
+
+def near_misses(asked: Asked) -> list[Judged]:
+    """Return the answerable queries without the hits that answer them."""
+    return [Judged(row.signals[~row.relevant], row.relevant[~row.relevant]) for row in asked.answerable]
+
+
+def judge(calibration: Calibration, asked: Asked) -> str:
+    """Return one line of the table."""
+
+    def scores(odds: Vector) -> Vector:
+        return scale(calibration, odds.astype(np.float32)).astype(np.float64)
+
+    first = scores(first_relevant(calibration, asked))
+    nothing = {
+        "all": scores(best(calibration, asked.strangers)),
+        **{kind: scores(best(calibration, rows)) for kind, rows in asked.unanswerable.items()},
+        "taken out": scores(best(calibration, near_misses(asked))),
+    }
+    said = [
+        pair
+        for row in asked.answerable
+        for pair in zip(
+            probabilities(calibration, odds_of(calibration, row).astype(np.float32))[:JUDGED_HITS].tolist(),
+            row.relevant[:JUDGED_HITS].tolist(),
+            strict=True,
         )
+    ]
+    sure = reliability(said)
+    kinds = "  ".join(f"{kind} {np.mean(values < ANCHOR):.3f}" for kind, values in nothing.items() if kind != "all")
+    at = "  ".join(
+        f"{value:.2f} {np.mean(first >= value):.3f}/{np.mean(nothing['all'] < value):.3f}" for value in THRESHOLDS
+    )
+    return (
+        f"{asked.name:16} {at}\n{'':16} nothing at {ANCHOR:.2f}: {kinds}\n"
+        f"{'':16} probability: ECE {sure.ece:.3f}, Brier {sure.brier:.3f} of {sure.constant:.3f}, "
+        f"said {np.mean([p for p, _ in said]):.3f}, relevant {np.mean([good for _, good in said]):.3f}"
+    )
+
+
+def report(sets: Mapping[str, Asked]) -> None:
+    """Fit, print the constants and the tables."""
+    fitted = [sets[f"{prefix}{name}"] for name in FITTED for prefix in ("", "small ")]
+    calibration = fit(fitted)
+    print(calibration)
+    print("\nscore, first relevant hit kept / unanswerable answered with nothing; by a fit without the set:")
+    for each in fitted:
+        family = each.name.removeprefix("small ")
+        print(judge(fit([other for other in fitted if other.name.removeprefix("small ") != family]), each))
+    print("\nno part in the fit:")
+    for name in ("cranfield", "small cranfield", "locomo"):
+        print(judge(calibration, sets[name]))
+    print("\nfitted, by the fit itself:")
+    for each in fitted:
+        print(judge(calibration, each))
 
 
 def main() -> None:
-    """Fit, print the constants and the tables."""
-    data, embedder = Path(os.environ["COMMONPLACE_DATA"]), (sys.argv[1:] or ["static"])[0]
-    chance = random.Random(11)  # noqa: S311 - a seeded sample, no secret
-    sets: dict[str, list[tuple[str, set[str]]]] = {}
-    for name in (*FITTED, *REPORTED):
-        judged, _ = read_judged_queries(data / name / "queries.jsonl", data / name / "qrels.tsv")
-        sets[name] = [(query.text, {key for key, grade in query.grades.items() if grade > 0}) for query in judged]
-    dialogue = next(iter(read_dialogues(data / "locomo" / "locomo10.json", "locomo")))
-    sets["locomo"] = [(question.text, set(question.turns)) for question in dialogue.questions if question.is_counted]
-    corpora = {}
-    for name, queries in sets.items():
-        others = [text for other, items in sets.items() if other != name for text, _ in items]
-        strangers = [*chance.sample(others, 100), *word_salad(others, 50, chance)]
-        documents = dialogue.turns if name == "locomo" else read_corpus(data / name / "corpus.jsonl")
-        corpora[name] = read_set(name, documents, queries, strangers, embedder)
-    fitted = [corpora[name] for name in FITTED]
-    beta = fit(fitted)
-    anchor = min(float(np.quantile(first_relevant(beta, corpus), 1 - KEPT)) for corpus in fitted)
-    intercept, coverage, literal, dense = (round(float(value), 3) for value in beta)
-    calibration = Calibration(intercept, coverage, literal, dense, round(anchor, 3))
-    print(calibration)
-    example = log_odds(calibration, *(np.array([value], np.float32) for value in (0.5, 0.5, 0.5)))
-    print(f"a passage with every signal at 0.5 scores {scale(calibration, example)[0]:.3f}")
-    for corpus in corpora.values():
-        report(corpus, beta, calibration)
+    """Ask everything of every set, then fit and report."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--embedder", default="static")
+    parser.add_argument("--sets", type=Path, required=True)
+    parser.add_argument("--stores", type=Path)
+    parser.add_argument("--most", type=int, default=1_000_000)
+    given = parser.parse_args()
+    data, chance = Path(os.environ["COMMONPLACE_DATA"]), random.Random(11)  # noqa: S311 - a seeded sample, no secret
+    folders = {name: next(p for p in (data / name, given.sets / name) if p.is_dir()) for name in (*FITTED, "cranfield")}
+    labelled = {name: read_set(folder, given.most, chance) for name, folder in folders.items()}
+    conversations = read_conversations(data / "locomo" / "locomo10.json")
+    questions = {name: [text for text, _ in each.queries] for name, each in labelled.items()}
+    questions["locomo"] = [text for each in conversations for text, _ in each.queries]
+
+    def place(name: str) -> Path | None:
+        return None if given.stores is None else given.stores / f"{given.embedder}-{name}"
+
+    sets: dict[str, Asked] = {}
+    for name, each in labelled.items():
+        sets[name] = ask_whole(each, questions, given.embedder, chance, place(name))
+        sets[f"small {name}"] = ask_small(each, questions, given.embedder, chance)
+        print(f"asked {name}, {len(each.documents)} texts", flush=True)
+    sets["locomo"] = Asked("locomo")
+    for number, one in enumerate(conversations):
+        sets["locomo"].add(ask_whole(one, questions, given.embedder, chance, place(f"locomo-{number}")))
+    report(sets)
 
 
 if __name__ == "__main__":

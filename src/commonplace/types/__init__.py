@@ -23,13 +23,10 @@ PHASES: tuple[Phase, ...] = ("inception", "elaboration", "construction", "transi
 
 Tier = Literal["ultra", "short", "medium", "long"]
 TIERS: tuple[Tier, ...] = ("ultra", "short", "medium", "long")
-
 Status = Literal["active", "promoted", "archived"]
 STATUSES: tuple[Status, ...] = ("active", "promoted", "archived")
-
 Origin = Literal["user", "agent", "tool", "document", "web"]
 ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "document", "web")
-
 Method = Literal["bm25", "semantic", "two-stage"]
 METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
 RerankMode = Literal["none", "single", "batch"]
