@@ -85,6 +85,8 @@ class TestOperations:
         assert not bd.claim(id_)
         bd.reopen(id_)
         assert bd.claim(id_)
+        bd.reopen(id_, "whoever claimed it was killed, and no claim lapses here")
+        assert bd.claim(id_)
         bd.close(id_, "done")
         assert not bd.claim(id_)
         assert bd.show(id_)["close_reason"] == "done"

@@ -158,20 +158,20 @@ class BdLedger:
             self._ask("update", *blocked, f"--notes={issue.notes.rstrip()}\n{line}", "--", id_)
 
     def reopen(self, id_: str, why: str = "") -> None:
-        """Open a blocked or closed issue again.
+        """Open a blocked or closed issue again, or release the claim of one in progress, since no claim lapses here.
 
         Raises:
             ProviderError: `bd` failed.
             NotFoundError: there is no such issue.
-            UsageError: it is open or in progress.
+            UsageError: it is open.
         """
         status = self.get(id_).status
         if status == "closed":
             self._ask("reopen", f"--reason={notes.line_of(why)}", "--", id_)
-        elif status == "blocked":
+        elif status in ("blocked", "in_progress"):
             self._ask("update", "--status=open", "--assignee=", "--", id_)
         else:
-            raise UsageError(f"issue {id_!r:.80} is {status}", remedy="only blocked and closed ones open again")
+            raise UsageError(f"issue {id_!r:.80} is {status}", remedy="there is nothing to open again")
 
     def get(self, id_: str) -> Issue:
         """Return an issue.

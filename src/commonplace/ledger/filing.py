@@ -213,7 +213,10 @@ def not_open(issue: Issue) -> NotFoundError:
     reopened = f"`commonplace ledger reopen {issue.id}` opens it again"
     if issue.status == "in_progress":
         why = f"{issue.claimed_by or 'somebody'} works on it"
-        remedy = f"leave it to them; a claim lapses with its process or after {LEASE_S / 60:.0f} minutes"
+        lapses = f"a claim lapses with its process or after {LEASE_S / 60:.0f} minutes"
+        remedy = (
+            f"leave it to them; {lapses if issue.claimed_at is not None else 'such a claim does not lapse by itself'}"
+        )
     elif issue.status == "blocked":
         why = f"it is blocked: {(notes.log(issue.notes) or ['nobody said why'])[-1]:.200}"
         remedy = f"mend that; {reopened}"
