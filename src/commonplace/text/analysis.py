@@ -190,6 +190,8 @@ def clear_cache() -> None:
 
 
 def _indexed(text: str) -> list[str]:
+    if not text:
+        return []  # most passages have no heading, tags or summary
     terms = analyse(text)
     if not text.isascii():
         for run in _UNSPACED_RUN.findall(unicodedata.normalize("NFKC", text)):
