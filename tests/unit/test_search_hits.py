@@ -71,9 +71,10 @@ def test_secrets_that_were_stored_do_not_leave(book: Notebook) -> None:
         change.add(MemoryWrite(owner, made.passages, MemoryRecord(text, source=TOKEN)), created_at=1.0)
     book.remember("b", "The deploy of billing is done by Ben.")
     result = book.search("deploy token of billing", min_score=0.0)
-    assert result.hits[0].text == "The deploy token of billing is [redacted: github token], said Anna."
-    assert result.hits[0].title == "Login [redacted: github token]"
-    assert result.hits[1].text == "The deploy of billing is done by Ben."
+    hits = {hit.owner_id: hit for hit in result.hits}
+    assert hits["a"].text == "The deploy token of billing is [redacted: github token], said Anna."
+    assert hits["a"].title == "Login [redacted: github token]"
+    assert hits["b"].text == "The deploy of billing is done by Ben."
     assert TOKEN not in str(result.to_dict()) + result.to_text()
 
 

@@ -22,8 +22,8 @@ class Candidates:
         numbers, owners: int64, shape (n,).
         lexical: BM25, 0 where no term matches; float32, shape (n,), like all that follow.
         dense: cosine of query and passage, −1–1.
-        late: late-interaction coverage of the query, 0–1.
-        early: the same, where a token counts the less, the farther from the passage's beginning it stands, 0–1.
+        late: late-interaction coverage of the query, where a token counts the less, the farther from the passage's
+            beginning it stands, 0–1.
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
         coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
         words: the share of the query that BM25 found, 0–1.
@@ -34,7 +34,6 @@ class Candidates:
     lexical: NDArray[np.float32]
     dense: NDArray[np.float32]
     late: NDArray[np.float32]
-    early: NDArray[np.float32]
     literal: NDArray[np.float32]
     coverage: NDArray[np.float32]
     words: NDArray[np.float32]
@@ -45,7 +44,7 @@ class Candidates:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
-        floats = (self.lexical, self.dense, self.late, self.early, self.literal, self.coverage, self.words)
+        floats = (self.lexical, self.dense, self.late, self.literal, self.coverage, self.words)
         return sum(array.nbytes for array in (self.numbers, self.owners, *floats))
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
@@ -56,7 +55,6 @@ class Candidates:
             self.lexical[keep],
             self.dense[keep],
             self.late[keep],
-            self.early[keep],
             self.literal[keep],
             self.coverage[keep],
             self.words[keep],

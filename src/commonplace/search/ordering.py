@@ -131,7 +131,7 @@ def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dat
 
 
 def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
-    return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.early}
+    return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
 
 
 def _odds(query: PreparedQuery, candidates: Candidates, context: Context) -> tuple[NDArray[np.float32], Calibration]:

@@ -60,7 +60,6 @@ class Shares(NamedTuple):
     """How much of the query each of n rows covers, float32, shape (n,), 0–1; see `Candidates`."""
 
     late: NDArray[np.float32]
-    early: NDArray[np.float32]
     literal: NDArray[np.float32]
     coverage: NDArray[np.float32]
 
@@ -86,8 +85,7 @@ class TokenWeights:
         matches = find_matches(self.similarities.cosines, columns, rows.lengths)
         best = matches.best()
         return Shares(
-            late=weighted_share(best, self.idf),
-            early=weighted_share(matches.best(FADING), self.idf),
+            late=weighted_share(matches.best(FADING), self.idf),
             literal=weighted_share((best >= LITERAL).astype(np.float32), self.idf),
             coverage=weighted_share(best, self.weights),
         )
@@ -180,7 +178,6 @@ class Reader:
             lexical=bm25,
             dense=cosines(rows.vectors, self.query.vector),
             late=shares.late,
-            early=shares.early,
             literal=np.maximum(shares.literal, words),
             coverage=shares.coverage,
             words=words,
@@ -207,7 +204,6 @@ class Reader:
         return replace(
             candidates,
             late=rest * candidates.late + np.float32(unspaced) * share,
-            early=rest * candidates.early + np.float32(unspaced) * share,
             literal=rest * candidates.literal + np.float32(unspaced) * share,
             coverage=rest * candidates.coverage + np.float32(unspaced) * share,
             words=rest * candidates.words + np.float32(unspaced) * share,
