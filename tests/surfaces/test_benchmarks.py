@@ -344,6 +344,47 @@ def test_methods_are_compared_and_their_recall_is_a_curve(labelled: RetrievalOpt
     assert retrieval.run(replace(labelled, methods=("bm25",)))["significance"] == []
 
 
+def test_questions_that_nothing_answers_are_asked_as_well(labelled: RetrievalOptions, tmp_path: Path) -> None:
+    """Each answer shares words with its question and is far above what strangers find; the cut separates them."""
+    strange = tmp_path / "strange.txt"
+    strange.write_text('who won the football cup\n{"query": "prime factors of a polynomial"}\n', "utf-8")
+    result = retrieval.run(replace(labelled, methods=("two-stage",), unanswerable=strange, word_salad=3, seed=4))
+    assert result["queries"] == {"asked": 3, "without_relevant": 1, "unanswerable": 5}
+    assert result["cut"]["two-stage"]["lost"] == 0.0
+    rows, curve = result["thresholds"]["two-stage"], result["curves"]["two-stage"]
+    assert [row["nothing"] for row in rows] == sorted(row["nothing"] for row in rows)
+    assert {row["threshold"]: round(row["nothing"], 4) for row in rows}[0.7] == curve["nothing@0.7"]
+    assert result["cut"]["two-stage"]["nothing"] == curve["nothing@0.7"] >= 0.4
+    assert curve["first@0.7"] == 1.0
+    calibration = result["calibration"]["two-stage"]
+    assert calibration["hits"] == sum(each["hits"] for each in calibration["bins"]) == 30
+    titles = {sheet.title: sheet for sheet in sheets(result)}
+    assert titles["Kept by a threshold on the score, two-stage"].columns[-1] == "unanswerable, answered with nothing"
+    assert titles["What the cut does where none is named"].rows == (
+        ("two-stage", "0.0%", f"{curve['nothing@0.7']:.1%}"),
+    )
+
+
+def test_without_such_questions_nothing_is_said_of_them(labelled: RetrievalOptions) -> None:
+    result = retrieval.run(replace(labelled, methods=("bm25",)))
+    assert result["cut"] == {"bm25": {"lost": 0.0}}
+    assert not any(name.startswith(("first@", "nothing@")) for name in result["curves"]["bm25"])
+    assert all("nothing" not in row for row in result["thresholds"]["bm25"])
+
+
+def test_the_words_of_the_current_index_are_those_of_what_is_found(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for name, text in TEXTS.items():
+        (project / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
+    with commonplace.open(project / ".commonplace") as book:
+        book.index(project)
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"query": "what makes bread rise", "relevant": ["bread.md"]}\n', "utf-8")
+    options = RetrievalOptions(queries, methods=("bm25",), store=project / ".commonplace", word_salad=4)
+    assert retrieval.run(options)["queries"]["unanswerable"] == 4
+
+
 class Axes:
     """Notes what is drawn."""
 
@@ -410,3 +451,17 @@ def test_a_plot_of_latencies_has_bars_alone(tmp_path: Path, figures: list[Figure
     plotting.plot(latency.run(LatencyOptions(passages=50, queries=2, has_baselines=False)), tmp_path / "out.png")
     (bars,) = figures[-1].axes
     assert [given[1] for name, given in bars.drawn if name == "bar"]
+
+
+def test_a_plot_has_what_thresholds_do_to_what_is_unanswerable(
+    labelled: RetrievalOptions, tmp_path: Path, figures: list[Figure]
+) -> None:
+    result = retrieval.run(replace(labelled, methods=("bm25", "two-stage"), word_salad=2))
+    plotting.plot(result, tmp_path / "figure.png")
+    *_, strange = figures[-1].axes
+    lines = [given for name, given in strange.drawn if name == "plot"]
+    curve = result["curves"]["bm25"]
+    thresholds = [step / 20 for step in range(1, 20)]
+    assert lines[0] == (thresholds, [curve[f"first@{value:g}"] for value in thresholds])
+    assert lines[1] == (thresholds, [curve[f"nothing@{value:g}"] for value in thresholds])
+    assert len(lines) == 4

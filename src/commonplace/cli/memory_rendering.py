@@ -119,8 +119,9 @@ def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
     from rich.text import Text
 
     name = harmless_line(receipt.reference)
+    likely = "" if receipt.probability is None else f", probability of relevance {receipt.probability:.2f}"
     target.print(
-        Text.assemble("Why ", (name, "cyan"), f" is hit {receipt.rank} with {receipt.score:.2f}"), style="bold"
+        Text.assemble("Why ", (name, "cyan"), f" is hit {receipt.rank} with {receipt.score:.2f}{likely}"), style="bold"
     )
     for line in wrapped(Text(harmless(text), style="dim"), target.width)[:LINES_LISTED]:
         target.print(Text(INDENT) + line)
@@ -130,7 +131,8 @@ def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
         target.print(f"{INDENT}re-ranked by {name}; it was candidate {receipt.first_rank} before\n")
     for share in receipt.signals:
         weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
-        target.print(f"{INDENT}{share.name:<12}{share.value:>9.3f}{weighed}")
+        adds = f"  log-odds {share.evidence:+.2f}" if share.evidence else ""
+        target.print(f"{INDENT}{share.name:<12}{share.value:>9.3f}{weighed}{adds}")
     matched = ", ".join(map(harmless_line, receipt.matched_terms)) or "none"
     missing = ", ".join(map(harmless_line, receipt.missing_terms)) or "none"
     target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")

@@ -41,7 +41,13 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         score=hit.score,
         min_score=result.trace.min_score,
         signals=tuple(
-            SignalShare(name, value, candidate.standardised.get(name, 0.0), float(result.trace.weights.get(name, 0.0)))
+            SignalShare(
+                name,
+                value,
+                candidate.standardised.get(name, 0.0),
+                float(result.trace.weights.get(name, 0.0)),
+                value * result.trace.evidence.get(name, 0.0),
+            )
             for name, value in {**candidate.signals, **_of_reranking(hit)}.items()
         ),
         matched_terms=_distinct(written.get(term, term) for term in result.trace.terms if term in matched),
@@ -49,6 +55,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         rejected=_rejected(store, result),
         first_rank=candidate.rank,
         reranked_by=result.reranked_by,
+        probability=hit.probability,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -60,6 +60,7 @@ class Trace:
         min_score: the cut that applied.
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
+        evidence: what each signal of the score weighs in its log-odds.
     """
 
     candidates: Sequence[Candidate]
@@ -68,16 +69,22 @@ class Trace:
     min_score: float
     numbers: Mapping[str, int]
     times: tuple[AskedTime, ...] = ()
+    evidence: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SignalShare:
-    """One signal of a hit: its raw value, its value standardised over the candidates, and what it added."""
+    """One signal of a hit: its raw value, its value standardised over the candidates, and what it weighs in the order.
+
+    Attributes:
+        evidence: what it adds to the log-odds of relevance, on which score and probability rest.
+    """
 
     name: str
     value: float
     standardised: float
     weight: float
+    evidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,7 @@ class Receipt:
             parts too.
         missing_terms: those that it does not.
         rejected: what else was considered, best first.
+        probability: how likely the hit is relevant, 0–1.
     """
 
     hit_id: str
@@ -116,3 +124,4 @@ class Receipt:
     rejected: tuple[Rejected, ...]
     first_rank: int = 0
     reranked_by: str = ""
+    probability: float | None = None

@@ -283,6 +283,7 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
     structured: dict[str, Any] = {
         "rank": receipt.rank,
         "score": round(receipt.score, 4),
+        "probability": round(receipt.probability or 0.0, 4),
         "signals": signals,
         "matched": _some(receipt.matched_terms),
         "missing": _some(receipt.missing_terms),
