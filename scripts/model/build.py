@@ -14,18 +14,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.text.wordpiece import WordPiece
+from model.lessons import Group, groups
 from model.pack import write_model
 from model.source import PACKAGE, VERSION, Source, fetch
 from model.table import Floats, Neighbours, blended, neighbours, principal_axes, rarity_weights, text_frequencies, unit
 from model.teach import taught_vectors, token_vectors
 from model.teacher import MAX_TOKENS
 from model.texts import TEXTS, training_texts
-from model.train import Bags, Recipe, train
+from model.train import Bags, Lesson, Recipe, train
 
 DIMENSIONS = 256
 CUTOFF = 0.45
-MODEL_VERSION = "1"
+MODEL_VERSION = "2"
 RECIPE = Recipe()
+MOST_QUERY_TOKENS, MOST_PASSAGE_TOKENS = 64, 192
+MOST_PASSAGE_CHARACTERS = 1_200
 
 
 def centred_tokens(work: Path, source: Source) -> Floats:
@@ -54,9 +58,26 @@ def trained_table(work: Path, source: Source, tokens: Floats, data: Path) -> Flo
     axes = principal_axes(taught, DIMENSIONS)
     frequencies = text_frequencies(texts, len(tokens))
     start = np.ascontiguousarray(tokens @ axes * rarity_weights(frequencies, len(texts))[:, None])
-    trained = train(start, Bags.of(texts), unit(taught @ axes), RECIPE)
+    lessons = [lesson(group, tokenizer) for group in groups(work, data)]
+    trained = train(start, Bags.of(texts), unit(taught @ axes), lessons, RECIPE)
+    for side in (side for lesson in lessons for side in (lesson.queries, lesson.passages)):
+        frequencies += np.bincount(side.tokens, minlength=len(tokens)).astype(np.float32)
     np.savez(work / "trained.npz", trained=trained, start=start, frequencies=frequencies)
     return blended(trained, start, frequencies)
+
+
+def lesson(group: Group, tokenizer: WordPiece) -> Lesson:
+    """Return the pairs of a group as bags of tokens; those of which a side has none are left out."""
+    sides = [
+        (
+            np.frombuffer(tokenizer.encode(query), "<u2")[:MOST_QUERY_TOKENS],
+            np.frombuffer(tokenizer.encode(passage[:MOST_PASSAGE_CHARACTERS]), "<u2")[:MOST_PASSAGE_TOKENS],
+        )
+        for query, passage in group.pairs
+    ]
+    queries, passages = zip(*((query, passage) for query, passage in sides if len(query) and len(passage)), strict=True)
+    print(f"{group.name}: {len(queries)} pairs", flush=True)
+    return Lesson(Bags.of(list(queries)), Bags.of(list(passages)), group.share)
 
 
 def build(work: Path, data: Path, out: Path) -> None:
@@ -68,6 +89,7 @@ def build(work: Path, data: Path, out: Path) -> None:
         "teacher": "sentence-transformers/all-MiniLM-L6-v2, Apache-2.0",
         "package": f"{PACKAGE} {VERSION}",
         "texts": f"{TEXTS} short texts: 83 public repositories (MIT, Apache-2.0, BSD) and MedQuAD (CC BY 4.0)",
+        "pairs": "WordNet, the World Factbook, MedQuAD, and sources and manuals of packages that NOTICE names",
         "method": "docs/model.md",
     }
     about = {"name": "static", "version": MODEL_VERSION, "cutoff": CUTOFF, "provenance": provenance}

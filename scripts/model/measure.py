@@ -1,6 +1,9 @@
 """Measure an embedder's vectors alone on the development data: sentence similarity and dense retrieval, no fusion.
 
-COMMONPLACE_DATA=DIR PYTHONPATH=scripts python -m model.measure [EMBEDDER]
+COMMONPLACE_DATA=DIR PYTHONPATH=scripts python -m model.measure [EMBEDDER [COLLECTION …]]
+
+Collections are directories in the layout of BEIR, measured beside those of the development data;
+`scripts/ranking/made_sets.py` makes two.
 """
 
 from __future__ import annotations
@@ -124,8 +127,8 @@ def main() -> None:
     print(f"model {measured.embedder.stamp}")
     print_cost(measured, data / "cosqa-dev")
     print(f"stsb dev, Spearman: {similarity_correlation(measured, read_lines(data / 'stsb' / 'dev.jsonl')):.3f}")
-    for name in COLLECTIONS:
-        print(f"{name}, nDCG@10: {mean_gain(measured, data / name):.3f}")
+    for collection in (*(data / name for name in COLLECTIONS), *map(Path, sys.argv[2:])):
+        print(f"{collection.name}, nDCG@10: {mean_gain(measured, collection):.3f}")
 
 
 if __name__ == "__main__":

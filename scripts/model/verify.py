@@ -3,7 +3,7 @@
     PYTHONPATH=scripts python -m model.verify --work DIR
 
 The vocabulary and the similar tokens follow from the transformer's package alone. The vectors need the training texts
-too: with `--data` or COMMONPLACE_DATA they are trained again, which takes about 20 minutes of two cores.
+too: with `--data` or COMMONPLACE_DATA they are trained again, which takes about half an hour of two cores.
 """
 
 from __future__ import annotations

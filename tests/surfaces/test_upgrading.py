@@ -84,7 +84,7 @@ class TestUpgrading:
         passages = len(book._store.unembedded(10_000))
         book._store.drop_reembedding()
         report = book.index_upgrade("hashing")
-        assert (report.before, report.embedder) == ("static@1/256", str(HashingEmbedder().stamp))
+        assert (report.before, report.embedder) == ("static@2/256", str(HashingEmbedder().stamp))
         assert (report.passages, report.resumed) == (passages, 0)
         assert passages > 603
         status = book.index_status()
@@ -101,7 +101,7 @@ class TestUpgrading:
         book.index_upgrade("hashing")
         book.index_upgrade("static")
         assert book._store.tokens("default", range(1, 700)) == before
-        assert stamps(book) == ("static@1/256", True)
+        assert stamps(book) == ("static@2/256", True)
 
     def test_the_present_embedder_leaves_all_as_it_is(self, book: Engine) -> None:
         change = book.index_status().change
@@ -138,7 +138,7 @@ class TestUpgrading:
             book.index_upgrade(Stopping(batches=1))
         report = book.index_upgrade("static")
         assert (report.given_up, report.passages) == (str(HashingEmbedder().stamp), 0)
-        assert stamps(book) == ("static@1/256", True)
+        assert stamps(book) == ("static@2/256", True)
         assert book.doctor().is_healthy
         assert book.index_upgrade("static").given_up == ""
 
@@ -200,7 +200,7 @@ class TestUpgrading:
             book.index_upgrade("nonsense")
         with pytest.raises(UsageError, match="give a name, or an object with `embed`"):
             book.index_upgrade(7)  # type: ignore[arg-type]
-        assert stamps(book) == ("static@1/256", True)
+        assert stamps(book) == ("static@2/256", True)
 
     @pytest.mark.parametrize(
         "answer",
@@ -220,7 +220,7 @@ class TestUpgrading:
 
         with pytest.raises(ProviderError, match="something other than a vector for each of 256 texts"):
             book.index_upgrade(Odd())
-        assert book.index_status().embedder == "static@1/256"
+        assert book.index_status().embedder == "static@2/256"
 
     def test_an_embedder_without_a_stamp_is_refused(self, book: Engine) -> None:
         """The contract of knowledge has such ones; nobody could tell a store's vectors from another's."""
@@ -382,10 +382,10 @@ class TestCommandLine:
         monkeypatch.setattr(MinilmEmbedder, "load", lambda: MinilmEmbedder(tiny_minilm.write(tmp_path / "tiny")))
         store = f"--store={path}"
         done = bare.json("index", "upgrade", "--embedder", "minilm", store)
-        assert (done["before"], done["embedder"], done["resumed"]) == ("static@1/256", "minilm@1/32", 0)
+        assert (done["before"], done["embedder"], done["resumed"]) == ("static@2/256", "minilm@1/32", 0)
         assert "Embedder:   minilm@1/32" in bare.run("index", "status", store).stdout
-        assert "static@1/256: " in bare.run("index", "upgrade", "--embedder", "static", store).stdout
-        assert "made by static@1/256 already" in bare.run("index", "upgrade", "--embedder", "static", store).stdout
+        assert "static@2/256: " in bare.run("index", "upgrade", "--embedder", "static", store).stdout
+        assert "made by static@2/256 already" in bare.run("index", "upgrade", "--embedder", "static", store).stdout
 
     def test_status_and_doctor_tell_of_one_that_was_ended(self, bare: Program, book: Engine, path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
@@ -397,4 +397,4 @@ class TestCommandLine:
         told = bare.run("doctor", store, code=1).stdout
         assert "embedder: the change of the embedder to hashing was ended" in " ".join(told.split())
         shown = bare.run("index", "upgrade", "--embedder", "static", store).stdout
-        assert shown == "The change to hashing@1/64 is given up.\nThe vectors are made by static@1/256 already.\n"
+        assert shown == "The change to hashing@1/64 is given up.\nThe vectors are made by static@2/256 already.\n"

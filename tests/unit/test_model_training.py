@@ -71,12 +71,45 @@ def test_training_brings_texts_to_their_targets_and_is_repeatable(train: ModuleT
     random = np.random.default_rng(6)
     rows = random.normal(size=(6, 4)).astype(np.float32)
     targets = np.eye(3, 4, dtype=np.float32)
-    recipe = train.Recipe(epochs=300, batch=3, rate=0.05, similarity=1.0)
-    trained = train.train(rows, train.Bags.of(TEXTS), targets, recipe)
-    loss, _, _ = train.gradients(trained, train.Bags.of(TEXTS), targets, 1.0)
+    recipe = train.Recipe(steps=300, batch=3, rate=0.05, similarity=1.0, contrast=0.0)
+    bags = train.Bags.of(TEXTS)
+    lessons = [train.Lesson(bags, bags, 1.0)]
+    trained = train.train(rows, bags, targets, lessons, recipe)
+    loss, _, _ = train.gradients(trained, bags, targets, 1.0)
     assert loss < 0.01
-    assert train.train(rows, train.Bags.of(TEXTS), targets, recipe).tobytes() == trained.tobytes()
+    assert train.train(rows, bags, targets, lessons, recipe).tobytes() == trained.tobytes()
     np.testing.assert_array_equal(trained[4], rows[4])
+
+
+def test_gradients_of_pairs_agree_with_finite_differences(train: ModuleType) -> None:
+    """Question and passage share tokens, so each side's gradient is a part of the whole."""
+    rows = np.random.default_rng(9).normal(size=(6, 4))
+    queries = train.Bags.of(TEXTS)
+    passages = train.Bags.of([np.array(tokens, np.uint16) for tokens in ([1, 4], [2, 5], [0])])
+    whole = np.zeros_like(rows)
+    for part in train.contrast(rows, queries, passages, 0.5):
+        whole[part.tokens] += part.gradient
+    for token in range(6):
+        for axis in range(4):
+            losses = []
+            for step in (1e-5, -1e-5):
+                moved = rows.copy()
+                moved[token, axis] += step
+                losses.append(train.contrast(moved, queries, passages, 0.5)[0].loss)
+            assert whole[token, axis] == pytest.approx((losses[0] - losses[1]) / 2e-5, abs=1e-4)
+
+
+def test_pairs_bring_questions_to_their_passages(train: ModuleType) -> None:
+    """The texts pull towards nothing here; only the pairs say which of three passages a question belongs to."""
+    rows = np.random.default_rng(10).normal(size=(6, 4)).astype(np.float32)
+    queries = train.Bags.of([np.array([token], np.uint16) for token in (0, 1, 2)])
+    passages = train.Bags.of([np.array([token], np.uint16) for token in (3, 4, 5)])
+    recipe = train.Recipe(steps=200, batch=1, rate=0.05, similarity=0.0, contrast=1.0)
+    text, target = train.Bags.of([np.array([0], np.uint16)]), rows[:1] / np.linalg.norm(rows[0])
+    trained = train.train(rows, text, target, [train.Lesson(queries, passages, 1.0)], recipe)
+    cosines = (trained[:3] @ trained[3:].T) / np.outer(*(np.linalg.norm(part, axis=1) for part in np.split(trained, 2)))
+    assert cosines.argmax(1).tolist() == [0, 1, 2]
+    assert train.contrast(trained, queries, passages, recipe.temperature)[0].loss < 0.01
 
 
 def test_neighbours_are_the_cosines_above_the_cutoff_best_first(table: ModuleType) -> None:
