@@ -72,6 +72,8 @@ def test_equal_lines_that_are_apart_are_no_overlap() -> None:
         ("First.\n\n======\nSecond\n======\n\nIts text.", 4, "First."),
         ("First.\n\n.. _second:\n\nSecond\n------\n\nIts text.", 5, "First."),
         ("他说：「好。」然后走了很远很远的路 终于", 1, "他说：「好。」"),
+        ("Do so:\n\n```sh\nmake tea. now\nmake more\n```\n\nThen rest.", 6, "Do so:"),
+        ("Do so:\n\n```sh\nmake tea\n```\n\nThen rest. And wait.", 8, "Do so:\n\n```sh\nmake tea\n```\n\nThen rest."),
         ("## Only a heading\n\nText that is long.", 4, ""),
         ("- one item\n- another item", 4, ""),
     ],

@@ -20,6 +20,7 @@ _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡]
 _NO_END: Final = re.compile(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|Mrs?|Ms|St|No)\.$")
 """What ends with a full stop and is no sentence: the number of a list's item, an initial, an abbreviation."""
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
+_FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _RULE: Final = re.compile(r"\s*([=\-~^\"*#+])\1{2,}\s*")
 _IMPORT: Final = re.compile(
     r"\s*(?:from\s+\S+\s+import\b|import\b|using\s|use\s|package\s|#\s*include\b|export\s.*\bfrom\b"
@@ -66,14 +67,14 @@ def together(pieces: Sequence[Piece]) -> str:
 def shortened(text: str, room: int, count: CountTokens, *, is_code: bool = False) -> str:
     """Return the longest beginning of a text that has at most `room` tokens and ends well; perhaps "".
 
-    Prose ends with a sentence or a paragraph, and never with a heading; code ends with a line.
+    Prose ends with a sentence or a paragraph, never with a heading or within fenced code; code ends with a line.
     """
     if count(text) <= room:
         return text
     ends = [match.end() for match in re.finditer("\n", text)] if is_code else _sentence_ends(text)
     fitting = bisect_right(ends, room, key=lambda end: count(text[:end]))
     piece = text[: ends[fitting - 1]].rstrip() if fitting else ""
-    return piece if is_code else _without_last_heading(piece)
+    return piece if is_code else _without_last_heading(_without_open_fence(piece))
 
 
 def is_code(path: str) -> bool:
@@ -107,6 +108,11 @@ def only_imports(text: str, path: str) -> bool:
 def _sentence_ends(text: str) -> list[int]:
     ends = (match.end() for match in _SENTENCE_END.finditer(text))
     return [end for end in ends if not _NO_END.search(text[max(0, end - 8) : end])]
+
+
+def _without_open_fence(text: str) -> str:
+    fences = list(_FENCE.finditer(text))
+    return text[: fences[-1].start()].rstrip() if len(fences) % 2 else text
 
 
 def _without_last_heading(text: str) -> str:
