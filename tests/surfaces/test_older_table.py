@@ -1,4 +1,4 @@
-"""A store whose vectors an earlier version's token table made: it answers by words, says what to do, and is made new."""
+"""A store whose vectors an earlier token table made: it answers by words, says what to do, and is made new."""
 
 from __future__ import annotations
 

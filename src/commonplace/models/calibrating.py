@@ -37,7 +37,7 @@ KNOTS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.
 
 _MINILM: Final = Scale(KNOTS, (0.0, 0.0, 0.0, 0.08, 0.16, 0.24, 0.32, 0.45, 0.6, 0.68, 0.72, 0.76, 0.88, 1.0))
 BY_EMBEDDER: Final[Mapping[str, Scale]] = {
-    "static": Scale(KNOTS, (0.0, 0.0, 0.0, 0.04, 0.12, 0.2, 0.32, 0.44, 0.56, 0.6, 0.68, 0.72, 0.84, 1.0)),
+    "static": Scale(KNOTS, (0.0, 0.0, 0.0, 0.04, 0.12, 0.2, 0.32, 0.44, 0.56, 0.64, 0.707, 0.76, 0.92, 1.0)),
     "minilm": _MINILM,
     # It counts the words that two texts share; nobody needs to be asked what that means.
     "hashing": Scale((0.0, 1.0), (0.0, 1.0)),
