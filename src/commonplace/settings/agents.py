@@ -33,7 +33,11 @@ class Strategy:
     phase_filter: tuple[str, ...] = setting(
         (), "only artifacts of these phases, and those that have none; an empty list is all", "names"
     )
-    tag_filter: tuple[str, ...] = setting((), "only artifacts with one of these tags; an empty list is all", "names")
+    tag_filter: tuple[str, ...] = setting(
+        (),
+        "only artifacts with one of these tags, and those of types in which none has any; an empty list is all",
+        "names",
+    )
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
