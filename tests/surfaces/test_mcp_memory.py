@@ -244,7 +244,8 @@ def test_why_names_signals_and_what_was_left_out(agent: Agent) -> None:
     ids = [agent.call("memory_store", content=note)["id"] for note in NOTES]
     told = agent.call("memory_why", query=QUESTIONS[0], id=ids[0])
     assert told["rank"] == 1
-    assert {"lexical", "dense", "late"} <= told["signals"].keys()
+    assert {"lexical", "dense", "late", "coverage", "words"} <= told["signals"].keys()
+    assert 0.5 < told["signals"]["probability"] <= 1.0
     assert "nobody' is not among the" in agent.refusal("memory_why", query=QUESTIONS[0], id="nobody")
     assert "'' is not among the" in agent.refusal("memory_why", query=QUESTIONS[0], id="")
 

@@ -283,8 +283,7 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
     structured: dict[str, Any] = {
         "rank": receipt.rank,
         "score": round(receipt.score, 4),
-        "probability": round(receipt.probability or 0.0, 4),
-        "signals": signals,
+        "signals": {**signals, "probability": round(receipt.probability or 0.0, 4)},
         "matched": _some(receipt.matched_terms),
         "missing": _some(receipt.missing_terms),
         "rejected": [beginning(each, 60, book.count_tokens) for each in rejected],
