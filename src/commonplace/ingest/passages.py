@@ -186,8 +186,10 @@ class PassageWriter:
 
     def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
         r"""Cut and tokenize a text ("\n" its only line end) for an owner; nothing is written."""
-        clean = replace(owner, title=redact(owner.title).text, summary=redact(owner.summary).text)
-        return self._maker.prepare(clean, redact(text).text, language)
+        title, summary = redact(owner.title).text, redact(owner.summary).text
+        if (title, summary) != (owner.title, owner.summary):
+            owner = replace(owner, title=title, summary=summary)
+        return self._maker.prepare(owner, redact(text).text, language)
 
     def add(self, prepared: PreparedOwner) -> None:
         """Take an owner, and write the batch if that fills it."""

@@ -64,6 +64,8 @@ class Redacted:
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
     """Return the secrets in a text, in order, none overlapping another or one of our placeholders."""
+    if not text:  # most titles and summaries of what is indexed, and all the anchors would be looked for
+        return ()
     view = view_of(text)
     found = [*find_tokens(view), *find_in_context(view), *find_cards(view)]
     if not found:
