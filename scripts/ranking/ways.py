@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.fusion import lend, standardise
 from commonplace.ranking.late import Matches, weighted_share
-from commonplace.search.constants import FADING, NEIGHBOUR_SHARES
+from commonplace.search.constants import FADING, NEIGHBOUR_SHARES, WEIGHTS
 
+LATE = WEIGHTS["late"]
 Values = NDArray[np.float32]
 
 
@@ -61,7 +62,7 @@ def fused(recorded: Recorded, late: Values, weights: tuple[float, float, float],
     return np.asarray(own + sum(lent), np.float32)
 
 
-def faded(fading: float = FADING, late: float = 1.0, dense: float = 1.0) -> Way:
+def faded(fading: float = FADING, late: float = LATE, dense: float = 1.0) -> Way:
     """Return the product's way, with its constants or others."""
     return lambda recorded: fused(recorded, coverage(recorded, fading), (1.0, dense, late))
 
@@ -74,12 +75,12 @@ def before(recorded: Recorded) -> Values:
 
 def weighed(by: Callable[[Recorded], Values]) -> Way:
     """Return the product's way with other weights of the question's tokens."""
-    return lambda recorded: fused(recorded, coverage(recorded, FADING, by=by(recorded)), (1.0, 1.0, 1.0))
+    return lambda recorded: fused(recorded, coverage(recorded, FADING, by=by(recorded)), (1.0, 1.0, LATE))
 
 
 def squared(recorded: Recorded) -> Values:
     """Rank with squared similarities, which hold back tokens that are but a little alike."""
-    return fused(recorded, coverage(recorded, FADING, power=2.0), (1.0, 1.0, 1.0))
+    return fused(recorded, coverage(recorded, FADING, power=2.0), (1.0, 1.0, LATE))
 
 
 def with_phrases(share: float, window: int) -> Way:
@@ -91,7 +92,7 @@ def with_phrases(share: float, window: int) -> Way:
 
     def way(recorded: Recorded) -> Values:
         late = coverage(recorded, FADING)
-        return fused(recorded, late, (1.0, 1.0, 1.0), share * standardise(_phrases(recorded, window)))
+        return fused(recorded, late, (1.0, 1.0, LATE), share * standardise(_phrases(recorded, window)))
 
     return way
 
@@ -121,16 +122,16 @@ def with_feedback(first: int, share: float) -> Way:
 
     def way(recorded: Recorded) -> Values:
         late = coverage(recorded, FADING)
-        own = sum(map(standardise, (recorded.lexical, recorded.dense, late)), np.zeros_like(late))
+        own = sum(map(standardise, (recorded.lexical, recorded.dense)), LATE * standardise(late))
         middle = recorded.vectors[np.argsort(-own, kind="stable")[:first]].mean(axis=0)
         moved = (1 - share) * recorded.query + share * middle / max(float(np.linalg.norm(middle)), 1e-9)
         difference = standardise(recorded.vectors @ moved) - standardise(recorded.dense)
-        return fused(recorded, late, (1.0, 1.0, 1.0), difference)
+        return fused(recorded, late, (1.0, 1.0, LATE), difference)
 
     return way
 
 
-WORDS, BEFORE, NOW = "words alone", "before", f"fading {FADING:g}, late 1"
+WORDS, BEFORE, NOW = "words alone", "before", f"fading {FADING:g}, late {LATE:g}"
 WAYS: Mapping[str, Way] = {
     WORDS: lambda recorded: recorded.lexical,
     BEFORE: before,
@@ -139,7 +140,7 @@ WAYS: Mapping[str, Way] = {
         f"fading {fading:g}, late {late:g}": faded(fading, late)
         for fading in (4.0, 8.0, 16.0)
         for late in (0.7, 1.0, 1.4)
-        if (fading, late) != (FADING, 1.0)
+        if (fading, late) != (FADING, LATE)
     },
     "meaning 0.7": faded(dense=0.7),
     "meaning 1.4": faded(dense=1.4),
