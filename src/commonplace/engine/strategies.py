@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
+from commonplace.search.trace import Unmade
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
 from commonplace.types import Stage
 
@@ -148,7 +149,7 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
         stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
     traces = [each.trace for each in results]
     kept = hits[:limit]
-    candidates = tuple(chain.from_iterable(each.candidates for each in traces))
+    candidates = Unmade(lambda: tuple(chain.from_iterable(each.candidates for each in traces)))
     numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
     types = dict.fromkeys(chain.from_iterable(each.wanted.types for each in results))
     return replace(
