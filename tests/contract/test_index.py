@@ -300,6 +300,14 @@ class TestDense:
         assert documents == 3
         assert frequencies.tolist() == [2, 1, 1, 0]
 
+    def test_passages_are_counted_by_namespace_without_dead_ones(self, build: Build) -> None:
+        """How many there are to choose from is what is found there; other namespaces have no part in it."""
+        index = build([*(entry(number) for number in range(1, 6)), entry(6, namespace="other")]).dense
+        assert [index.passages(scope()), index.passages(scope(namespace="other"))] == [5, 1]
+        assert index.passages(scope(namespace="nobody")) == 0
+        assert index.passages(scope(dead=[2, 5, 6, 99])) == 3
+        assert index.passages(scope(owners=[1])) == 5
+
 
 def corpus(seed: int, count: int) -> list[IndexEntry]:
     """Passages of 20–120 words of a Zipf vocabulary with random vectors and metadata."""

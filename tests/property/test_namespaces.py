@@ -377,6 +377,11 @@ def everything(store: Path) -> str:
     return json.dumps([read, pages])
 
 
+def found_of(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what was found without the last digits of its score: how long texts are is counted over the whole index."""
+    return {**found, "score": round(found["score"], 2)}
+
+
 def readable(other: Engine) -> list[Any]:
     memories = other.list(statuses=(), limit=1000)
     text = io.StringIO()
@@ -391,7 +396,7 @@ def readable(other: Engine) -> list[Any]:
         [repr(agent) for agent in other.knowledge.status().agents],
         other.retrievals().to_dict(),
         [episode.to_dict() for episode in other.graph.episodes()],
-        [found.to_dict() for found in other.graph.search_edges("Mira", 100, include_past=True)],
+        [found_of(found.to_dict()) for found in other.graph.search_edges("Mira", 100, include_past=True)],
         [other.ledger.query(status=None), other.ledger.counts(), *map(repr, other.ledger.history("their issue"))],
         text.getvalue(),
     ]

@@ -86,3 +86,7 @@ class DenseIndex(Protocol):
     def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
         """Return the number of passages and, for each token id, how many passages hold it."""
         ...
+
+    def passages(self, scope: Scope) -> int:
+        """Return how many passages of the scope's namespace are here, without its dead ones; no filter counts."""
+        ...

@@ -51,6 +51,7 @@ class ChunkedDenseIndex:
         self.chunks = [ChunkFile(directory / chunk.file, self._dimensions) for chunk in manifest.chunks]
         self.dead = read_dead(directory, manifest)
         self.frequencies = read_frequencies(directory, manifest)
+        self._held: dict[int, int] = {}
         self._last_masks: tuple[int, list[NDArray[np.bool_]]] = (-1, [])
 
     def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
@@ -73,6 +74,29 @@ class ChunkedDenseIndex:
         known = token_ids < len(self.frequencies)
         counts[known] = self.frequencies[token_ids[known]]
         return self._counted, counts
+
+    def passages(self, scope: Scope) -> int:
+        """Return how many passages there are to find; see `DenseIndex.passages`."""
+        code = self._codes.get(scope.namespace)
+        if code is None:
+            return 0
+        held = self._held.get(code)
+        if held is None:
+            parts = zip(self.chunks, self.dead, strict=True)
+            held = sum(
+                int((chunk.codes == code).sum()) - int((chunk.codes[dead] == code).sum()) for chunk, dead in parts
+            )
+            self._held[code] = held
+        return held if scope.dead is None or not len(scope.dead) else held - self._dying(scope.dead, code)
+
+    def _dying(self, numbers: NDArray[np.int64], code: int) -> int:
+        """Return how many of these passages of a namespace count here still."""
+        found = 0
+        for chunk, dead in zip(self.chunks, self.dead, strict=True):
+            rows = chunk.find(numbers)
+            rows = rows[rows >= 0]
+            found += int((chunk.codes[rows[~np.isin(rows, dead)]] == code).sum())
+        return found
 
     def _candidates(self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int) -> list[NDArray[np.intp]]:
         """Return for each chunk the ascending rows worth scoring exactly: the nearest by sign bits, ties by place."""

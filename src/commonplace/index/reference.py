@@ -17,7 +17,7 @@ from commonplace.index.lexical import MOST_TERMS
 from commonplace.ranking import bm25
 from commonplace.ranking.arrays import within
 from commonplace.text.analysis import FIELDS, fields_of
-from commonplace.types import IndexEntry
+from commonplace.types import Filter, IndexEntry
 
 
 class ExactLexicalIndex:
@@ -97,6 +97,11 @@ class ExactDenseIndex:
             token for entry in self._entries.values() for token in set(np.frombuffer(entry.token_ids, "<u2").tolist())
         )
         return len(self._entries), np.array([held[token] for token in token_ids.tolist()], dtype=np.int64)
+
+    def passages(self, scope: Scope) -> int:
+        """Return how many passages there are to find; see `DenseIndex.passages`."""
+        everywhere = Scope(scope.namespace, Filter(), dead=scope.dead)
+        return sum(_is_in_scope(entry, everywhere) for entry in self._entries.values())
 
     def _cosine(self, vector: NDArray[np.float32], number: int) -> float:
         row = self._vectors[number]

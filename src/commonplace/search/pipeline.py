@@ -144,7 +144,7 @@ class Searcher:
                 request = replace(request, method="bm25")
             scope = self._scope(request, tail)
             rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
-            tokens = weigh_tokens(query, generation, rows, self._tokens)
+            tokens = weigh_tokens(query, generation, scope, rows, self._tokens)
             reader = Reader(self._store, generation, scope, query, tokens, self._embedder.stamp.dimensions)
         dated, of_time = self._dated(request, asked, scope, clock)
         with clock.stage("tail") as count:

@@ -71,7 +71,7 @@ class TokenWeights:
     Attributes:
         idf: over the passages here; float32, shape (q,).
         weights: what each tells in any text; float32, shape (q,).
-        passages: how many there are here.
+        passages: how many there are in the namespace.
     """
 
     similarities: Similarities
@@ -91,7 +91,9 @@ class TokenWeights:
         )
 
 
-def weigh_tokens(query: PreparedQuery, generation: Generation, rows: TokenRows, model: TokenModel) -> TokenWeights:
+def weigh_tokens(
+    query: PreparedQuery, generation: Generation, scope: Scope, rows: TokenRows, model: TokenModel
+) -> TokenWeights:
     """Return the rarest tokens of the query with their IDF over the index and the rows that it does not hold."""
     documents, frequencies = generation.dense.token_frequencies(query.token_ids)
     if len(rows) and len(query.token_ids):
@@ -99,7 +101,8 @@ def weigh_tokens(query: PreparedQuery, generation: Generation, rows: TokenRows, 
     idf = inverse_document_frequency(documents + len(rows), frequencies)
     kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
     token_ids = query.token_ids[kept]
-    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), documents + len(rows))
+    passages = generation.dense.passages(scope) + len(rows)
+    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages)
 
 
 @dataclass(frozen=True, slots=True)
