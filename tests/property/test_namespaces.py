@@ -378,7 +378,7 @@ def everything(store: Path) -> str:
 
 
 def found_of(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what was found without the last digits of its score: how long texts are is counted over the whole index."""
+    """Return what was found, its score without the last digits: lengths of texts are counted over the whole index."""
     return {**found, "score": round(found["score"], 2)}
 
 
