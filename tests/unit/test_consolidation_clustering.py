@@ -65,9 +65,9 @@ def test_cohesion_is_the_mean_similarity_of_all_pairs() -> None:
 
 
 def test_cohesion_is_that_of_calibrated_similarities() -> None:
-    """At a cosine of 0.9 the static embedder's sentences are alike by 0.68."""
+    """At a cosine of 0.9 the static embedder's sentences are alike by 0.707."""
     vectors = _vectors({(0, 1): 0.9}, 2)
-    assert cohesion(similarities(vectors, scale_of("static"))) == pytest.approx(0.68, abs=1e-4)
+    assert cohesion(similarities(vectors, scale_of("static"))) == pytest.approx(0.707, abs=1e-4)
 
 
 def test_pairs_at_the_threshold_are_joined_and_pairs_below_it_are_not() -> None:

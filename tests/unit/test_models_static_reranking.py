@@ -10,7 +10,7 @@ from commonplace.models.static_reranking import StaticReranker
 
 RERANKER = StaticReranker()
 ANSWER = "We chose Postgres for billing"
-TEXTS = ["I like cats", ANSWER, "", "the weather is nice today", "PostgreSQL stores invoices"]
+TEXTS = ["I like cats", ANSWER, "", "the weather is nice today", "The SQL server holds invoices"]
 QUERY = "what database does billing use"
 
 
