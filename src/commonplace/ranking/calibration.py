@@ -52,13 +52,13 @@ class Calibration:
 
 
 CALIBRATION = Calibration(
-    intercept=-1.83,
-    coverage=3.19,
-    words=2.97,
-    dense=5.59,
-    size=-0.33,
-    anchor=-0.69,
-    likelihood=Likelihood(intercept=0.39, odds=0.57, share=1.06),
+    intercept=-1.973,
+    coverage=3.317,
+    words=2.667,
+    dense=6.543,
+    size=-0.319,
+    anchor=-0.44,
+    likelihood=Likelihood(intercept=0.089, odds=0.589, share=0.91),
 )
 """Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py`, which names the sets."""
 
