@@ -138,7 +138,7 @@ WAYS: Mapping[str, Way] = {
     NOW: faded(),
     **{
         f"fading {fading:g}, late {late:g}": faded(fading, late)
-        for fading in (4.0, 8.0, 16.0)
+        for fading in (4.0, 8.0, 16.0, 32.0)
         for late in (0.7, 1.0, 1.4)
         if (fading, late) != (FADING, LATE)
     },

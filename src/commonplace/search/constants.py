@@ -22,11 +22,12 @@ transformer tell less where passages are short turns of a conversation."""
 TIME_LOG_ODDS = 1.0
 """What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
 
-FADING = 8.0
-"""In late interaction a token with p others before it in its passage counts (1 + p / 8)^−½ of what the first one does.
+FADING = 16.0
+"""In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does.
 
 What a passage is about stands at its beginning: a title, a heading, the name of a function, the first sentence. Chosen
-by `scripts/ranking/cross_validate.py`; from 4 to 16 all do about equally well."""
+by `scripts/ranking/cross_validate.py`: from 4 to 16 all do about equally well, and the largest of them loses least on
+passages that were turned, whose beginnings say nothing."""
 
 NEIGHBOUR_SHARES = (0.5, 0.25)
 """What a turn of a conversation receives of the scores one step and two steps away: half of it at each step.
