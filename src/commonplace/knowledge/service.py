@@ -119,7 +119,7 @@ class KnowledgeService:
 
         Args:
             limit: as for `retrieve_relevant_knowledge`.
-            min_score: 0–1; what the first stage scores lower is left out. From 0.65 on a text most likely answers.
+            min_score: 0–1; what the first stage scores lower is left out. From 0.70 on a text most likely answers.
             rerank: False leaves the first stage's order, and asks no model.
 
         Raises:
