@@ -359,7 +359,7 @@ def test_questions_that_nothing_answers_are_asked_as_well(labelled: RetrievalOpt
     calibration = result["calibration"]["two-stage"]
     assert calibration["hits"] == sum(each["hits"] for each in calibration["bins"]) == 30
     titles = {sheet.title: sheet for sheet in sheets(result)}
-    assert titles["Kept by a threshold on the score, two-stage"].columns[-1] == "unanswerable, answered with nothing"
+    assert titles["Kept by a threshold on the score, two-stage"].columns[-1] == "strange: none"
     assert titles["What the cut does where none is named"].rows == (
         ("two-stage", "0.0%", f"{curve['nothing@0.7']:.1%}"),
     )

@@ -201,11 +201,11 @@ def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
     ]
 
 
-_CUT = {"lost": "lost their first relevant hit", "nothing": "unanswerable, answered with nothing"}
+_CUT = {"lost": "first relevant hit lost", "nothing": "strange left unanswered"}
 
 
 def _thresholds(method: str, rows: Sequence[Mapping[str, float]]) -> Sheet:
-    more = {"nothing": "unanswerable, answered with nothing"} if "nothing" in rows[0] else {}
+    more = {"nothing": "strange: none"} if "nothing" in rows[0] else {}
     shown = {"first": "first relevant hit", "relevant": "relevant hits", "irrelevant": "other hits", **more}
     return Sheet(
         f"Kept by a threshold on the score, {method}",
