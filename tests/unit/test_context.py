@@ -124,6 +124,28 @@ def test_a_heading_comes_with_what_stands_under_it_or_not_at_all() -> None:
     assert unfence(made.text).recalled == ("# Tea\n\nAt four.",)
 
 
+def test_what_stands_under_a_heading_keeps_its_place_where_it_is_the_better_hit() -> None:
+    """A weak hit on the title would take the best passage out of a small budget."""
+    others = [hit(str(number), f"Tea at {number}.", owner=f"{number}.md", score=0.8) for number in range(10, 20)]
+    found = result(hit("2", "At four.", lines=(3, 3)), *others, hit("1", "# Tea", score=0.6))
+    following = {1: Passage(2, "2", 1, 1, Chunk("At four.", 3, 3))}
+    made = context_of(found, max_tokens=100, count=count, following=following)
+    assert unfence(made.text).recalled[0] == "# Tea\n\nAt four."
+    assert [(each.id, each.score, each.lines) for each in made.hits[:2]] == [("2", 0.9, (1, 3)), ("10", 0.8, (1, 1))]
+    assert len(made.hits) + made.left_out == 11
+
+
+def test_headings_under_headings_each_come_with_what_is_next() -> None:
+    found = result(hit("3", "At four.", lines=(5, 5)), hit("2", "## When", lines=(3, 3)), hit("1", "# Tea"))
+    following = {
+        1: Passage(2, "2", 1, 1, Chunk("## When", 3, 3)),
+        2: Passage(3, "3", 1, 1, Chunk("At four.", 5, 5)),
+    }
+    made = context_of(found, max_tokens=500, count=count, following=following)
+    assert unfence(made.text).recalled == ("# Tea\n\n## When\n\nAt four.",)
+    assert [each.id for each in made.hits] == ["3", "1"]
+
+
 def test_the_imports_of_a_file_alone_are_left_out() -> None:
     found = result(
         hit("1", "import tea\nfrom tea import (\n    cup,\n)", owner="a.py"), hit("2", "import tea", owner="a.md")

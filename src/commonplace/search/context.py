@@ -137,23 +137,32 @@ def unsaid(result: SearchResult) -> list[int]:
 
 
 def _completed(result: SearchResult, following: Mapping[int, Passage]) -> tuple[tuple[Hit, ...], Spans]:
-    """Return the hits that say something: a heading has what stands under it with it, or is left out."""
+    """Return the hits that say something: a heading has what stands under it with it, or is left out.
+
+    Where both were found they are one hit, in the place and with the score of the better.
+    """
     numbers, bare = result.trace.numbers, set(unsaid(result))
-    inside = {following[number].number for number in bare if number in following}
+    found = {numbers[hit.id]: hit for hit in result.hits if hit.id in numbers}
+    heads = {following[number].number: number for number in bare if number in following}
     hits: list[Hit] = []
     spans: dict[str, tuple[int, int]] = {}
+    told: set[int] = set()
     for hit in result.hits:
         if only_imports(hit.text, hit.path):
             continue
         number = numbers.get(hit.id)
         if number is None:
             hits.append(hit)
-        elif number in bare and number in following:
-            hits.extend(without_secrets([_with(hit, following[number])]))
-            spans[hit.id] = number, following[number].number
-        elif number not in bare and number not in inside:
+            continue
+        head = number if number in bare else heads.get(number)
+        if head is None:
             hits.append(hit)
             spans[hit.id] = number, number
+        elif head in following and head not in told:
+            told.add(head)
+            whole = _with(found[head], following[head])
+            hits.extend(without_secrets([replace(hit, text=whole.text, lines=whole.lines)]))
+            spans[hit.id] = head, following[head].number
     return tuple(hits), spans
 
 
