@@ -61,6 +61,12 @@ def test_equal_lines_that_are_apart_are_no_overlap() -> None:
     assert together([first, second]) == "f {\n}\n\n[…]\n\n}\ng"
 
 
+def test_passages_without_lines_share_nothing_where_others_stand_between_them() -> None:
+    """Each part of a list may end and begin with the same line."""
+    first, last = Piece("one\nThank you very much.", None, (7, 7)), Piece("Thank you very much.\nnine", None, (9, 9))
+    assert together([first, last]) == "one\nThank you very much.\n\n[…]\n\nThank you very much.\nnine"
+
+
 @pytest.mark.parametrize(
     ("text", "room", "piece"),
     [

@@ -129,8 +129,10 @@ def _without_last_heading(text: str) -> str:
 
 
 def _is_apart(before: Piece, piece: Piece) -> bool:
-    """Return whether lines tell that two pieces have none in common."""
-    return bool(before.lines and piece.lines and before.lines[1] < piece.lines[0])
+    """Return whether two pieces are known to have nothing in common, by their lines or else by what is between them."""
+    if before.lines and piece.lines:
+        return before.lines[1] < piece.lines[0]
+    return bool(before.numbers and piece.numbers and before.numbers[1] + 1 < piece.numbers[0])
 
 
 def _is_next(before: Piece, piece: Piece) -> bool:
