@@ -56,6 +56,11 @@ def test_a_strategy_chooses_by_tags(book: Engine) -> None:
     assert found(book, "security-auditor", types=["code"], tags=["security"]) == {"tagged"}
     untagged = {"architecture ", "architecture inception", "architecture construction"}
     assert found(book, "security-auditor") == {"tagged", *untagged}
+    assert found(book, "security-auditor", types=[], limit=50) == {"tagged"} | {
+        f"{type_} {phase}"
+        for type_ in ("requirement", "architecture", "test", "documentation", "research")
+        for phase in ("", "inception", "construction")
+    }
     (book.directory.parent / "pages" / "other.md").write_text("---\ntype: architecture\ntags: [ui]\n---\nA session.\n")
     book.index(book.directory.parent / "pages")
     assert found(book, "security-auditor") == {"tagged"}

@@ -121,7 +121,16 @@ def test_tags_are_asked_of_the_types_in_which_somebody_gives_them() -> None:
     assert (fit.types, fit.tags) == (("architecture", "code"), ())
     assert wishes.fitted({"code": True}) == (wishes,)
     assert wishes.fitted({}) == (wishes,)
-    assert wishes.under(types=()).fitted({"code": False}) == (wishes.under(types=()),)
+
+
+def test_tags_are_asked_in_the_same_way_where_a_strategy_is_for_all_types() -> None:
+    wishes = wishes_of("security-auditor", STRATEGIES).under(types=())
+    tagged, untagged = wishes.fitted({"test": False, "": False, "documentation": True, "code": False})
+    assert (tagged.types, tagged.tags) == ((), wishes.tags)
+    assert (untagged.types, untagged.tags) == (("test", "code"), ())
+    assert tagged.notices == (NONE_HAS_A_TAG.replace("code", "test and no code"),)
+    assert wishes.fitted({"documentation": True}) == wishes.fitted({}) == (wishes,)
+    assert about([tagged, untagged], [])[1].startswith("agent security-auditor finds only what is with one of the tags")
 
 
 def test_a_part_of_the_wishes_changes_types_and_tags_of_a_request_alone() -> None:
@@ -168,3 +177,5 @@ def test_a_joined_result_explains_the_hits_of_all() -> None:
     both = joined([first, second], 2)
     assert both.trace.numbers == {"a": 1, "b": 2}
     assert both.wanted.types == ("code", "test")
+    everything = replace(second, wanted=Filter())
+    assert joined([first, everything], 2).wanted.types == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.errors import UsageError
 from commonplace.search.trace import Unmade
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
-from commonplace.types import Stage
+from commonplace.types import ARTIFACT_TYPES, Stage
 
 if TYPE_CHECKING:
     from commonplace.search.request import Request
@@ -51,21 +51,23 @@ class Wishes:
         """Return these wishes as an index can meet them, each for types of its own; the first has all notices.
 
         A project without files of a type that is wished for tells elsewhere what they would say, and that is found in
-        their place. Tags are asked only of types of which some artifact has tags: nobody tags source code.
+        their place. Tags are asked only of types of which some artifact has tags: nobody tags source code. No types are
+        all of them, and memories and knowledge.
 
         Args:
             held: the types of the artifacts that there are, and whether some artifact of the type has tags.
             types, tags: whether these are the strategy's own; what a call says is not changed.
         """
         fit = self._with_stand_ins(held) if types else self
-        untagged = tuple(each for each in fit.types or () if held.get(each) is False)
+        asked = fit.types or tuple(each for each in ARTIFACT_TYPES if each in held)
+        untagged = tuple(each for each in asked if held.get(each) is False)
         if not (tags and fit.tags and untagged):
             return (fit,)
         told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
         notices = (*fit.notices, told)
         tagged = tuple(each for each in fit.types or () if each not in untagged)
         free = replace(fit, types=untagged, tags=())
-        if not any(each in held for each in tagged):
+        if fit.types and not any(each in held for each in tagged):
             return (replace(free, types=fit.types, notices=notices),)
         return replace(fit, types=tagged, notices=notices), free
 
@@ -119,7 +121,7 @@ def about(parts: Sequence[Wishes], hits: Sequence[object]) -> tuple[str, ...]:
     wishes = parts[0]
     if hits or not wishes.agent:
         return wishes.notices
-    types = tuple(chain.from_iterable(part.types or () for part in parts))
+    types = _types_of(part.types or () for part in parts)
     limits = (
         types and f"of the types {', '.join(types)}",
         wishes.phases and f"of the phases {', '.join(wishes.phases)} or of none",
@@ -128,6 +130,12 @@ def about(parts: Sequence[Wishes], hits: Sequence[object]) -> tuple[str, ...]:
     )
     told = ", ".join(str(limit) for limit in limits if limit)
     return (*wishes.notices, f"agent {wishes.agent} finds only what is {told}") if told else wishes.notices
+
+
+def _types_of(parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the types that parts of a search have together, each once; none is all of them."""
+    found = tuple(parts)
+    return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()
 
 
 def for_part(request: Request, part: Wishes) -> Request:
@@ -151,10 +159,9 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
     kept = hits[:limit]
     candidates = Unmade(lambda: tuple(chain.from_iterable(each.candidates for each in traces)))
     numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
-    types = dict.fromkeys(chain.from_iterable(each.wanted.types for each in results))
     return replace(
         results[0],
-        wanted=replace(results[0].wanted, types=tuple(types)),
+        wanted=replace(results[0].wanted, types=_types_of(each.wanted.types for each in results)),
         trace=replace(traces[0], candidates=candidates, numbers=numbers),
         hits=tuple(kept),
         stages=tuple(stages.values()),
