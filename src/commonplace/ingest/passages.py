@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 """Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""
 
+LONGEST_NAME: Final = 300
+"""So many characters of a title or heading are embedded, as headings have; more would take the passage's own place."""
 
 WORDING: Final = 1
 """Which way of putting together what is embedded this is; it grows with every change of `passage_text`."""
@@ -81,14 +83,25 @@ class Destination:
 def passage_text(title: str, heading: str, text: str) -> str:
     """Return what of a passage is tokenized and embedded: its owner's title and its heading, then its own text.
 
-    What the first line says already is not said twice.
+    What the first line says already, as words of their own, is not said twice.
     """
     return "\n".join([*_names(title, heading, text), text])
 
 
 def _names(title: str, heading: str, text: str) -> list[str]:
     first = text.partition("\n")[0]
-    return [name for name in dict.fromkeys((title, heading)) if name and name not in first]
+    return [name[:LONGEST_NAME] for name in dict.fromkeys((title, heading)) if name and not _says(first, name)]
+
+
+def _says(line: str, name: str) -> bool:
+    """Return whether a name stands in a line, and not as a part of a word."""
+    place = line.find(name)
+    while place >= 0:
+        end = place + len(name)
+        if not (line[max(0, place - 1) : place].isalnum() or line[end : end + 1].isalnum()):
+            return True
+        place = line.find(name, place + 1)
+    return False
 
 
 def passage_id(namespace: str, owner: Owner, ordinal: int) -> str:

@@ -140,7 +140,7 @@ def test_other_chunk_settings_cut_unchanged_files_again(project: Project, reads:
     assert (project.index().unchanged, reads) == (1, [])
 
 
-@pytest.mark.parametrize("name", ["CHUNKER", "RULES"])
+@pytest.mark.parametrize("name", ["CHUNKER", "RULES", "WORDING"])
 def test_a_new_way_of_reading_reads_unchanged_files_again(
     project: Project, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

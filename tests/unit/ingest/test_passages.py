@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import commonplace
-from commonplace.ingest.passages import Destination, PassageMaker, passage_text
+from commonplace.ingest.passages import LONGEST_NAME, Destination, PassageMaker, passage_text
 from commonplace.ingest.reembedding import reembed
 from commonplace.models.contract import TokenizedText
 from commonplace.models.static import StaticEmbedder
@@ -32,12 +32,23 @@ def model() -> StaticEmbedder:
         ("Dogs", "Food", "## Food\nDogs eat meat.", "Dogs\n## Food\nDogs eat meat."),
         ("Dogs", "Dogs", "They eat meat.", "Dogs\nThey eat meat."),
         ("", "", "They eat meat.", "They eat meat."),
+        ("Art", "Go", "Going to the party", "Art\nGo\nGoing to the party"),
+        ("Art", "Go", "A party of Art, to (Go)", "A party of Art, to (Go)"),
+        ("Login.check", "", "def check(login):", "Login.check\ndef check(login):"),
     ],
 )
 def test_a_passage_is_embedded_under_its_names_each_of_them_once(
     title: str, heading: str, text: str, embedded: str
 ) -> None:
     assert passage_text(title, heading, text) == embedded
+
+
+def test_a_name_of_any_length_leaves_the_passage_its_place() -> None:
+    """Whoever gives a page as its title would have all its passages told by nothing else, and each of them as long."""
+    embedded = passage_text("of dogs " * 1000, "", "They eat meat.")
+    assert embedded == ("of dogs " * 1000)[:LONGEST_NAME] + "\nThey eat meat."
+    page = "about dogs " * 50
+    assert passage_text(page, "", page) == page
 
 
 def test_tokens_and_vector_are_those_of_the_text_with_its_names(model: StaticEmbedder) -> None:
