@@ -220,6 +220,7 @@ def test_whoever_stops_a_run_learns_how_to_undo_what_it_did(faded: Program, monk
     first, second = said.strip().splitlines()
     assert first == "interrupted"
     run = second.removeprefix("undo what was done by then: commonplace consolidate undo ")
+    assert "only its changes are known" in contract("runs").stdout
     assert "Undid 1 change of 1 memory" in faded.run("consolidate", "undo", run).stdout
     assert contract("run", "decay", "--rate-limit", "1", code=130).stderr.strip() == "interrupted"
 

@@ -187,7 +187,7 @@ def print_runs(found: Sequence[ConsolidationRun], target: Console) -> None:
             "undone" if is_undone else f"{each.undone:,} undone" if each.undone else "",
             f"{each.proposed:,} proposed" if each.proposed else "",
             counted(each.errors, "failure") if each.errors else "",
-            "stopped, or from elsewhere" if each.proposed is None else "",
+            "only its changes are known" if each.proposed is None else "",
         )
         print_head(each.run, known, target)
     if any(each.standing for each in found):

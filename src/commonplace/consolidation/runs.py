@@ -27,12 +27,13 @@ class ConsolidationRun:
 
     Attributes:
         run: its UUID, which `undo_consolidation` takes.
-        at: when it began; of one that was stopped, when it made its first change.
-        agents: those that ran; of one that was stopped, those whose issues it did.
+        at: when it began; where only its changes are known, when it made the first.
+        agents: those that ran; where only its changes are known, those whose issues it did.
         applied: how many changes it made.
         undone: how many of them were undone.
         standing: how many of them stand and can be undone; what was forgotten is in neither.
-        proposed: how many issues it filed or found waiting; None where the run was stopped, or is not from here.
+        proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it
+            still runs, was stopped, or is older than what is remembered.
         errors: how many items it could not process; None as for `proposed`.
     """
 
@@ -72,6 +73,11 @@ def latest(ground: Ground, limit: int) -> list[ConsolidationRun]:
     began = {run: each.at for run, each in changed.items()} | {run: note.at for run, note in notes.items()}
     order = sorted(began, key=lambda run: (-began[run], run))[:limit]
     return [_run(ground, run, began[run], changed.get(run), notes.get(run)) for run in order]
+
+
+def is_run(ground: Ground, id_: str) -> bool:
+    """Tell whether an id is of a run that is remembered."""
+    return any(note.id == id_ for note in ground.store.notes(ground.namespace, NOTE))
 
 
 def _run(ground: Ground, run: str, at: float, changed: RunChanges | None, note: Note | None) -> ConsolidationRun:

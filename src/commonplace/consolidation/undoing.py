@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.consolidation import acting
 from commonplace.consolidation.acting import packed, unpacked
+from commonplace.consolidation.runs import is_run
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ledger.undone import ERASE
 from commonplace.text.alike import signature
@@ -64,7 +65,7 @@ def undo(ground: Ground, id_: str) -> Undone:
         UsageError: a later change rests on it, or a memory of it was changed by others since.
     """
     with ground.store.change_memories(ground.namespace, made_by=ground.stamp()) as change:
-        standing = _standing(change, id_)
+        standing = _standing(ground, change, id_)
         _refuse_built_upon(change, standing)
         work = _Work(ground, change)
         for reversal in standing:
@@ -104,7 +105,7 @@ def _makes(step: Mapping[str, Any], memory_id: str) -> bool:
     return bool(step["do"] == ERASE and step["id"] == memory_id)
 
 
-def _standing(change: MemoryChange, id_: str) -> list[Reversal]:
+def _standing(ground: Ground, change: MemoryChange, id_: str) -> list[Reversal]:
     """Return the changes to be undone, the latest first."""
     of_issue = change.ledger.reversal(id_)
     found = [of_issue] if of_issue is not None else change.ledger.reversals(run=id_)
@@ -113,13 +114,15 @@ def _standing(change: MemoryChange, id_: str) -> list[Reversal]:
         return standing[::-1]
     if found:
         raise NotFoundError(f"what {id_!r:.80} changed was undone already", remedy="there is nothing left to undo")
-    if change.ledger.issue(id_) is not None:
+    is_issue = change.ledger.issue(id_) is not None
+    if is_issue or is_run(ground, id_):
         raise NotFoundError(
-            f"issue {id_!r:.80} changed nothing, or what it changed was forgotten since",
+            f"{'issue' if is_issue else 'run'} {id_!r:.80} changed nothing, or what it changed was forgotten since",
             remedy="only applied changes can be undone; `commonplace ledger history` tells what was done",
         )
     raise NotFoundError(
-        f"there is no issue or run {id_!r:.80} in this namespace", remedy="see `commonplace ledger list --all`"
+        f"there is no issue or run {id_!r:.80} in this namespace",
+        remedy="see `commonplace consolidate runs` and `commonplace ledger list --all`",
     )
 
 

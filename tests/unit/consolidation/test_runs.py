@@ -8,10 +8,11 @@ import pytest
 
 import commonplace
 from commonplace.consolidation import runs
+from commonplace.consolidation.confidence import ConfidenceConfig
 from commonplace.consolidation.decay import DecayAnalyzer
 from commonplace.consolidation.runs import ConsolidationRun
 from commonplace.engine import Engine
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.retention import DAY_S
 
 from .conftest import NOW, Clock, Shelf
@@ -87,6 +88,14 @@ def test_a_run_that_was_stopped_is_told_by_what_it_changed(faded: Engine, shelf:
     agent.process_item("harbour")
     assert faded.consolidation_runs() == [ConsolidationRun(agent.run_id, when(NOW), ("decay",), 1, 0, 1)]
     faded.undo_consolidation(agent.run_id)
+
+
+def test_a_run_that_is_listed_and_changed_nothing_is_not_called_unknown(faded: Engine) -> None:
+    faded.consolidate(["decay"], confidence=ConfidenceConfig(auto_threshold=1.0, log_threshold=1.0))
+    (found,) = faded.consolidation_runs()
+    assert (found.applied, found.proposed) == (0, 3)
+    with pytest.raises(NotFoundError, match=f"run '{found.run}' changed nothing"):
+        faded.undo_consolidation(found.run)
 
 
 def test_runs_that_came_to_nothing_and_dry_runs_are_not_among_them(faded: Engine) -> None:
