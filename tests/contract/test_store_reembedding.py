@@ -62,7 +62,7 @@ class TestChangingTheEmbedder:
         assert filled.finish_reembedding(NEW)
         assert (filled.change(), filled.embedding(), filled.reembedding()) == (change + 1, NEW, None)
         assert filled.tokens("n", [1, 2, 3]) == {
-            number: replace(entry, vector=vector(number)) for number, entry in before.items()
+            number: entry._replace(vector=vector(number)) for number, entry in before.items()
         }
         assert filled.tokens("other", [4])[4].vector == vector(4)
         assert filled.past("n", 15.0)[0].vector == vector(1)

@@ -26,9 +26,10 @@ def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
 
 
 def holding(book: Engine, valid_at: str = JULY) -> list[str]:
-    """Return what is said to hold at a time: targets, with `?` where they are disputed."""
+    """Return where somebody is said to live and work at a time: targets, with `?` where they are disputed."""
     facts = book.graph.search_edges("Mira lives works Berlin Munich Acme Globex", 50, valid_at=valid_at)
-    return sorted(fact.target_name + "?" * fact.disputed for fact in facts)
+    held = (fact for fact in facts if fact.relation_type in {"LIVES_IN", "WORKS_FOR"})
+    return sorted(fact.target_name + "?" * fact.disputed for fact in held)
 
 
 CLEAR = [

@@ -61,7 +61,7 @@ class Finding(Retrievals):
             as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
                 Tuesday", which mean its end, or "two hours ago", which mean that very moment.
             min_score: drop hits below it, 0–1; 0 keeps all that was ranked. None is the setting, and where that is
-                "auto": no hits at all unless the best one reaches 0.75, then all from 0.50 up.
+                "auto": no hits at all unless the best one reaches 0.72, then all from 0.40 up.
             types: only artifacts of these types.
             phases: only owners of these phases, and those that have none.
             tags: only owners with one of these tags.

@@ -56,7 +56,7 @@ class StaticReranker:
         coverage, literal = self._shares(asked, [text.token_ids for text in texts])
         vectors = self._model.embed([TokenizedText(query, self._model.tokenize(query)), *texts])
         coverage = (1 - unspaced) * coverage + unspaced * shared
-        dense = (1 - unspaced) * (vectors[1:] @ vectors[0])
+        dense = (1 - unspaced) * np.einsum("nd,d->n", vectors[1:], vectors[0])
         held = np.maximum(literal, shared)
         found = scale(CALIBRATION, log_odds(CALIBRATION, coverage, held, dense, PASSAGES))
         return np.where((coverage > 0) | (shared > 0) | (dense >= UNRELATED), found, np.float32(0))

@@ -1,8 +1,8 @@
 """Raw signals into one 0–1 scale that means the same for every query, and into the probability of relevance.
 
 Both rest on the same log-odds, a logistic function of signals that are absolute: none is relative to the candidates
-of a query. The scale is stretched so that its anchor falls on 0.70. The probability also looks at the other candidates,
-since one that is much likelier than all others is more often right than one of many alike.
+of a query. The scale is moved so that its anchor falls on 0.70, and bent there. The probability also looks at the other
+candidates, since one that is much likelier than all others is more often right than one of many alike.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 ANCHOR = 0.70
+
+ABOVE, BELOW = 0.4, 1.5
+"""What one of log-odds counts above the anchor and below it. If each counted one, whatever shares a few words with a
+query would have 1.00, and what shares none would have a third in a store of a few texts. Round numbers."""
 
 RIVALS = 30
 """Among so many of the first candidates, and that none is relevant, the evidence is shared out."""
@@ -52,13 +56,13 @@ class Calibration:
 
 
 CALIBRATION = Calibration(
-    intercept=-1.973,
-    coverage=3.341,
-    words=2.637,
-    dense=6.544,
-    size=-0.321,
+    intercept=-1.969,
+    coverage=3.295,
+    words=2.663,
+    dense=6.582,
+    size=-0.323,
     anchor=-0.36,
-    likelihood=Likelihood(intercept=0.136, odds=0.588, share=0.934),
+    likelihood=Likelihood(intercept=0.177, odds=0.584, share=0.951),
 )
 """Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py`, which names the sets."""
 
@@ -121,8 +125,10 @@ def log_odds(
 
 def scale(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return scores in 0–1, monotone in the log-odds, exactly `ANCHOR` at the calibration's anchor."""
-    shift = np.float32(np.log(ANCHOR / (1.0 - ANCHOR)) - calibration.anchor)
-    return np.asarray(1.0 / (1.0 + np.exp(-(odds + shift))), dtype=np.float32)
+    above = odds - np.float32(calibration.anchor)
+    bent = above * np.where(above > 0, np.float32(ABOVE), np.float32(BELOW))
+    value = bent + np.float32(math.log(ANCHOR / (1.0 - ANCHOR)))
+    return np.asarray(1.0 / (1.0 + np.exp(-value)), dtype=np.float32)
 
 
 def probabilities(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.float32]:
