@@ -50,17 +50,18 @@ class Carrier:
         """File an issue that waits, and return its id; where an unfinished one tells the same, return that one's."""
         elsewhere = self.ground.elsewhere
         if elsewhere is not None:
-            self._take(1)
+            self._count_elsewhere()
             return elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
-        while True:
-            with self.ground.store.change_memories(self.ground.namespace) as change:
-                known = change.ledger.unfinished(plan.agent, plan.memory_ids)
-                if known is not None:
-                    return known.id
-                wait = window.take(change.ledger, self.ground.now(), 1, self.rate_limit)
-                if not wait:
-                    return filing.file(change.ledger, self._draft(plan), self._doer)
-            self.ground.sleep(wait)
+        same: list[str] = []
+
+        def due(change: MemoryChange) -> Callable[[], str] | None:
+            known = change.ledger.unfinished(plan.agent, plan.memory_ids)
+            if known is not None:
+                same.append(known.id)
+                return None
+            return lambda: filing.file(change.ledger, self._draft(plan), self._doer)
+
+        return self.pace.write(due) or same[0]
 
     def apply(self, plan: Plan[_T], again: Callable[[], Plan[_T]], issue: str | None, reason: str = "") -> _T:
         """Apply a plan, file its issue unless it has one, close it, and keep what undoes the change.
@@ -101,7 +102,7 @@ class Carrier:
         self, elsewhere: Issues, plan: Plan[_T], again: Callable[[], Plan[_T]], reason: str
     ) -> _T:
         """File and claim an issue that another program keeps, and apply it; no claim of it outlives a failure."""
-        self._take(1)
+        self._count_elsewhere()
         issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
         if not elsewhere.claim(issue):
             raise filing.not_open(elsewhere.get(issue))
@@ -140,7 +141,7 @@ class Carrier:
         """
         reason = f"{_MOOT}{why}" if is_moot else why
         if self.ground.elsewhere is not None:
-            self._take(1)
+            self._count_elsewhere()
             self._close_elsewhere(self.ground.elsewhere, issue, reason)
             return
 
@@ -198,13 +199,9 @@ class Carrier:
             filing.close(change.ledger, issue, why, self._doer)
         return result, issue
 
-    def _take(self, count: int) -> None:
-        while True:
-            with self.ground.store.change_memories(self.ground.namespace) as change:
-                wait = window.take(change.ledger, self.ground.now(), count, self.rate_limit)
-            if not wait:
-                return
-            self.ground.sleep(wait)
+    def _count_elsewhere(self) -> None:
+        """Wait until one operation that another program does fits into the rate limit, and count it."""
+        self.pace.write(lambda _: lambda: None)
 
     def _draft(self, plan: Plan[Any]) -> Draft:
         return Draft(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
