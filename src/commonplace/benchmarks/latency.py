@@ -62,6 +62,10 @@ class LatencyOptions:
                 raise UsageError(f"{name} is {value}", remedy="give at least 1")
         if self.built is not None and not (self.built / DATABASE).exists():
             raise UsageError(f"there is no store in {self.built}", remedy="name the directory of an earlier --keep")
+        if self.built is not None and self.keep is not None:
+            raise UsageError(
+                f"no store is built that {self.keep} could keep", remedy="give --built or --keep, not both"
+            )
 
 
 def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, Any]:

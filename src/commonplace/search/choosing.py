@@ -30,7 +30,7 @@ def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def in_turn(hits: Sequence[Hit], standing_in: Collection[str]) -> tuple[Hit, ...]:
-    """Return the hits so that of any number of the first at most half are of types that stand in for others.
+    """Return the hits so that of any number of the first at most half, rounded up, stand in for other types.
 
     Prose answers a task in so many words and would fill a budget before the code comes that it is about.
     """
