@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,9 +19,6 @@ from commonplace.benchmarks.report import sheets
 from commonplace.benchmarks.retrieval import RetrievalOptions
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.types import METHODS
-
-if TYPE_CHECKING:
-    from tests.surfaces.conftest import Program
 
 TEXTS = {
     "bees": "Honey bees dance to tell each other where the nectar is.",
@@ -470,12 +467,3 @@ def test_a_plot_has_what_thresholds_do_to_what_is_unanswerable(
     assert lines[0] == (thresholds, [curve[f"first@{value:g}"] for value in thresholds])
     assert lines[1] == (thresholds, [curve[f"nothing@{value:g}"] for value in thresholds])
     assert len(lines) == 4
-
-
-def test_a_wide_table_is_printed_whole_where_the_terminal_is_narrow(bare: Program, labelled: RetrievalOptions) -> None:
-    """Cut headings cannot be told from each other, and a log has no width that they would have to fit."""
-    assert labelled.corpus is not None and labelled.qrels is not None
-    files = ("--corpus", str(labelled.corpus), "--qrels", str(labelled.qrels), "--queries", str(labelled.queries))
-    printed = bare.run("benchmark", "retrieval", *files, "--methods", "bm25", "--word-salad", "2").stdout
-    assert "unanswerable, answered with nothing" in printed
-    assert "…" not in printed

@@ -54,3 +54,19 @@ def test_what_a_part_says_when_it_fails_stands_in_its_rows(bare: Program, monkey
     (line,) = (line for line in lines if line.startswith("| recall@10 on broken"))
     assert "qrels.tsv:2" in line
     assert '"' not in line
+
+
+def test_a_wide_table_is_printed_whole_where_the_terminal_is_narrow(
+    bare: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows whose names are cut cannot be told from each other, and a log has no width that they would have to fit."""
+    reason = "not tried " * 10
+
+    def unmeasured(part: Part) -> dict[str, Any]:
+        raise ValueError(reason)
+
+    monkeypatch.setattr(figures, "_measured", unmeasured)
+    printed = bare.run("benchmark", "figures", "--quick").stdout
+    assert "LoCoMo turns, R@10 (categories 1–4), static" in printed
+    assert f"not measured: {reason.strip()}" in printed
+    assert "…" not in printed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -13,6 +13,8 @@ from commonplace.types import METHODS, Progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
+_WIDEST: Final = 10_000
+"""Columns of a table at most: rich makes none wider than what it takes for the terminal, which cuts its words."""
 
 
 def _methods(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
@@ -334,6 +336,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
     from commonplace.cli.screen import console
 
     target = console()
+    unbound = target.options.update(max_width=_WIDEST)
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items())
     embedder = f"Embedder {figures['embedder']}; " if "embedder" in figures else ""
     target.print(f"{embedder}{machine}\n")
@@ -343,4 +346,5 @@ def _print_figures(figures: dict[str, Any]) -> None:
             table.add_column(column, justify="right" if number else "left", no_wrap=True)
         for row in sheet.rows:
             table.add_row(*row)
-        target.print(table, no_wrap=True, crop=False, width=max(target.width, target.measure(table).maximum))
+        target.width = max(target.width, target.measure(table, options=unbound).maximum)
+        target.print(table, no_wrap=True, crop=False)
