@@ -139,6 +139,13 @@ def test_wrong_use_is_told_with_a_remedy(bare: Program) -> None:
     assert bare.error("why", "nothing here", code=1)["message"] == "nothing was found"
 
 
+@pytest.mark.parametrize(("words", "code"), [(("why", "invoices", "postgres"), 1), (("why", "a", "b", "c"), 2)])
+def test_a_query_of_why_that_was_not_quoted_is_told_to_be(bare: Program, words: tuple[str, ...], code: int) -> None:
+    """Other commands take the words of a query as they come; here the second one would be taken for a hit."""
+    bare.run("remember", NOTES[0])
+    assert "quotation marks" in bare.error(*words, code=code)["remedy"]
+
+
 def test_one_wrong_id_among_many_changes_nothing(bare: Program) -> None:
     bare.run("remember", NOTES[0], "--id", "one")
     bare.error("archive", "one", "nobody", code=1)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.values import filled, score, time
+from commonplace.errors import UsageError
 from commonplace.types import KINDS, TIERS
+
+_QUOTE: Final = "put a query of several words in quotation marks"
 
 
 def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,9 +62,16 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
         print_recalled(result, console())
 
 
+def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> str | None:
+    """Take at most one HIT: more are words of a query that was not quoted, as other commands take it."""
+    if len(value) > 1:
+        raise UsageError("QUERY and HIT are one argument each", remedy=_QUOTE)
+    return value[0] if value else None
+
+
 @click.command(cls=Command)
 @click.argument("query")
-@click.argument("hit", required=False)
+@click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
 @_of_memories
 @pass_invocation
@@ -83,7 +93,8 @@ def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) 
         chosen = [each for each in result.hits if hit is None or hit in {getattr(each, name) for name in names}]
         if not chosen:
             message = "nothing was found" if hit is None else f"{hit!r} is not among the {len(result.hits)} hits"
-            raise NotFoundError(message, remedy="ask for more with --limit and --min-score 0")
+            remedy = "ask for more with --limit and --min-score 0"
+            raise NotFoundError(message, remedy=remedy if hit is None else f"{remedy}; {_QUOTE}")
         receipt = engine.why(result, chosen[0].id)
     notify(result.notices, invocation)
     if invocation.as_json:
