@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.contract.stores import BACKENDS
 from tests.unit.searching import Notebook, notebook
 
+from commonplace.ranking.calibration import CALIBRATION, scale
 from commonplace.search.constants import ABSTAIN_BELOW
 
 NOTES = {
@@ -76,3 +78,25 @@ def test_a_likely_hit_is_told_from_an_unlikely_one(book: Notebook) -> None:
     assert max(hit.probability or 0.0 for hit in strange) < 0.3
     [*told] = book.search("who deploys the website").to_dict()["hits"]
     assert told[0]["probability"] == round(hits["deploy"], 4)
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("who deploys the website", {}),
+        ("who deploys the website", {"method": "bm25"}),
+        ("who deploys the website", {"by_words": True}),
+        ("who deployed the website in May 2024", {"now": 1_750_000_000.0}),
+        ("what happened in May 2024", {"now": 1_750_000_000.0}),
+    ],
+)
+def test_what_a_receipt_says_of_the_signals_adds_up_to_the_score(
+    book: Notebook, query: str, asked: dict[str, object]
+) -> None:
+    """Also where no vector was made of the query, and where a time is asked for."""
+    book.remember("deploy", NOTES["deploy"], at=1_715_000_000.0)
+    result = book.search(query, min_score=0.0, abstain_below=0.0, **asked)
+    [hit] = result.hits
+    adds = sum(value * result.trace.evidence.get(name, 0.0) for name, value in hit.signals.items())
+    odds = CALIBRATION.intercept + CALIBRATION.size * np.log(2) + adds
+    assert hit.score == pytest.approx(scale(CALIBRATION, np.array([odds], np.float32))[0], abs=1e-5)

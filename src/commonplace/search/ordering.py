@@ -6,14 +6,24 @@ It knows signals and weights, not where they were read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
 from commonplace.ranking.fusion import fuse, lend
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, NEIGHBOURS, RETENTION, TIME, Candidates
+from commonplace.search.candidates import (
+    COVERAGE,
+    DENSE,
+    LATE,
+    LEXICAL,
+    NEIGHBOURS,
+    RETENTION,
+    TIME,
+    WORDS,
+    Candidates,
+)
 from commonplace.search.constants import NEIGHBOUR_SHARES, TIME_LOG_ODDS, weights_of
 from commonplace.search.conversation import steps
 from commonplace.search.request import PreparedQuery, Request
@@ -37,6 +47,7 @@ class Ranking:
         weights: weight of each standardised signal; empty for a single-signal method.
         odds: log-odds of relevance; float32, shape (n,).
         calibration: the scale that they are on.
+        evidence: what each signal weighs in them, by name.
         asked: the times that the query names.
         fault: why meaning had no part in it; "" where it had.
     """
@@ -48,6 +59,7 @@ class Ranking:
     weights: Mapping[str, float]
     odds: NDArray[np.float32]
     calibration: Calibration
+    evidence: Mapping[str, float]
     asked: AskedTimes = NO_TIMES
     fault: str = ""
 
@@ -93,12 +105,13 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
     signals, weights = _own_signals(candidates), weights_of(query.embedder)
-    odds, calibration = _odds(query, candidates, context)
+    odds, calibration, evidence = _odds(query, candidates, context)
     if context.dated is None:
         del weights[TIME]
     else:
         signals[TIME] = context.dated.fits_of(candidates.owners)
         odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
+        evidence[TIME] = TIME_LOG_ODDS
     own = fuse(signals, weights)
     values = own
     if context.beside:
@@ -110,7 +123,7 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     if context.retention is not None:
         signals[RETENTION], weights[RETENTION] = context.retention, request.retention_weight
         values = values + fuse({RETENTION: context.retention}, weights)
-    return Ranking(query.terms, candidates, values, signals, weights, odds, calibration, context.asked)
+    return Ranking(query.terms, candidates, values, signals, weights, odds, calibration, evidence, context.asked)
 
 
 def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dated: DatedOwners) -> Ranking:
@@ -125,18 +138,25 @@ def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dat
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
     # The time is the whole question, so its fit stands for how well each signal covers the question.
-    own, calibration = _odds(query, candidates, context)
+    own, calibration, evidence = _odds(query, candidates, context)
     odds = np.maximum(log_odds(calibration, fits, fits, fits, context.passages), np.where(is_held[keep], own, -np.inf))
-    return Ranking(query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), calibration, asked)
+    evidence = {TIME: sum(evidence.values())}
+    return Ranking(
+        query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), calibration, evidence, asked
+    )
 
 
 def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
 
 
-def _odds(query: PreparedQuery, candidates: Candidates, context: Context) -> tuple[NDArray[np.float32], Calibration]:
-    """Return the log-odds of relevance, float32, shape (n,), and the scale that they are on."""
-    # Where the query has no vector, how well its words are covered stands for how alike they are: the scale wants both.
-    dense = candidates.dense if query.embedder else candidates.coverage
+def _odds(
+    query: PreparedQuery, candidates: Candidates, context: Context
+) -> tuple[NDArray[np.float32], Calibration, dict[str, float]]:
+    """Return the log-odds of relevance, float32, shape (n,), the scale that they are on, and what signals weigh."""
     calibration = calibration_of(query.embedder)
-    return log_odds(calibration, candidates.coverage, candidates.words, dense, context.passages), calibration
+    if not query.embedder:
+        # Without a vector, how well its words are covered stands for how alike they are: the scale wants both.
+        calibration = replace(calibration, coverage=calibration.coverage + calibration.dense, dense=0.0)
+    odds = log_odds(calibration, candidates.coverage, candidates.words, candidates.dense, context.passages)
+    return odds, calibration, {COVERAGE: calibration.coverage, WORDS: calibration.words, DENSE: calibration.dense}

@@ -50,7 +50,6 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     found.sort(key=lambda item: item[:2])
     found = found[: request.limit]
     ranks = sorted([*((rank, None) for _, _, rank, _ in found), *rejected[:TRACE_LENGTH]])
-    known = ranking.calibration
     trace = Trace(
         candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
         weights=ranking.weights,
@@ -58,7 +57,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
         min_score=request.min_score,
         numbers={hit.id: int(ranking.candidates.numbers[order[rank]]) for _, _, rank, hit in found},
         times=ranking.asked.times,
-        evidence={COVERAGE: known.coverage, WORDS: known.words, DENSE: known.dense},
+        evidence=ranking.evidence,
     )
     return without_secrets([hit for _, _, _, hit in found]), trace
 
