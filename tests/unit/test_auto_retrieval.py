@@ -134,10 +134,11 @@ def test_missing_part_is_named_with_what_may_stand_there(part: str, remedy: str)
     assert (found.path, found.remedy) == (part, remedy)
 
 
-@pytest.mark.parametrize("value", [None, [], "text", 3])
-def test_document_that_is_no_mapping_is_refused(value: object) -> None:
-    """An empty file is `null` in YAML."""
-    assert "the document" in str(fault(value))
+@pytest.mark.parametrize(("value", "told"), [(None, "empty"), ([], "[]"), ("text", "'text'"), (3, "3")])
+def test_document_that_is_no_mapping_is_refused_with_what_belongs_there(value: object, told: str) -> None:
+    """An empty file is `null` in YAML; whoever named the wrong file is told what the right one holds."""
+    parts = "version, artifact_index, retrieval_pipeline, agent_integration"
+    assert str(fault(value)) == f"the document is {told}; give it the parts {parts}"
 
 
 @pytest.mark.parametrize(

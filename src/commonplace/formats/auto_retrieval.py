@@ -84,9 +84,11 @@ def translate(document: object) -> dict[str, object]:
         ConfigError: the document breaks the schema or asks for what Commonplace cannot do.
     """
     _check_plain(document, "")
-    schema = load_schema()
-    _validate(document, schema)
-    assert isinstance(document, Mapping)
+    if not isinstance(document, Mapping):
+        held = "empty" if document is None else f"{document!r:.60}"
+        parts = ", ".join(load_schema()["required"])
+        raise ConfigError(f"the document is {held}", path="", remedy=f"give it the parts {parts}")
+    _validate(document, load_schema())
     stated = dict(_leaves(document, ""))
     _refuse_impossible(stated)
     _refuse_second_spelling(document[_AGENTS])
