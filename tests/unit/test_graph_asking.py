@@ -174,6 +174,14 @@ def test_a_timeline_tells_what_began_and_ended(book: Engine) -> None:
     ]
 
 
+def test_what_began_at_one_time_stands_by_its_words_in_a_timeline(book: Engine) -> None:
+    """Ids are drawn by chance: ordered by them, the same episodes would read differently each time they are told."""
+    for tool in ("Redis", "Kafka", "Stripe", "Django", "Postgres", "Celery"):
+        book.graph.add_episode(f"billing uses {tool}.", reference_time="2026-01-01")
+    told = [each.relation.target_name for each in book.graph.timeline("billing").entries]
+    assert told == ["Celery", "Django", "Kafka", "Postgres", "Redis", "Stripe"]
+
+
 def test_the_context_is_fenced_dated_and_within_its_budget(book: Engine) -> None:
     graph = book.graph
     for place in ("Acme", "Globex"):

@@ -126,8 +126,8 @@ class GraphReader:
         views = Seeing(self._graph, times).relations(each for each in found if not times.known(each)[2])
         entries = [TimelineEntry(each.valid_from, "began", each) for each in views]
         entries += [TimelineEntry(each.valid_to, "ended", each) for each in views if each.valid_to is not None]
-        entries.sort(key=lambda each: (0.0 if each.at is None else each.at.timestamp(), each.what, each.relation.uuid))
-        entries.sort(key=lambda each: each.at is not None)
+        entries.sort(key=lambda each: (each.what, each.relation.fact, each.relation.uuid))
+        entries.sort(key=lambda each: (each.at is not None, 0.0 if each.at is None else each.at.timestamp()))
         return Timeline(self._one(entity, times), tuple(entries))
 
     def history(self, id_: str) -> History:
