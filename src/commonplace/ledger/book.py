@@ -1,4 +1,4 @@
-"""The ledger of one namespace as a person or a program uses it: each call is one transaction."""
+"""The ledger of one namespace as a person or a program uses it: each call is one transaction, `tend` is a few."""
 
 from __future__ import annotations
 
