@@ -173,6 +173,7 @@ def test_a_hook_that_fails_never_stops_the_client(program: Program, event: objec
     assert told.stdout == ""
     assert said in told.stderr
     assert "unexpected" not in told.stderr
+    assert json.loads(hook(event, "--json").stderr)["exit_code"] == 1
 
 
 def test_of_a_prompt_that_is_longer_than_a_query_the_beginning_counts(program: Program) -> None:

@@ -34,10 +34,15 @@ def exit_code(error: BaseException) -> int:
     return FAILURE
 
 
-def report(error: BaseException, invocation: Invocation) -> None:
-    """Print an error on standard error: one line, or one JSON value, with a traceback where that was asked for."""
+def report(error: BaseException, invocation: Invocation, code: int | None = None) -> None:
+    """Print an error on standard error: one line, or one JSON value, with a traceback where that was asked for.
+
+    Args:
+        code: with which the process ends; None is the one that the error stands for.
+    """
     if invocation.as_json:
-        print_json({"error": _described(error), "exit_code": exit_code(error)}, indent=None, err=True)
+        told = exit_code(error) if code is None else code
+        print_json({"error": _described(error), "exit_code": told}, indent=None, err=True)
     elif isinstance(error, KeyboardInterrupt | click.Abort):
         stopped = error.__cause__ or error  # Ctrl-C passes click as an abortion; what was told of it is on the cause
         say("\n".join(["interrupted", *getattr(stopped, "__notes__", ())]), err=True)

@@ -98,7 +98,7 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
     except StoreMissingError:
         return SUCCESS
     except (CommonplaceError, OSError) as error:
-        report(error, invocation)
+        report(error, invocation, FAILURE)
         return FAILURE
     if made.text and event.takes_text and not invocation.as_json:
         say(made.text)
