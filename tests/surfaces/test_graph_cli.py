@@ -207,7 +207,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
     [
         (("show", "Ada Marsh", "--out", "graph.pdf"), 2, "'graph.pdf' does not say what to draw"),
         (("show", "Ada Marsh", "--format", "png"), 2, "a PNG picture is not text"),
-        (("show", "Nobody"), 1, "there is no entity 'Nobody'; see `commonplace graph entities`"),
+        (("show", "Nobody"), 1, "there is no entity 'Nobody'; see `commonplace graph entities QUERY`"),
         (("show", "Ada Marsh", "--depth", "9"), 2, "--depth is 9"),
         (("show", "Ada Marsh", "--out", "src/login.py/graph.svg"), 2, "name another --out"),
         (("add", "   "), 2, "empty"),
@@ -233,7 +233,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
         (("path", "auth.ts", "Nobody"), 1, "there is no entity 'Nobody'"),
         (("path", "auth.ts", "token.ts", "--max-depth", "99"), 2, "--max-depth is 99"),
         (("history", "nothing"), 1, "there is no entity 'nothing'"),
-        (("settle", "nothing", "--reason", "x"), 1, "there is no fact 'nothing'; see `commonplace graph facts`"),
+        (("settle", "nothing", "--reason", "x"), 1, "there is no fact 'nothing'; see `commonplace graph facts QUERY`"),
         (("delete-episode", "nothing"), 1, "there is no episode 'nothing'; see `commonplace graph episodes`"),
         (("merge", "auth.ts", "auth.ts"), 2, "auth.ts"),
     ],

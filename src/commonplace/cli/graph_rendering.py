@@ -134,7 +134,7 @@ def print_entity(entity: EntityView, facts: Sequence[RelationView], target: Cons
             print_under(f"{name}: {value}", target, "dim")
     print_facts(facts[:LISTED], target)
     if len(facts) > LISTED:
-        print_under(f"… {len(facts) - LISTED:,} more; see `commonplace graph timeline`", target, "dim")
+        print_under(f"… {len(facts) - LISTED:,} more; see `commonplace graph timeline NAME`", target, "dim")
     if not facts:
         print_under("No fact is known of it that still holds.", target)
 

@@ -101,7 +101,7 @@ def _end(graph: GraphChange, entities: Entities, name: str, type_: str, giver: E
     if known is not None:
         return entities.keep(known, giver)
     if _ID.fullmatch(name):
-        raise NotFoundError(f"there is no entity {name!r}", remedy="see `commonplace graph entities`")
+        raise NotFoundError(f"there is no entity {name!r}", remedy="see `commonplace graph entities QUERY`")
     return entities.of_name(name, type_, giver)
 
 

@@ -206,7 +206,7 @@ def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
         near = known_by(graph, ground, name, type_)
         if near is not None:
             return near
-    raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities`")
+    raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`")
 
 
 def _of_dispute(graph: GraphReading, id_: str) -> Relation | None:
@@ -233,5 +233,5 @@ def find_relation(graph: GraphReading, id_: str) -> Relation:
     """
     found = graph.relations([id_]).get(id_)
     if found is None:
-        raise NotFoundError(f"there is no fact {id_!r:.80}", remedy="see `commonplace graph facts`")
+        raise NotFoundError(f"there is no fact {id_!r:.80}", remedy="see `commonplace graph facts QUERY`")
     return found

@@ -140,7 +140,9 @@ class GraphitiReader(GraphReader):
             labels = self._backend.labels(())
             centre = self._node(tools, name, list(labels))
             if centre is None:
-                raise NotFoundError(f"Graphiti has no entity {name!r:.80}", remedy="see `commonplace graph entities`")
+                raise NotFoundError(
+                    f"Graphiti has no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`"
+                )
             known = {centre.entity.id: _entity(centre, labels)}
             distances, calls = {centre.entity.id: 0}, 0
             facts: dict[str, Relation] = {}
