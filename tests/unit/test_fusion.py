@@ -82,6 +82,8 @@ def test_the_scale_is_monotone_and_stays_within_0_and_1() -> None:
     assert (np.diff(scores) >= 0).all()
     assert scores[0] >= 0.0
     assert scores[-1] <= 1.0
+    sure = Calibration(0.0, 1.0, 1.0, 1.0, 0.0, 0.0, Likelihood(0.0, 1.0, 1.0))
+    assert probabilities(sure, np.array([80.0, -80.0], np.float32)) == pytest.approx([1.0, 0.0])
 
 
 def test_probability_is_shared_out_among_the_candidates_and_none_of_them() -> None:

@@ -23,6 +23,9 @@ query would have 1.00, and what shares none would have a third in a store of a f
 RIVALS = 30
 """Among so many of the first candidates, and that none is relevant, the evidence is shared out."""
 
+_LEAST = -80.0
+"""Less than this is as good as never; float32 ends where e is raised to 89."""
+
 _NONE = 0.0
 """The log-odds that stand for none of them being relevant."""
 
@@ -128,7 +131,7 @@ def scale(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.flo
     above = odds - np.float32(calibration.anchor)
     bent = above * np.where(above > 0, np.float32(ABOVE), np.float32(BELOW))
     value = bent + np.float32(math.log(ANCHOR / (1.0 - ANCHOR)))
-    return np.asarray(1.0 / (1.0 + np.exp(-value)), dtype=np.float32)
+    return _logistic(value)
 
 
 def probabilities(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -144,4 +147,8 @@ def probabilities(calibration: Calibration, odds: NDArray[np.float32]) -> NDArra
     share = odds - (best + math.log(float(np.exp(first - best).sum()) + math.exp(_NONE - best)))
     likelihood = calibration.likelihood
     value = likelihood.intercept + likelihood.odds * odds + likelihood.share * share
-    return np.asarray(1.0 / (1.0 + np.exp(-value)), dtype=np.float32)
+    return _logistic(value)
+
+
+def _logistic(value: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.maximum(value, _LEAST))), dtype=np.float32)
