@@ -54,6 +54,14 @@ def labelled(tmp_path: Path) -> RetrievalOptions:
     return RetrievalOptions(queries, corpus, qrels)
 
 
+def test_judgements_of_another_corpus_are_refused(labelled: RetrievalOptions, tmp_path: Path) -> None:
+    """Every figure would be 0, as if nothing were ever found."""
+    other = tmp_path / "other.tsv"
+    other.write_text("q1\tPLAIN-2\t1\nq2\tPLAIN-3\t1\n", "utf-8")
+    with pytest.raises(UsageError, match=r"judges 'PLAIN-2' and 1 others relevant, and .*corpus\.jsonl has none"):
+        retrieval.run(replace(labelled, qrels=other))
+
+
 def test_retrieval_finds_every_relevant_document_by_words(labelled: RetrievalOptions) -> None:
     """Each answer shares words with its question alone, so BM25 must put it first and the figures must be perfect."""
     result = retrieval.run(labelled)

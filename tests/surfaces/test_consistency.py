@@ -194,7 +194,7 @@ def test_an_option_of_the_wrong_type_is_named(book: Engine, options: dict[str, o
     """A slip in calling code must not become another question."""
     with pytest.raises(UsageError, match=message):
         book.search("anything", **options)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="the query is empty"):
+    with pytest.raises(UsageError, match="the query is None; give a text"):
         book.search(None)  # type: ignore[arg-type]
 
 

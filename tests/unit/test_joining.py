@@ -100,6 +100,8 @@ def test_code_ends_with_a_line_wherever_a_full_stop_stands() -> None:
     ("text", "path", "is_silent"),
     [
         ("# Title", "a.md", True),
+        ("---\ntags: [tea]\n---\n\n# Title", "a.md", True),
+        ("---\ntags: [tea]\n---\n\n# Title\n\nText.", "a.md", False),
         ("=====\nTitle\n=====", "a.txt", True),
         (".. _here:\n\nTitle\n-----", "a.rst", True),
         ("Title\n-----\n\nText.", "a.rst", False),

@@ -82,6 +82,7 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
     with ExitStack() as stack:
         if options.corpus is not None and options.qrels is not None:
             queries, skipped = read_judged_queries(options.queries, options.qrels)
+            _check_judged(queries, options.corpus, options.qrels)
             directory = stack.enter_context(workspace(options.keep))
             documents = Metered(read_corpus(options.corpus))
             corpus = build(directory, documents, embedder=options.embedder, progress=progress).to_dict()
@@ -150,6 +151,20 @@ def _strangers(engine: Engine, queries: Sequence[Query], options: RetrievalOptio
         found = (engine.search(query.text, limit=DEPTH, min_score=0.0).hits for query in queries)
         texts = (hit.text for hits in found for hit in hits)
     return [*given, *abstaining.word_salad(abstaining.words_of(texts), options.word_salad, options.seed)]
+
+
+def _check_judged(queries: Sequence[Query], corpus: Path, qrels: Path) -> None:
+    """Refuse judgements of which nothing is in the corpus: every figure would be 0.
+
+    Raises:
+        UsageError: names one of the documents.
+    """
+    judged = [key for query in queries for key, grade in query.grades.items() if grade > 0]
+    if judged and {document.id for document in read_corpus(corpus)}.isdisjoint(judged):
+        raise UsageError(
+            f"{qrels} judges {judged[0]!r} and {len(judged) - 1} others relevant, and {corpus} has none of them",
+            remedy="give the judgements of this corpus",
+        )
 
 
 def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:

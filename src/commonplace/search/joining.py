@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from commonplace.text.languages import PROSE, language_of
+from commonplace.text.sections import front_matter_end
 
 GAP: Final = "\n\n[…]\n\n"
 _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
@@ -84,8 +85,9 @@ def is_code(path: str) -> bool:
 
 
 def says_nothing(text: str, path: str) -> bool:
-    """Return whether a passage is a heading, or the first line of a declaration, without what it is about."""
-    lines = [line for line in text.split("\n") if line.strip()]
+    """Return whether a passage is front matter or a heading, or the first line of a declaration, and nothing else."""
+    lines = text.split("\n")
+    lines = [line for line in lines[front_matter_end(lines) :] if line.strip()]
     if is_code(path):
         return len(lines) == 1 and lines[0].rstrip().endswith((":", "{"))
     return not _without_last_heading("\n".join(lines))

@@ -70,7 +70,9 @@ class Request:
     by_words: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, str) or not self.query.strip():
+        if not isinstance(self.query, str):
+            raise UsageError(f"the query is {self.query!r:.80}", remedy="give a text")
+        if not self.query.strip():
             raise UsageError("the query is empty", remedy="say in a few words what you look for")
         if len(self.query) > MAX_QUERY_CHARACTERS:
             raise UsageError(

@@ -122,7 +122,7 @@ def label(hit: Hit) -> str:
         hit.tier and f"tier {hit.tier}",
         hit.origin and f"origin {hit.origin}",
         "" if hit.trust is None else f"trust {hit.trust:.2f}",
-        f"score {hit.score:.2f}",
+        f"retention {hit.score:.2f}" if hit.signals.keys() == {"retention"} else f"score {hit.score:.2f}",
     )
     return ", ".join(part for part in parts if part)
 
