@@ -74,8 +74,8 @@ def everything(store: Path) -> str:
 
 
 def found_of(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what was found, its score without the last digits: lengths of texts are counted over the whole index."""
-    return {**found, "score": round(found["score"], 2)}
+    """Return what was found, but for its score: lengths and rarity are counted over all namespaces."""
+    return {name: value for name, value in found.items() if name != "score"}
 
 
 def readable(other: Engine) -> list[Any]:
