@@ -54,6 +54,18 @@ def labelled(tmp_path: Path) -> RetrievalOptions:
     return RetrievalOptions(queries, corpus, qrels)
 
 
+@pytest.fixture
+def indexed(tmp_path: Path) -> Path:
+    """Return the store of a project with a page for each text."""
+    project = tmp_path / "project"
+    project.mkdir()
+    for name, text in TEXTS.items():
+        (project / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
+    with commonplace.open(project / ".commonplace") as book:
+        book.index(project)
+    return project / ".commonplace"
+
+
 def test_judgements_of_another_corpus_are_refused(labelled: RetrievalOptions, tmp_path: Path) -> None:
     """Every figure would be 0, as if nothing were ever found."""
     other = tmp_path / "other.tsv"
@@ -102,17 +114,11 @@ def test_a_kept_store_can_be_opened_and_is_never_overwritten(labelled: Retrieval
         retrieval.run(replace(labelled, keep=kept))
 
 
-def test_queries_alone_ask_the_current_index_for_paths(tmp_path: Path) -> None:
+def test_queries_alone_ask_the_current_index_for_paths(indexed: Path, tmp_path: Path) -> None:
     """A project's own questions are the only measure of how well its own files are found."""
-    project = tmp_path / "project"
-    project.mkdir()
-    for name, text in TEXTS.items():
-        (project / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
-    with commonplace.open(project / ".commonplace") as book:
-        book.index(project)
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"query": "what makes bread rise", "relevant": ["./bread.md"]}\n', "utf-8")
-    options = RetrievalOptions(queries, methods=("bm25",), store=project / ".commonplace")
+    options = RetrievalOptions(queries, methods=("bm25",), store=indexed)
     result = retrieval.run(options)
     assert result["methods"]["bm25"]["mrr"] == 1.0
     assert "build_s" not in result["corpus"]
@@ -382,16 +388,10 @@ def test_without_such_questions_nothing_is_said_of_them(labelled: RetrievalOptio
     assert all("nothing" not in row for row in result["thresholds"]["bm25"])
 
 
-def test_the_words_of_the_current_index_are_those_of_what_is_found(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    for name, text in TEXTS.items():
-        (project / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
-    with commonplace.open(project / ".commonplace") as book:
-        book.index(project)
+def test_the_words_of_the_current_index_are_those_of_what_is_found(indexed: Path, tmp_path: Path) -> None:
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"query": "what makes bread rise", "relevant": ["bread.md"]}\n', "utf-8")
-    options = RetrievalOptions(queries, methods=("bm25",), store=project / ".commonplace", word_salad=4)
+    options = RetrievalOptions(queries, methods=("bm25",), store=indexed, word_salad=4)
     assert retrieval.run(options)["queries"]["unanswerable"] == 4
 
 

@@ -98,8 +98,7 @@ class Finding(Retrievals):
             min_trust=share("min_trust", min_trust),
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
         )
-        asked = self.settings.models.reranker if rerank is None else rerank
-        mode: RerankMode = one_of("rerank", asked, RERANK_MODES)  # type: ignore[assignment] # one of the modes
+        mode = self._rerank_mode(rerank)
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
         self._before()
         if agent is None:
@@ -107,6 +106,10 @@ class Finding(Retrievals):
         parts = wishes.fitted(self._artifact_types(), types=types is None, tags=tags is None)
         found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
         return replace(found, agent=wishes.agent, notices=(*found.notices, *about(parts, found.hits)))
+
+    def _rerank_mode(self, asked: str | None) -> RerankMode:
+        mode = self.settings.models.reranker if asked is None else asked
+        return one_of("rerank", mode, RERANK_MODES)  # type: ignore[return-value] # one of the modes
 
     def _answered(self, request: Request, mode: RerankMode) -> SearchResult:
         return self._answer(request) if mode == "none" else self._reranked(request, mode)
