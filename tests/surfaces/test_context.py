@@ -107,6 +107,8 @@ def test_a_session_that_starts_gets_what_is_kept_long(program: Program) -> None:
     program.run("remember", SHORT_ANSWERS, "--tier", "long")
     told = hook({"hook_event_name": "SessionStart", "source": "startup", "cwd": str(program.project)})
     assert SHORT_ANSWERS in told.stdout
+    assert "retention 1.00" in told.stdout
+    assert "score" not in told.stdout
 
 
 def test_a_subagent_that_starts_gets_its_context_as_json_since_clients_take_nothing_else(program: Program) -> None:
