@@ -57,7 +57,7 @@ def build(
     if config is not None and no_config:
         raise click.UsageError("--config and --no-config exclude each other")
     overrides, embedder = _overrides(config, no_config=no_config)
-    loaded = invocation.settings(overrides, index_include=include or None, embedder_name=embedder)
+    loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=embedder)
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
     _check(places, loaded.index.include)
     _notify_of_the_users_own(loaded, invocation)
@@ -115,10 +115,10 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
     from commonplace.models.opening import is_remote
 
     values = read_auto_retrieval(config)
-    embedder = str(values.get("embedder.name", ""))
+    embedder = str(values.get("embedder.artifacts", ""))
     if not embedder or not is_remote(embedder):
         return Overrides(values, str(config)), None
-    kept = {name: value for name, value in values.items() if name != "embedder.name"}
+    kept = {name: value for name, value in values.items() if name != "embedder.artifacts"}
     return Overrides(kept, str(config)), embedder
 
 

@@ -138,8 +138,8 @@ def vectors_of(ground: Ground, memories: Sequence[StoredMemory]) -> NDArray[np.f
     with ground.store.snapshot():
         stamp = ground.store.embedding()
         passages = ground.store.passages_of(ground.namespace, numbers)
-        entries = list(ground.store.tokens(ground.namespace, passages).values())
-    vectors = np.zeros((len(memories), 0 if stamp is None else stamp.dimensions), np.float32)
+        entries = [each for each in ground.store.tokens(ground.namespace, passages).values() if each.vector]
+    vectors = np.zeros((len(memories), 0 if stamp is None else stamp.of("memory").dimensions), np.float32)
     if entries:
         places = {number: place for place, number in enumerate(numbers)}
         rows = [places[entry.owner_number] for entry in entries]

@@ -12,6 +12,7 @@ from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
 from commonplace.engine.layout import DATABASE
 from commonplace.errors import CommonplaceError, UsageError
+from commonplace.models.mixed import for_kind
 from commonplace.models.opening import embedder_name, is_remote, open_embedder
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Knowing(Finding, Forgetting):
             place="",
             embedder=lambda: str(embedder.stamp),
             destination=lambda: replace(
-                self._destination(), store=store, embedder=embedder, after_batch=lambda: None, renew=None
+                self._destination(), store=store, embedder=embedder, after_batch=lambda: None, renew=None, later_above=None
             ),
             search=searcher.search,
             after=lambda _: None,
@@ -176,7 +177,7 @@ class Knowing(Finding, Forgetting):
                 why_not = str(error)
             if found is None and not why_not:
                 why_not = self._why_not()
-        is_own = found is not None and getattr(found, "stamp", None) != self._embedder.stamp
+        is_own = found is not None and getattr(found, "stamp", None) != self._embedder.stamp.of("knowledge")
         open_reranker, name = self._reranker(config, reranker)
         return Means(
             config=config,
@@ -187,8 +188,8 @@ class Knowing(Finding, Forgetting):
         )
 
     def _opened(self, name: str) -> Embedder:
-        is_own = embedder_name(name) == self._embedder.stamp.name
-        return self._embedder if is_own else open_embedder(name, settings=self.settings.models)
+        own = for_kind(self._embedder, "knowledge")
+        return own if embedder_name(name) == own.stamp.name else open_embedder(name, settings=self.settings.models)
 
     def _why_not(self) -> str:
         """Say why the store's embedder can embed nothing here, as far as that can be told without asking it."""
@@ -196,10 +197,11 @@ class Knowing(Finding, Forgetting):
         from commonplace.models.contract import TokenizedText
         from commonplace.models.providers import Place, access, named
 
-        name = self._embedder.stamp.name
+        own = for_kind(self._embedder, "knowledge")
+        name = own.stamp.name
         try:
-            if isinstance(self._embedder, AbsentEmbedder):
-                self._embedder.embed([TokenizedText("a", self._tokens.tokenize("a"))])
+            if isinstance(own, AbsentEmbedder):
+                own.embed([TokenizedText("a", self._tokens.tokenize("a"))])
             elif is_remote(name):
                 access(named(name).provider, Place(settings=self.settings.models))
         except CommonplaceError as error:

@@ -17,18 +17,22 @@ from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.index.directory import Index
 from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.limits import Budget
+from commonplace.models.mixed import MixedEmbedder
 from commonplace.models.opening import embedder_name, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
 from commonplace.settings.locations import STORE_NAME, project_of
 from commonplace.store.batches import upgrade_command
 from commonplace.store.sqlite import SqliteStore
+from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind
 
 if TYPE_CHECKING:
     from commonplace.models.contract import Embedder
     from commonplace.types import Embedding, Progress
 
 MAX_NAMESPACE_CHARACTERS = 200
+DEFAULT = "default"
+"""Stands in the place of an embedder's name for those that the settings give to each kind of thing."""
 
 
 def open_engine(
@@ -80,7 +84,7 @@ def open_engine(
         progress=progress,
         clock=clock,
         budget=budget,
-        open_embedder=lambda name, stored: _embedder(name, settings, stored, tokens, budget),
+        open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
         apart=Apart(settings, progress) if stays_small else None,
     )
     return Engine(parts)
@@ -111,10 +115,49 @@ def _make_directory(directory: Path) -> None:
 def _embedder(
     asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder, budget: Budget
 ) -> Embedder:
-    """Return the embedder asked for, or else the one that the store was built with."""
-    is_asked = asked is not None or stored is None or settings.origins.get("embedder.name") == "flag"
-    if asked is None:
-        asked = settings.embedder.name if is_asked or stored is None else stored.name
+    """Return the embedder asked for, or else the one that the store was built with.
+
+    Args:
+        asked: of all kinds of things; None or `DEFAULT` is what the settings say of each.
+    """
+    found: dict[tuple[object, Embedding | None, bool], Embedder] = {}
+    by_kind: dict[EmbeddedKind, Embedder] = {}
+    for owner_kind, kind in EMBEDDED_KIND_OF.items():
+        own = None if stored is None else stored.of(owner_kind)
+        is_flagged = "flag" in (settings.origins.get("embedder.name"), settings.origins.get(f"embedder.{kind}"))
+        is_asked = asked is not None or own is None or is_flagged
+        wanted: str | Embedder
+        if asked is not None and asked != DEFAULT:
+            wanted = asked
+        elif is_asked or own is None:
+            wanted = _set_for(kind, settings)
+        else:
+            wanted = own.name
+        key = (wanted, own, is_asked)
+        if key not in found:
+            found[key] = _of_kind(wanted, settings, own, tokens, budget, is_asked=is_asked)
+        by_kind[kind] = found[key]
+    if len({each.stamp for each in by_kind.values()}) == 1:
+        return by_kind["memories"]
+    return MixedEmbedder(by_kind)
+
+
+def _set_for(kind: EmbeddedKind, settings: Settings) -> str:
+    """Return the name that the settings give for one kind."""
+    own: str = getattr(settings.embedder, kind)
+    return own if settings.origins.get(f"embedder.{kind}") == "flag" else settings.embedder.name or own
+
+
+def _of_kind(
+    asked: str | Embedder,
+    settings: Settings,
+    stored: Embedding | None,
+    tokens: StaticEmbedder,
+    budget: Budget,
+    *,
+    is_asked: bool,
+) -> Embedder:
+    """Return the embedder of one kind; one that is absent where it is not the stored one and nobody asked for it."""
     if isinstance(asked, str):
         asked = embedder_name(asked) or asked
     if stored is not None and isinstance(asked, str) and asked == stored.name and embedder_name(asked) is None:

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+EMBEDDED_AT_ONCE = 64
+"""A memory of at most so many tokens is embedded before it is stored; a longer one would take a slow embedder too long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -50,7 +53,7 @@ class Parts:
         tokens: the static model, for token ids and late interaction, whatever embedder makes the vectors.
         clock: seconds since the epoch.
         budget: what all remote models of the run may spend together.
-        open_embedder: returns the embedder of a name, with the stamp of the store whose vectors it made.
+        open_embedder: returns the embedder of a name, or without one those of the store with that stamp.
         apart: where the process is to stay small, what does heavy work in another one.
     """
 
@@ -65,7 +68,7 @@ class Parts:
     progress: Progress | None
     clock: Callable[[], float]
     budget: Budget
-    open_embedder: Callable[[str, Embedding | None], Embedder]
+    open_embedder: Callable[[str | Embedder | None, Embedding | None], Embedder]
     apart: Apart | None = None
 
 
@@ -116,7 +119,7 @@ class Workings:
             return
         with self._following:
             if stored != self._embedder.stamp:
-                self._adopt(self._open_embedder(stored.name, stored))
+                self._adopt(self._open_embedder(None, stored))
 
     def _adopt(self, embedder: Embedder) -> None:
         """Make vectors by another embedder, and compare with what it made, from now on."""
@@ -278,4 +281,5 @@ class Workings:
             after_batch=lambda: self._upkeep.keep_up(self.namespace),
             at=self._now(),
             renew=self._destination,
+            later_above=EMBEDDED_AT_ONCE,
         )

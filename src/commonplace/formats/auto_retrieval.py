@@ -43,7 +43,7 @@ _STRATEGIES = f"{_AGENTS}.agent_strategies"
 
 _OVERRIDES = {
     f"{_INDEX}.indexable_paths": "index.include",
-    f"{_EMBEDDING}.model": "embedder.name",
+    f"{_EMBEDDING}.model": "embedder.artifacts",
     f"{_EMBEDDING}.chunk_size": "index.chunk_tokens",
     f"{_EMBEDDING}.chunk_overlap": "index.chunk_overlap",
     f"{_INDEX}.storage.index_path": "index.export_path",

@@ -141,7 +141,7 @@ class GraphFinder:
 
     def _bar(self, query: str, kind: Subject) -> Bar:
         made = self._ground.destination
-        return bar(query, kind, made.embedder.stamp.name, lambda word: len(made.tokenize(word)))
+        return bar(query, kind, made.embedder.stamp.of("entity").name, lambda word: len(made.tokenize(word)))
 
     def _entities_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
         found = self._graph.entities(ids)

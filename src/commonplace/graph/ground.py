@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.graph.kinds import Kinds
 from commonplace.ingest.passages import passage_id
 from commonplace.models.contract import TokenizedText
+from commonplace.models.mixed import for_kind
 from commonplace.ranking.quantise import quantise
 from commonplace.types import Chunk, NewPassage, Owner
 
@@ -74,8 +75,13 @@ class Texts:
         if not new:
             return
         tokenized = [TokenizedText(text, self.destination.tokenize(text)) for text in new]
-        for text, each, row in zip(new, tokenized, quantise(self.destination.embedder.embed(tokenized)), strict=True):
-            self._made[text] = (each.token_ids.astype("<u2", copy=False).tobytes(), row.tobytes())
+        if self.destination.defers("entity"):
+            vectors = [b""] * len(new)
+        else:
+            found = quantise(for_kind(self.destination.embedder, "entity").embed(tokenized))
+            vectors = [row.tobytes() for row in found]
+        for text, each, vector in zip(new, tokenized, vectors, strict=True):
+            self._made[text] = (each.token_ids.astype("<u2", copy=False).tobytes(), vector)
 
     def of_entity(self, entity: Entity, names: Sequence[Alias]) -> tuple[NewPassage, ...]:
         """Return the text of an entity: its names."""

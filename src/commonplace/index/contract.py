@@ -77,10 +77,16 @@ class LexicalIndex(Protocol):
 
 
 class DenseIndex(Protocol):
-    """Cosine similarity over int8 vectors."""
+    """Cosine similarity over int8 vectors of one or several embedders."""
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
-        """Return the passages with the highest cosine. `vector`: float32, shape (d,), unit length, or zero: no hits."""
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
+        """Return the passages with the highest cosine.
+
+        Args:
+            vector: float32, shape (d,), unit length, or zero: no hits.
+            space: the stamp of the embedder that made it; passages of another one are not found. "" where the store
+                has but one.
+        """
         ...
 
     def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:

@@ -46,21 +46,24 @@ class ChunkedDenseIndex:
             IndexFaultError: a file does not hold what the manifest says.
         """
         self._counted = manifest.counted
-        self._dimensions = manifest.embedding.dimensions
+        self._spaces = [chunk.space for chunk in manifest.chunks]
+        dimensions = {str(space): space.dimensions for space in manifest.embedding.spaces}
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
-        self.chunks = [ChunkFile(directory / chunk.file, self._dimensions) for chunk in manifest.chunks]
+        self.chunks = [ChunkFile(directory / chunk.file, dimensions[chunk.space]) for chunk in manifest.chunks]
         self.dead = read_dead(directory, manifest)
         self.frequencies = read_frequencies(directory, manifest)
         self._held: dict[int, int] = {}
         self._last_masks: tuple[int, list[NDArray[np.bool_]]] = (-1, [])
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
         """Return the passages with the highest cosine; see `DenseIndex.search`."""
         found = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         code = self._codes.get(scope.namespace)
-        if code is not None and limit > 0 and vector.any():
-            for chunk, rows in zip(self.chunks, self._candidates(vector, scope, code, limit), strict=True):
+        places = [place for place, held in enumerate(self._spaces) if not space or held == space]
+        if code is not None and limit > 0 and places and vector.any():
+            for place, rows in zip(places, self._candidates(vector, scope, code, limit, places), strict=True):
                 if len(rows):
+                    chunk = self.chunks[place]
                     found[0].append(chunk.numbers[rows])
                     found[1].append(_cosines(chunk, rows, vector))
         return best(np.concatenate(found[0]), np.concatenate(found[1]), limit)
@@ -98,20 +101,23 @@ class ChunkedDenseIndex:
             found += int((chunk.codes[rows[~np.isin(rows, dead)]] == code).sum())
         return found
 
-    def _candidates(self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int) -> list[NDArray[np.intp]]:
+    def _candidates(
+        self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int, places: list[int]
+    ) -> list[NDArray[np.intp]]:
         """Return for each chunk the ascending rows worth scoring exactly: the nearest by sign bits, ties by place."""
-        masks = [self._in_scope(place, scope, code) for place in range(len(self.chunks))]
+        chunks = [self.chunks[place] for place in places]
+        masks = [self._in_scope(place, scope, code) for place in places]
         wanted = max(_CANDIDATES, _CANDIDATES_PER_HIT * limit)
         if sum(int(np.count_nonzero(mask)) for mask in masks) <= max(ALL_EXACT, wanted):
             return [np.flatnonzero(mask) for mask in masks]
         query = sign_columns(vector[np.newaxis])[:, 0]
         rows, distances = [], []
         bound = int(_FARTHEST)
-        for chunk, mask in zip(self.chunks, masks, strict=True):
+        for chunk, mask in zip(chunks, masks, strict=True):
             everywhere = _distances(chunk, query)
             found = np.flatnonzero((everywhere <= bound) & mask)
             distance = everywhere[found]
-            if len(found) > wanted and len(self.chunks) > 1:
+            if len(found) > wanted and len(chunks) > 1:
                 # Whatever is farther than so many of one chunk is not among the nearest of all.
                 bound = int(np.partition(distance, wanted - 1)[wanted - 1])
                 found, distance = found[distance <= bound], distance[distance <= bound]

@@ -29,9 +29,15 @@ class DenseWriter:
         """Begin from the generation that `manifest` describes, whose files are already in `directory`."""
         self._directory = directory
         self._generation = manifest.generation
-        self._dimensions = manifest.embedding.dimensions
+        self._embedding = manifest.embedding
+        self._dimensions = {str(space): space.dimensions for space in manifest.embedding.spaces}
         self._files = [chunk.file for chunk in manifest.chunks]
-        self._open = [ChunkFile(directory / file, self._dimensions) for file in self._files]
+        self._spaces = [chunk.space for chunk in manifest.chunks]
+        self._space_of: dict[str, str] = {}
+        self._open = [
+            ChunkFile(directory / file, self._dimensions[space])
+            for file, space in zip(self._files, self._spaces, strict=True)
+        ]
         self._live = [
             _alive(chunk.rows, dead) for chunk, dead in zip(self._open, read_dead(directory, manifest), strict=True)
         ]
@@ -39,7 +45,7 @@ class DenseWriter:
         known = read_frequencies(directory, manifest)
         self._frequencies[: len(known)] = known
         self._counted = manifest.counted
-        self._pending: dict[int, tuple[int, int, bytes]] = {}
+        self._pending: dict[int, tuple[int, int, str, bytes]] = {}
 
     def delete(self, numbers: Sequence[int]) -> int:
         """Mark passages as dead; return how many were held. Unknown numbers are passed over."""
@@ -53,23 +59,31 @@ class DenseWriter:
         return dropped
 
     def add(self, entry: IndexEntry, code: int, *, is_new: bool) -> None:
-        """Add a passage; one that is not new replaces itself, and its tokens were counted before."""
-        if len(entry.vector) != self._dimensions:
-            raise ValueError(f"passage {entry.number} has {len(entry.vector)} dimensions, expected {self._dimensions}")
-        self._pending[entry.number] = (entry.owner_number, code, entry.vector)
+        """Add a passage; one that is not new replaces itself, and its tokens were counted before.
+
+        One whose vector is made later has zeros, which are never found.
+        """
+        space = self._space_of.get(entry.kind)
+        if space is None:
+            space = self._space_of[entry.kind] = str(self._embedding.of(entry.kind))
+        dimensions = self._dimensions[space]
+        if entry.vector and len(entry.vector) != dimensions:
+            raise ValueError(f"passage {entry.number} has {len(entry.vector)} dimensions, expected {dimensions}")
+        self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions))
         if is_new:
             # Assignment by index counts a repeated token once, which is what a document frequency asks for.
             self._frequencies[np.frombuffer(entry.token_ids, "<u2")] += 1
             self._counted += 1
         if len(self._pending) >= LARGEST_CHUNK:
-            self._append(self._flush())
+            for part in self._flush():
+                self._append(*part)
 
     def finish(self) -> tuple[tuple[ChunkRecord, ...], int]:
         """Write what is left and return the chunks in order and the number of passages that the frequencies count."""
         self._write_pending()
         records = [
-            ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)))
-            for file, chunk, live in zip(self._files, self._open, self._live, strict=True)
+            ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)), space)
+            for file, chunk, live, space in zip(self._files, self._open, self._live, self._spaces, strict=True)
         ]
         dead = [np.flatnonzero(~live) for live in self._live]
         self._replace(DEAD, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
@@ -78,41 +92,52 @@ class DenseWriter:
         self._replace(FREQUENCIES, self._frequencies[:highest].astype("<u4").tobytes())
         return tuple(records), self._counted
 
-    def _flush(self) -> Rows:
-        numbers = np.array(sorted(self._pending), dtype=np.int64)
-        ordered = [self._pending[number] for number in numbers.tolist()]
+    def _flush(self) -> list[tuple[str, Rows]]:
+        """Return the new rows of each embedder."""
+        by_space: dict[str, list[int]] = {}
+        for number in sorted(self._pending):
+            by_space.setdefault(self._pending[number][2], []).append(number)
+        parts = []
+        for space, numbers in by_space.items():
+            owners, codes, _, vectors = zip(*(self._pending[number] for number in numbers), strict=True)
+            table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions[space])
+            rows = Rows(np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32), table)
+            parts.append((space, rows))
         self._pending.clear()
-        owners, codes, vectors = zip(*ordered, strict=True)
-        table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions)
-        return Rows(numbers, np.array(owners, np.int64), np.array(codes, np.int32), table)
+        return parts
 
     def _write_pending(self) -> None:
         """Write the new rows together with those of chunks that are mostly dead or small beside them."""
-        parts = [self._flush()] if self._pending else []
+        parts: dict[str, list[Rows]] = {space: [rows] for space, rows in self._flush()}
         for place in reversed(range(len(self._open))):
-            live = self._live[place]
+            live, space = self._live[place], self._spaces[place]
             if np.count_nonzero(~live) > _DEAD_SHARE * len(live):
-                parts.append(self._take_out(place))
+                parts.setdefault(space, []).append(self._take_out(place))
+        for space, gathered in parts.items():
+            self._write(space, gathered)
+
+    def _write(self, space: str, parts: list[Rows]) -> None:
         gathered = sum(len(part.numbers) for part in parts)
-        while self._open and gathered:
-            last = int(np.count_nonzero(self._live[-1]))
+        while gathered and space in self._spaces:
+            place = len(self._spaces) - 1 - self._spaces[::-1].index(space)
+            last = int(np.count_nonzero(self._live[place]))
             if last > _MERGE_RATIO * gathered or last + gathered > LARGEST_CHUNK:
                 break
-            parts.append(self._take_out(-1))
+            parts.append(self._take_out(place))
             gathered += last
         if gathered:
             rows = concatenate(parts)
             for start in range(0, gathered, LARGEST_CHUNK):
-                self._append(rows.take(np.arange(start, min(gathered, start + LARGEST_CHUNK))))
+                self._append(space, rows.take(np.arange(start, min(gathered, start + LARGEST_CHUNK))))
 
     def _take_out(self, place: int) -> Rows:
         """Remove a chunk and return its live rows."""
         rows = self._open[place].read(self._live[place])
         (self._directory / self._files[place]).unlink()
-        del self._files[place], self._open[place], self._live[place]
+        del self._files[place], self._open[place], self._live[place], self._spaces[place]
         return rows
 
-    def _append(self, rows: Rows) -> None:
+    def _append(self, space: str, rows: Rows) -> None:
         taken = {path.name for path in (self._directory / "dense").iterdir()}
         place = 0
         while (name := f"{self._generation:08d}-{place}.chunk") in taken:
@@ -120,7 +145,8 @@ class DenseWriter:
         file = f"dense/{name}"
         write_chunk(self._directory / file, rows)
         self._files.append(file)
-        self._open.append(ChunkFile(self._directory / file, self._dimensions))
+        self._spaces.append(space)
+        self._open.append(ChunkFile(self._directory / file, self._dimensions[space]))
         self._live.append(np.ones(len(rows.numbers), dtype=np.bool_))
 
     def _replace(self, file: str, data: bytes) -> None:

@@ -17,7 +17,7 @@ from zlib import crc32
 from commonplace.errors import IndexFaultError
 from commonplace.types import Embedding
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the stored bytes; it rises with every change of format or of text analysis."""
 CURRENT = "current.json"
 MISSING = "is missing"
@@ -35,11 +35,12 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRecord:
-    """One chunk of the dense part: `rows` in the file, of which `dead` no longer count."""
+    """One chunk of the dense part: `rows` in the file, of which `dead` no longer count, all of one embedder."""
 
     file: str
     rows: int
     dead: int
+    space: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +160,16 @@ def _checksum(body: Any) -> int:
     return crc32(json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii"))
 
 
+def _embedding(body: dict[str, Any]) -> Embedding:
+    others = tuple((kind, _embedding(stamp)) for kind, stamp in body["others"])
+    return Embedding(**{**body, "others": others})
+
+
 def _from_body(body: dict[str, Any]) -> Manifest:
     return Manifest(
         **{
             **body,
-            "embedding": Embedding(**body["embedding"]),
+            "embedding": _embedding(body["embedding"]),
             "namespaces": tuple(body["namespaces"]),
             "chunks": tuple(ChunkRecord(**chunk) for chunk in body["chunks"]),
             "files": {name: FileRecord(**known) for name, known in body["files"].items()},

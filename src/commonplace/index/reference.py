@@ -77,8 +77,8 @@ class ExactDenseIndex:
             number: np.frombuffer(entry.vector, np.int8).astype(np.float32) for number, entry in self._entries.items()
         }
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int) -> Scored:
-        """Return the passages with the highest cosine; see `DenseIndex.search`."""
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:  # noqa: ARG002
+        """Return the passages with the highest cosine; see `DenseIndex.search`. It holds those of one embedder."""
         found = [
             number
             for number, entry in self._entries.items()

@@ -6,7 +6,7 @@ It knows neither files nor where a text came from. What of a passage is embedded
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from commonplace.errors import EmbedderMismatchError
 from commonplace.models.contract import TokenizedText
+from commonplace.models.mixed import for_kind, is_slow
 from commonplace.ranking.quantise import quantise
 from commonplace.redaction import redact
 from commonplace.text.chunking import chunk
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 """Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""
 
+MAX_TOKENS: Final = 1 << 62
 LONGEST_NAME: Final = 300
 """So many characters of a title or heading are embedded, as headings have; more would take the passage's own place."""
 
@@ -57,6 +59,8 @@ class Destination:
         tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
         at: from when on what is written counts as known, seconds since the epoch.
         renew: returns the destination anew, with the store's embedder of now.
+        later_above: where the embedder is slow, memories with more tokens than this, and texts of graphs, are stored
+            without vectors, which `embed_pending` makes; None makes all vectors at once.
     """
 
     store: Store
@@ -67,6 +71,13 @@ class Destination:
     after_batch: Callable[[], None] = lambda: None
     at: float = 0.0
     renew: Callable[[], Destination] | None = None
+    later_above: int | None = None
+
+    def defers(self, kind: str, tokens: int = MAX_TOKENS) -> bool:
+        """Tell whether the vectors of an owner with so many tokens are made later."""
+        if self.later_above is None or kind in ("artifact", "knowledge") or tokens <= self.later_above:
+            return False
+        return is_slow(for_kind(self.embedder, kind))
 
     def renewed(self) -> Destination:
         """Return the same with the store's embedder of now.
@@ -147,8 +158,7 @@ class PassageMaker:
     def complete(self, prepared: Sequence[PreparedOwner]) -> list[OwnerWrite]:
         """Return the owners with passages that are ready to be written, all embedded at once."""
         destination = self._destination
-        texts = [text for item in prepared for text in item.texts]
-        vectors = iter([row.tobytes() for row in quantise(destination.embedder.embed(texts))] if texts else [])
+        vectors = self._vectors(prepared)
         return [
             OwnerWrite(
                 item.owner,
@@ -164,6 +174,22 @@ class PassageMaker:
             )
             for item in prepared
         ]
+
+    def _vectors(self, prepared: Sequence[PreparedOwner]) -> Iterator[bytes]:
+        """Yield the vectors of all passages in their order, those of one kind embedded at once; b"" for a later one."""
+        made: dict[str, Iterator[bytes]] = {}
+        defers = self._destination.defers
+        later = [defers(item.owner.kind, sum(len(text.token_ids) for text in item.texts)) for item in prepared]
+        now = [item for item, is_later in zip(prepared, later, strict=True) if not is_later]
+        for kind in dict.fromkeys(item.owner.kind for item in now):
+            texts = [text for item in now if item.owner.kind == kind for text in item.texts]
+            embedder = for_kind(self._destination.embedder, kind)
+            made[kind] = iter([row.tobytes() for row in quantise(embedder.embed(texts))] if texts else [])
+        return (
+            b"" if is_later else next(made[item.owner.kind])
+            for item, is_later in zip(prepared, later, strict=True)
+            for _ in item.texts
+        )
 
     def _named(self, owner: Owner, piece: Chunk) -> TokenizedText:
         """Tokenize line by line what is embedded, so that what was counted while cutting is not tokenized again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -10,12 +11,13 @@ import numpy as np
 from commonplace.errors import ProviderError
 from commonplace.ingest.passages import passage_text
 from commonplace.models.contract import TokenizedText
+from commonplace.models.mixed import for_kind
 from commonplace.ranking.quantise import quantise
 
 if TYPE_CHECKING:
     from commonplace.models.contract import Embedder
     from commonplace.store.contract import Store
-    from commonplace.types import IndexEntry, Progress
+    from commonplace.types import Embedding, IndexEntry, Progress
 
 BATCH: Final = 256
 """So many passages are embedded between two transactions; a process that is killed loses no more."""
@@ -42,7 +44,7 @@ def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) 
     resumed = begun.done if begun else 0
     made = 0
     while entries := store.unembedded(BATCH):
-        vectors = _vectors(entries, embedder)
+        vectors = _vectors(entries, embedder, store.embedding())
         store.put_reembedded(
             embedder.stamp, [(entry.number, vector) for entry, vector in zip(entries, vectors, strict=True)]
         )
@@ -52,19 +54,36 @@ def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) 
     return Reembedded(made, resumed)
 
 
-def _vectors(entries: list[IndexEntry], embedder: Embedder) -> list[bytes]:
-    """Return a vector for each passage; zeros for one that the old embedder gave zeros: it is found by words alone."""
-    vectors = np.zeros((len(entries), embedder.stamp.dimensions), np.int8)
-    places = [place for place, entry in enumerate(entries) if any(entry.vector)]
-    if places:
-        texts = [_tokenized(entries[place]) for place in places]
-        found = np.asarray(embedder.embed(texts))
-        if found.shape != (len(texts), embedder.stamp.dimensions) or not np.isfinite(found).all():
-            raise ProviderError(
-                f"the embedder {embedder.stamp} returned something other than a vector for each of {len(texts)} texts"
-            )
-        vectors[places] = quantise(found)
-    return [row.tobytes() for row in vectors]
+def _vectors(entries: list[IndexEntry], embedder: Embedder, held: Embedding | None) -> list[bytes]:
+    """Return a vector for each passage: the old one where its kind keeps its embedder.
+
+    One that the old embedder gave zeros has zeros: it is found by words alone.
+    """
+    vectors: dict[int, bytes] = {}
+    for kind in dict.fromkeys(entry.kind for entry in entries):
+        own = for_kind(embedder, kind)
+        stays = held is not None and held.of(kind) == own.stamp
+        some = [entry for entry in entries if entry.kind == kind]
+        vectors |= {entry.number: entry.vector if stays else bytes(own.stamp.dimensions) for entry in some}
+        wanted = [entry for entry in some if not entry.vector or (not stays and any(entry.vector))]
+        vectors |= dict(zip((entry.number for entry in wanted), made_vectors(wanted, own), strict=True))
+    return [vectors[entry.number] for entry in entries]
+
+
+def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> list[bytes]:
+    """Return a new vector for each passage.
+
+    Raises:
+        ProviderError: the embedder returned something else.
+    """
+    if not entries:
+        return []
+    found = np.asarray(embedder.embed([_tokenized(entry) for entry in entries]))
+    if found.shape != (len(entries), embedder.stamp.dimensions) or not np.isfinite(found).all():
+        raise ProviderError(
+            f"the embedder {embedder.stamp} returned something other than a vector for each of {len(entries)} texts"
+        )
+    return [row.tobytes() for row in quantise(found)]
 
 
 def _tokenized(entry: IndexEntry) -> TokenizedText:

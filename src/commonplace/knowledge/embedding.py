@@ -98,7 +98,7 @@ class NoVectors:
         """Return zeros, float32, shape (len(texts), dimensions)."""
         import numpy as np
 
-        return np.zeros((len(texts), self._stamp.dimensions), np.float32)
+        return np.zeros((len(texts), self._stamp.of("knowledge").dimensions), np.float32)
 
 
 def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) -> Vectors:

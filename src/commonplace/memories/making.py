@@ -6,6 +6,7 @@ Whoever stores a version of a memory asks here, so that the same words are found
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -75,7 +76,9 @@ def first_version(new: NewMemory, now: float, project: Path | None, *, is_forced
 
 
 def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRecord]]) -> list[MemoryWrite]:
-    """Return versions of memories ready to be written, in their order; all are embedded at once."""
+    """Return versions of memories ready to be written, in their order; all are embedded at once, or all later."""
+    if destination.later_above is not None and len(versions) > 1:
+        destination = replace(destination, later_above=0)
     maker = PassageMaker(destination)
     made = maker.complete([maker.prepare(owner, normalise(record.content), "markdown") for owner, record in versions])
     writes = []

@@ -41,7 +41,7 @@ class Ultra:
             search: makes the searcher over a store that has no index.
         """
         self.store = MemoryStore()
-        self._destination = replace(destination, store=self.store)
+        self._destination = replace(destination, store=self.store, later_above=None)
         self._namespace = destination.namespace
         self._lock = threading.Lock()
         self.store.set_embedding(destination.embedder.stamp)

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.types import TokenEntry
+from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 
 LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
 COVERAGE, WORDS = "coverage", "words"
 TIME, RETENTION = "time", "retention"
+
+
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """The vector spaces of a store: one for each of its embedders.
+
+    Attributes:
+        stamps: of the embedders; a space's code is its place here.
+        codes: of each kind of owner.
+        dimensions: of the longest vectors; shorter ones are filled with zeros.
+    """
+
+    stamps: tuple[Embedding, ...]
+    codes: Mapping[str, int]
+    dimensions: int
+
+    @classmethod
+    def of(cls, embedding: Embedding) -> Spaces:
+        """Return the spaces of a store with that stamp."""
+        stamps = embedding.spaces
+        codes = {kind: stamps.index(embedding.of(kind)) for kind in EMBEDDED_KIND_OF}
+        return cls(stamps, codes, max(stamp.dimensions for stamp in stamps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +44,13 @@ class Candidates:
     Attributes:
         numbers, owners: int64, shape (n,).
         lexical: BM25, 0 where no term matches; float32, shape (n,), like all that follow.
-        dense: cosine of query and passage, −1–1.
+        dense: cosine of query and passage in the passage's own space, −1–1; 0 where it has no vector yet.
         late: late-interaction coverage of the query, where a token counts the less, the farther from the passage's
             beginning it stands, 0–1.
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
         coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
         words: the share of the query that BM25 found, 0–1.
+        spaces: codes of the passages' embedders, places in `PreparedQuery.embedders`; uint8, shape (n,).
     """
 
     numbers: NDArray[np.int64]
@@ -37,6 +61,7 @@ class Candidates:
     literal: NDArray[np.float32]
     coverage: NDArray[np.float32]
     words: NDArray[np.float32]
+    spaces: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -45,7 +70,7 @@ class Candidates:
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
         floats = (self.lexical, self.dense, self.late, self.literal, self.coverage, self.words)
-        return sum(array.nbytes for array in (self.numbers, self.owners, *floats))
+        return sum(array.nbytes for array in (self.numbers, self.owners, self.spaces, *floats))
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
         """Return the candidates where `keep` (bool, shape (n,)) is true."""
@@ -58,6 +83,7 @@ class Candidates:
             self.literal[keep],
             self.coverage[keep],
             self.words[keep],
+            self.spaces[keep],
         )
 
 
@@ -67,7 +93,8 @@ class TokenRows:
 
     Attributes:
         token_ids: one passage after the other; uint16, shape (sum of lengths,).
-        vectors: int8, shape (n, d).
+        vectors: int8, shape (n, d), d being the most dimensions of any space.
+        spaces: uint8, shape (n,).
     """
 
     numbers: NDArray[np.int64]
@@ -75,6 +102,7 @@ class TokenRows:
     lengths: NDArray[np.int64]
     token_ids: NDArray[np.uint16]
     vectors: NDArray[np.int8]
+    spaces: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -89,6 +117,7 @@ class TokenRows:
             self.lengths[keep],
             self.token_ids[np.repeat(keep, self.lengths)],
             self.vectors[keep],
+            self.spaces[keep],
         )
 
     def ascending(self) -> TokenRows:
@@ -97,17 +126,32 @@ class TokenRows:
         lengths = self.lengths[order]
         shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
         places = np.arange(len(self.token_ids)) + np.repeat(shifts, lengths)
-        return TokenRows(self.numbers[order], self.owners[order], lengths, self.token_ids[places], self.vectors[order])
+        return TokenRows(
+            self.numbers[order],
+            self.owners[order],
+            lengths,
+            self.token_ids[places],
+            self.vectors[order],
+            self.spaces[order],
+        )
 
 
-def token_rows(entries: list[TokenEntry], dimensions: int) -> TokenRows:
+def token_rows(entries: list[TokenEntry], spaces: Spaces) -> TokenRows:
     """Return the entries, given by number ascending, as arrays."""
+    dimensions = spaces.dimensions
     return TokenRows(
         numbers=np.array([entry.number for entry in entries], dtype=np.int64),
         owners=np.array([entry.owner_number for entry in entries], dtype=np.int64),
         lengths=np.array([len(entry.token_ids) // 2 for entry in entries], dtype=np.int64),
         token_ids=np.frombuffer(b"".join(entry.token_ids for entry in entries), dtype="<u2"),
-        vectors=np.frombuffer(b"".join(entry.vector for entry in entries), dtype=np.int8).reshape(-1, dimensions),
+        vectors=np.frombuffer(
+            b"".join(
+                entry.vector if len(entry.vector) == dimensions else entry.vector.ljust(dimensions, b"\0")
+                for entry in entries
+            ),
+            dtype=np.int8,
+        ).reshape(-1, dimensions),
+        spaces=np.array([spaces.codes[entry.kind] for entry in entries], dtype=np.uint8),
     )
 
 
@@ -123,13 +167,19 @@ def concatenate(first: TokenRows, second: TokenRows) -> TokenRows:
         np.concatenate((first.lengths, second.lengths)),
         np.concatenate((first.token_ids, second.token_ids)),
         np.concatenate((first.vectors, second.vectors)),
+        np.concatenate((first.spaces, second.spaces)),
     )
     return both if first.numbers[-1] < second.numbers[0] else both.ascending()
 
 
-def cosines(vectors: NDArray[np.int8], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosine of each row of `vectors`, int8, shape (n, d), with `query`, float32, unit length or zero."""
-    rows = vectors.astype(np.float32)
+def cosines(held: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosine of each row with the query's vector of its space.
+
+    Args:
+        queries: one vector a space, of unit length or zero; float32, shape (s, d).
+    """
+    rows = held.vectors.astype(np.float32)
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    result: NDArray[np.float32] = np.divide(rows @ query, norms, out=np.zeros(len(rows), np.float32), where=norms > 0)
+    products = (rows @ queries.T)[np.arange(len(rows)), held.spaces]
+    result: NDArray[np.float32] = np.divide(products, norms, out=np.zeros(len(rows), np.float32), where=norms > 0)
     return result

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.index.contract import LexicalStatistics
-from commonplace.search.candidates import TokenRows, token_rows
+from commonplace.search.candidates import Spaces, TokenRows, token_rows
 from commonplace.search.tail import learn
 from commonplace.search.tail_terms import TailTerms
 
@@ -37,15 +37,15 @@ class _Known:
 class PastReader:
     """Reads what was live at a time and is not any more, and scores it. Safe for threads."""
 
-    def __init__(self, store: Store, dimensions: int) -> None:
+    def __init__(self, store: Store, spaces: Spaces) -> None:
         self._store = store
-        self._dimensions = dimensions
+        self._spaces = spaces
         self._lock = threading.Lock()
         self._known: dict[str, _Known] = {}
 
     def read(self, namespace: str, as_of: float) -> TokenRows:
         """Return the passages of past versions that were live at a time, by number ascending."""
-        return token_rows(self._store.past(namespace, as_of), self._dimensions)
+        return token_rows(self._store.past(namespace, as_of), self._spaces)
 
     def score(
         self, namespace: str, rows: TokenRows, terms: Sequence[str], index: LexicalStatistics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.index.contract import Scope, Scored
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
-from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, TokenRows, concatenate
+from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, Spaces, TokenRows, concatenate
 from commonplace.search.conversation import next_to
 from commonplace.search.ordering import Context, Ranking, order
 from commonplace.search.past import PastReader
@@ -28,7 +28,8 @@ from commonplace.search.selection import select
 from commonplace.search.signals import Reader, ScoredTail, TokenModel, weigh_tokens
 from commonplace.search.tail import Tail, TailReader
 from commonplace.search.times import AskedTimes, DatedOwners, asked_times, dated_owners, passages_worth_recalling
-from commonplace.types import Stage
+from commonplace.store.graph_contract import is_reserved
+from commonplace.types import GRAPH_KINDS, KINDS, Stage
 
 if TYPE_CHECKING:
     from commonplace.index.directory import Generation, Index
@@ -77,8 +78,9 @@ class Searcher:
         self._index = index
         self._embedder = embedder
         self._tokens = tokens
-        self._tails = TailReader(store, embedder.stamp.dimensions)
-        self._past = PastReader(store, embedder.stamp.dimensions)
+        self._spaces = Spaces.of(embedder.stamp)
+        self._tails = TailReader(store, self._spaces)
+        self._past = PastReader(store, self._spaces)
         self._queries: AgingCache[PreparedQuery] = AgingCache(QUERY_CACHE)
         self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE)
         self._rankings: AgingCache[Ranking] = AgingCache(RANKING_CACHE)
@@ -140,12 +142,12 @@ class Searcher:
     def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):
             query = self._prepared(request)
-            if query.fault and request.method == "semantic":
+            if query.fault and not query.embedder and request.method == "semantic":
                 request = replace(request, method="bm25")
             scope = self._scope(request, tail)
             rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
             tokens = weigh_tokens(query, generation, scope, rows, self._tokens)
-            reader = Reader(self._store, generation, scope, query, tokens, self._embedder.stamp.dimensions)
+            reader = Reader(self._store, generation, scope, query, tokens, self._spaces)
         dated, of_time = self._dated(request, asked, scope, clock)
         with clock.stage("tail") as count:
             unindexed = self._unindexed(reader, tail, rows)
@@ -194,16 +196,39 @@ class Searcher:
                 count.append(len(lexical.numbers))
         if request.method != "bm25":
             with clock.stage(DENSE) as count:
-                meaning = partial(reader.generation.dense.search, reader.query.vector)
-                dense = recall(meaning, reader.owners, reader.scope, request)
+                found = [self._nearest(code, request, reader) for code in self._asked(request)]
+                dense = Scored(*(np.concatenate(each) for each in zip(*found, strict=True)))
                 count.append(len(dense.numbers))
         return lexical, dense
 
+    def _nearest(self, code: int, request: Request, reader: Reader) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the passages of one space whose vectors are nearest to the query's, with their cosines."""
+        stamp = self._spaces.stamps[code]
+        vector = reader.query.vectors[code, : stamp.dimensions]
+
+        def search(scope: Scope, limit: int) -> Scored:
+            return reader.generation.dense.search(vector, scope, limit, str(stamp))
+
+        found = recall(search, reader.owners, reader.scope, request)
+        return found.numbers, found.scores
+
+    def _asked(self, request: Request) -> list[int]:
+        """Return the codes of the spaces in which something may be found: no other embedder is asked."""
+        if len(self._spaces.stamps) == 1:
+            return [0]
+        kinds: Sequence[str] = request.wanted.kinds or (GRAPH_KINDS if is_reserved(request.namespace) else KINDS)
+        if request.wanted.as_of is None and len(kinds) > 1:
+            counts = self._store.counts(request.namespace)
+            names = {"artifact": "artifacts", "memory": "memories", "knowledge": "knowledge"}
+            kinds = [kind for kind in kinds if kind not in names or counts[names[kind]]] or kinds
+        return sorted({self._spaces.codes[kind] for kind in kinds})
+
     def _prepared(self, request: Request) -> PreparedQuery:
-        query, key = request.query, (request.query, request.by_words)
+        spaces = () if request.by_words else tuple(self._asked(request))
+        query, key = request.query, (request.query, spaces)
         prepared = self._queries.get(key)
         if prepared is None:
-            prepared = prepare(query, self._tokens.tokenize, self._embedder, by_words=request.by_words)
+            prepared = prepare(query, self._tokens.tokenize, self._embedder, spaces)
             if not prepared.fault:
                 self._queries.put(key, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
         return prepared

@@ -14,7 +14,7 @@ from commonplace.store.graph_contract import is_reserved
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, Filter, Method
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -103,55 +103,65 @@ class PreparedQuery:
         terms: analysed terms for BM25, each once, in order.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
-        vector: float32, shape (d,), unit length or zero.
+        vectors: one for each space of the store, of unit length, or zero where none was made; float32, shape (s, d).
         unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
             so only terms tell what they mean.
-        fault: why it has no vector although it has words; "" where it has.
-        embedder: the name of what made the vector, "" where nothing did.
+        fault: why it lacks a vector although it has words; "" where it does not.
+        embedders: the names of what made the vectors, "" where nothing did.
     """
 
     terms: tuple[str, ...]
     token_ids: NDArray[np.uint16]
-    vector: NDArray[np.float32]
+    vectors: NDArray[np.float32]
     unspaced: float
     fault: str = ""
-    embedder: str = ""
+    embedders: tuple[str, ...] = ("",)
+
+    @property
+    def embedder(self) -> str:
+        """The name of what made the first vector there is, "" where nothing did."""
+        return next(filter(None, self.embedders), "")
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays and terms."""
-        return self.vector.nbytes + self.token_ids.nbytes + sum(map(getsizeof, self.terms))
+        return self.vectors.nbytes + self.token_ids.nbytes + sum(map(getsizeof, self.terms))
 
 
 def prepare(
-    query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder, *, by_words: bool = False
+    query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder, spaces: Collection[int]
 ) -> PreparedQuery:
-    """Analyse, tokenize and embed a query. Where the embedder is missing or silent, the query is without a vector.
+    """Analyse, tokenize and embed a query. Where an embedder is missing or silent, the query is without its vector.
 
     Args:
-        by_words: leave the embedder alone.
+        spaces: codes of the spaces whose embedders are asked.
     """
     import numpy as np
 
     from commonplace.models.contract import TokenizedText
+    from commonplace.models.mixed import by_space
     from commonplace.ranking.arrays import distinct
     from commonplace.text.analysis import analyse, without_unspaced
 
-    fault = ""
-    texts = [] if by_words else [TokenizedText(query, tokenize(query))]
-    try:
-        (vector,) = embedder.embed(texts) if texts else [np.zeros(embedder.stamp.dimensions, np.float32)]
-    except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
-        vector, fault = np.zeros(embedder.stamp.dimensions, np.float32), str(error)
+    fault, stamps = "", embedder.stamp.spaces
+    vectors = np.zeros((len(stamps), max(stamp.dimensions for stamp in stamps)), np.float32)
+    names = [""] * len(stamps)
+    for code, each in enumerate(by_space(embedder)):
+        if code in spaces:
+            try:
+                (vector,) = each.embed([TokenizedText(query, tokenize(query))])
+                vectors[code, : len(vector)], names[code] = vector, each.stamp.name
+            except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
+                fault = str(error)
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
     token_ids = tokenize(words)
     return PreparedQuery(
         terms=tuple(dict.fromkeys(analyse(query))),
         token_ids=distinct(token_ids),
-        vector=vector,
+        vectors=vectors,
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
-        embedder="" if fault or by_words else embedder.stamp.name,
+        embedders=tuple(names),
     )
 
 

@@ -12,7 +12,7 @@ from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
 from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
-from commonplace.search.candidates import Candidates, TokenRows, concatenate, cosines, token_rows
+from commonplace.search.candidates import Candidates, Spaces, TokenRows, concatenate, cosines, token_rows
 from commonplace.search.constants import FADING
 from commonplace.search.recall import first_places
 from commonplace.text.analysis import fields_of
@@ -128,7 +128,7 @@ class ScoredTail:
         """Return the rows that are worth ranking: the best by words and by meaning, of enough owners, and the dated."""
         if len(self.rows) <= MAX_TAIL_CANDIDATES:
             return self
-        meaning = tokens.shares(self.rows).late + cosines(self.rows.vectors, query.vector)
+        meaning = tokens.shares(self.rows).late + cosines(self.rows, query.vectors)
         keep = within(self.rows.numbers, dated)
         for values in (self.lexical, meaning):
             order = np.argsort(-values, kind="stable")
@@ -150,7 +150,7 @@ class Reader:
     scope: Scope
     query: PreparedQuery
     tokens: TokenWeights
-    dimensions: int
+    spaces: Spaces
     entries: dict[int, TokenEntry] = field(default_factory=dict)
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -168,7 +168,7 @@ class Reader:
         """
         self._read(recalled)
         entries = [self.entries[number] for number in recalled.tolist() if number in self.entries]
-        held = token_rows(entries, self.dimensions)
+        held = token_rows(entries, self.spaces)
         rows = concatenate(held, tail.rows)
         shares = self.tokens.shares(rows)
         bm25 = np.empty(len(rows), dtype=np.float32)
@@ -179,11 +179,12 @@ class Reader:
             numbers=rows.numbers,
             owners=rows.owners,
             lexical=bm25,
-            dense=cosines(rows.vectors, self.query.vector),
+            dense=cosines(rows, self.query.vectors),
             late=shares.late,
             literal=np.maximum(shares.literal, words),
             coverage=shares.coverage,
             words=words,
+            spaces=rows.spaces,
         )
 
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.arrays import union, within
-from commonplace.search.candidates import TokenRows, concatenate, token_rows
+from commonplace.search.candidates import Spaces, TokenRows, concatenate, token_rows
 from commonplace.search.tail_terms import TailTerms
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ class Tail:
 class TailReader:
     """Reads tails and scores their passages. Safe for threads."""
 
-    def __init__(self, store: Store, dimensions: int) -> None:
+    def __init__(self, store: Store, spaces: Spaces) -> None:
         self._store = store
-        self._dimensions = dimensions
+        self._spaces = spaces
         self._lock = threading.Lock()
         self._tails: dict[str, Tail] = {}
 
@@ -59,7 +59,7 @@ class TailReader:
         with self._lock:
             known = self._tails.get(namespace)
         if known is None or known.base != base or known.upto > upto or known.token != self._store.token(known.upto):
-            nothing = token_rows([], self._dimensions)
+            nothing = token_rows([], self._spaces)
             known = Tail(base, base, self._store.token(base), nothing, np.empty(0, dtype=np.int64), TailTerms())
         if known.upto == upto:
             return known
@@ -89,7 +89,7 @@ class TailReader:
             return tail.terms.score(tail.rows.numbers, terms, index)
 
     def _rows(self, namespace: str, base: int) -> TokenRows:
-        return token_rows(self._store.tail(namespace, base), self._dimensions)
+        return token_rows(self._store.tail(namespace, base), self._spaces)
 
 
 def learn(terms: TailTerms, numbers: NDArray[np.int64], store: Store, namespace: str) -> None:

@@ -111,16 +111,32 @@ class MemorySettings:
     )
 
 
+_EMBEDDERS: Final = ("static", "minilm", "hashing")
+_REMOTE_EMBEDDERS: Final = ("openai:", "ollama:", "text-embedding-")
+
+
 @dataclass(frozen=True, slots=True)
 class EmbedderSettings:
-    """Which embedder makes the vectors of a new store."""
+    """Which embedders make the vectors of a new store; a store that holds vectors keeps those that made them."""
 
     name: str = setting(
-        "static",
-        "the embedder of a store that is created; a store that holds vectors keeps the one that made them",
+        "",
+        "the embedder of everything in a store that is created; empty: those of the kinds below",
         "choice",
-        choices=("static", "minilm", "hashing"),
-        prefixes=("openai:", "ollama:", "text-embedding-"),
+        choices=("", *_EMBEDDERS),
+        prefixes=_REMOTE_EMBEDDERS,
+    )
+    memories: str = setting(
+        "minilm", "the embedder of memories", "choice", choices=_EMBEDDERS, prefixes=_REMOTE_EMBEDDERS
+    )
+    knowledge: str = setting(
+        "minilm", "the embedder of what agents know", "choice", choices=_EMBEDDERS, prefixes=_REMOTE_EMBEDDERS
+    )
+    graph: str = setting(
+        "minilm", "the embedder of entities and facts", "choice", choices=_EMBEDDERS, prefixes=_REMOTE_EMBEDDERS
+    )
+    artifacts: str = setting(
+        "static", "the embedder of indexed files", "choice", choices=_EMBEDDERS, prefixes=_REMOTE_EMBEDDERS
     )
 
 

@@ -44,7 +44,7 @@ def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[Ow
 def check_write(write: OwnerWrite, embedding: Embedding | None) -> None:
     """Refuse a write that cannot be kept; see `settle`."""
     _check_owner(write.owner, write.passages)
-    _refuse_foreign_vectors(write.passages, embedding)
+    _refuse_foreign_vectors(write, embedding)
 
 
 def upgrade_command(name: str) -> str:
@@ -107,7 +107,7 @@ def refuse_unfit_vectors(embedding: Embedding, vectors: Sequence[bytes]) -> None
         StoreError: naming the length.
     """
     for vector in vectors:
-        if len(vector) != embedding.dimensions:
+        if len(vector) not in {space.dimensions for space in embedding.spaces}:
             raise StoreError(
                 f"a vector has {len(vector)} dimensions, those of {embedding.name} have {embedding.dimensions}"
             )
@@ -227,13 +227,15 @@ def refuse_wide(name: object, *integers: int) -> None:
             raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")
 
 
-def _refuse_foreign_vectors(passages: Sequence[NewPassage], embedding: Embedding | None) -> None:
+def _refuse_foreign_vectors(write: OwnerWrite, embedding: Embedding | None) -> None:
+    """Refuse a vector of another length than the embedder's; an empty one is made later."""
     if embedding is None:
         return
-    for passage in passages:
-        if len(passage.vector) != embedding.dimensions:
+    own = embedding.of(write.owner.kind)
+    for passage in write.passages:
+        if passage.vector and len(passage.vector) != own.dimensions:
             raise StoreError(
                 f"the vector of passage {passage.id!r} has {len(passage.vector)} dimensions, the store's embedder"
-                f" {embedding.name} has {embedding.dimensions}",
+                f" {own.name} has {own.dimensions}",
                 remedy="embed with the embedder of the store",
             )

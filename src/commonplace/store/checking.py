@@ -9,6 +9,7 @@ from commonplace.store.knowledge_checking import knowledge_problems
 from commonplace.store.ledger_checking import ledger_problems
 from commonplace.store.queries import LIVE_VECTOR
 from commonplace.store.rows import pack_text, unpack_texts
+from commonplace.store.sqlite_writing import NEXT, read_embedding
 
 _MOST_PROBLEMS = 20
 
@@ -32,24 +33,6 @@ _CLAIMS = (
     (
         "passages in another namespace than their owner",
         "SELECT count(*) FROM passages p JOIN owners o ON o.number = p.owner WHERE p.namespace != o.namespace",
-    ),
-    (
-        "vectors of another length than the embedder's",
-        f"""
-        SELECT count(*) FROM passage_vectors v
-        WHERE length({LIVE_VECTOR}) != (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'dimensions')
-        """,  # noqa: S608 - SQL of ours
-    ),
-    (
-        "new vectors without an embedder, or of another length than its",
-        """
-        SELECT count(*) FROM next_vectors
-        WHERE length(vector) IS NOT (
-            SELECT CAST(value AS INTEGER) FROM meta WHERE key = CASE
-                WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from') THEN 'dimensions'
-                ELSE 'next_dimensions' END
-        )
-        """,
     ),
     ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),
     (
@@ -170,7 +153,38 @@ def _loose_ends(db: sqlite3.Connection) -> list[str]:
         count = db.execute(sql).fetchone()[0]
         if count:
             found.append(f"There are {claim}: {count}.")
-    return found + _tag_problems(db) + graph_problems(db) + knowledge_problems(db) + ledger_problems(db)
+    return found + _vector_problems(db) + _tag_problems(db) + graph_problems(db) + knowledge_problems(db) + ledger_problems(db)
+
+
+_LENGTHS = f"""
+    SELECT o.kind, length({LIVE_VECTOR}), count(*)
+    FROM passage_vectors v JOIN owners o ON o.number = v.owner GROUP BY 1, 2
+"""  # noqa: S608 - SQL of ours
+_NEXT_LENGTHS = """
+    SELECT o.kind, length(x.vector), count(*)
+    FROM next_vectors x JOIN passage_vectors v ON v.number = x.number JOIN owners o ON o.number = v.owner GROUP BY 1, 2
+"""
+
+
+def _vector_problems(db: sqlite3.Connection) -> list[str]:
+    """Say which vectors do not have the length of their kind's embedder; an empty one is made later."""
+    is_switched = db.execute("SELECT 1 FROM meta WHERE key = 'switched_from'").fetchone()
+    own, coming = read_embedding(db), read_embedding(db, "" if is_switched else NEXT)
+    claims = (
+        ("vectors of another length than the embedder's", _LENGTHS, own, True),
+        ("new vectors without an embedder, or of another length than its", _NEXT_LENGTHS, coming, False),
+    )
+    found = []
+    for claim, lengths, embedding, may_wait in claims:
+        wrong = sum(
+            count
+            for kind, length, count in db.execute(lengths)
+            if not (may_wait and (length == 0 or embedding is None))
+            and (embedding is None or embedding.of(kind).dimensions != length)
+        )
+        if wrong:
+            found.append(f"There are {claim}: {wrong}.")
+    return found
 
 
 def _tag_problems(db: sqlite3.Connection) -> list[str]:

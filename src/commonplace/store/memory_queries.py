@@ -105,7 +105,7 @@ DATED_PAST = f"""
 """
 
 PAST = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
     FROM owners o INDEXED BY owners_past
         CROSS JOIN passages p ON p.owner = o.number
         CROSS JOIN passage_vectors v ON v.number = p.number

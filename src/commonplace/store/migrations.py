@@ -20,6 +20,7 @@ MIGRATIONS = (
     "0005_next_vectors",
     "0006_ledger",
     "0007_graph_lookups",
+    "0008_pending_vectors",
 )
 """File names in `schema/` without suffix; the first one brings version 1."""
 

@@ -53,15 +53,17 @@ PASSAGES_OF = """
 """
 
 TOKENS = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
     FROM json_each(:numbers) j
         CROSS JOIN passage_vectors v ON v.number = j.value
+        CROSS JOIN owners o ON o.number = v.owner
     WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """  # noqa: S608 - SQL of ours
 
 TAIL = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
     FROM passage_vectors v
+        CROSS JOIN owners o ON o.number = v.owner
     WHERE v.number >= coalesce(
             (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
         )

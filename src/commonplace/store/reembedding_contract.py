@@ -1,4 +1,7 @@
-"""What every store promises of a change of embedder: new vectors beside the old ones, then all of them at once.
+"""What every store promises of vectors that come later: those of texts just stored, and those of another embedder.
+
+A passage without a vector is found by its words until it gets one. To change the embedder, new vectors are made beside
+the old ones, and then all take their place at once.
 
 The old vectors answer until the change is finished. What was made survives the process that made it.
 """
@@ -22,7 +25,27 @@ class Reembedding:
 
 
 class ReembeddingStore(Protocol):
-    """The part of a store that changes its embedder."""
+    """The part of a store that takes vectors later, and changes its embedder."""
+
+    def count_pending(self) -> int:
+        """Return how many passages of all namespaces, live and past, have no vector yet."""
+        ...
+
+    def pending_vectors(self, limit: int) -> list[IndexEntry]:
+        """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
+        ...
+
+    def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
+        """Give passages without a vector theirs, by passage number, as one change, and return its number.
+
+        All passages of live owners get new numbers, so that whatever follows the sequence sees them. Passages that
+        are gone or have a vector are passed over; where all are, the current number is returned.
+
+        Raises:
+            EmbedderMismatchError: the store's vectors are another's.
+            StoreError: a vector has another length.
+        """
+        ...
 
     def reembedding(self) -> Reembedding | None:
         """Return the change of embedder under way, None where there is none."""

@@ -1,4 +1,4 @@
-"""The part of the in-memory store that changes its embedder. It knows dictionaries and a lock, no embedder."""
+"""The part of the in-memory store that takes vectors later, and changes its embedder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from commonplace.store.batches import refuse_other_reembedding, refuse_same_embedding, refuse_unfit_vectors
+from commonplace.store.batches import (
+    refuse_other_maker,
+    refuse_other_reembedding,
+    refuse_same_embedding,
+    refuse_unfit_vectors,
+)
 from commonplace.store.reembedding_contract import Reembedding
 from commonplace.store.reference_state import Row, Space, State, index_entry
 
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceReembedding(ABC):
-    """A change of embedder in dictionaries."""
+    """Vectors that come later, in dictionaries."""
 
     _state: State
 
@@ -28,6 +33,40 @@ class ReferenceReembedding(ABC):
     @abstractmethod
     def _writing(self) -> AbstractContextManager[None]:
         """Let the block write the state."""
+
+    def count_pending(self) -> int:
+        """Return how many passages of all namespaces, live and past, have no vector yet."""
+        with self._open():
+            return len(self._pending())
+
+    def pending_vectors(self, limit: int) -> list[IndexEntry]:
+        """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
+        with self._open():
+            return self._pending()[:limit]
+
+    def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
+        """Give passages without a vector theirs, as one change, and return its number."""
+        refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
+        with self._writing():
+            refuse_other_maker(self._state.embedding, embedding)
+            wanted = {entry.number: entry for entry in self._pending()}
+            made = {number: vector for number, vector in vectors if number in wanted}
+            if not made:
+                return self._state.change
+            change = self._state.begin(Space())
+            owners = sorted({(wanted[number].owner_number, wanted[number].namespace) for number in made})
+            for owner, namespace in owners:
+                change.renumber(self._state.spaces[namespace], owner, made)
+            return self._state.record(change)
+
+    def _pending(self) -> list[IndexEntry]:
+        found = (
+            index_entry(name, number, space.owner_of[number], row.owner, new)
+            for name, space in self._state.spaces.items()
+            for number, row, new in space.passages(list(space.owner_of))
+            if not new.vector
+        )
+        return sorted(found, key=lambda entry: entry.number)
 
     def reembedding(self) -> Reembedding | None:
         """Return the change of embedder under way, None where there is none."""

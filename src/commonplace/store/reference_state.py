@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from commonplace.store.batches import new_token
@@ -112,8 +112,8 @@ class Space:
     def token_entries(self, numbers: Sequence[int]) -> list[TokenEntry]:
         """Return what scoring needs of those passages that are here, in the order given."""
         return [
-            TokenEntry(number, self.owner_of[number], new.token_ids, new.vector)
-            for number, _, new in self.passages(numbers)
+            TokenEntry(number, self.owner_of[number], new.token_ids, new.vector, row.owner.kind)
+            for number, row, new in self.passages(numbers)
         ]
 
     def last_position(self, session: str) -> int:
@@ -233,6 +233,25 @@ class Change:
             del self.space.owner_of[passage]
         del self.space.rows[number]
         return True
+
+    def renumber(self, space: Space, owner: int, vectors: Mapping[int, bytes]) -> None:
+        """Give the named passages of an owner their vectors, and where it is live all of them new numbers."""
+        row = space.rows[owner]
+        passages = tuple(
+            replace(passage, vector=vectors.get(number, passage.vector))
+            for number, passage in zip(row.numbers, row.passages, strict=True)
+        )
+        memory = None if row.memory is None else replace(row.memory, passages=passages)
+        if row.expired_at is not None:
+            space.rows[owner] = replace(row, passages=passages, memory=memory)
+            return
+        moved = replace(row, first_passage=self.next_passage, passages=passages, memory=memory)
+        for number in row.numbers:
+            del space.owner_of[number]
+        self.deleted += row.numbers
+        self.next_passage += len(passages)
+        space.owner_of.update(dict.fromkeys(moved.numbers, owner))
+        space.rows[owner] = moved
 
     def expire(self, number: int, at: float) -> bool:
         """Make a live owner past; return whether it was one."""

@@ -1,4 +1,4 @@
-"""The part of the SQLite store that changes its embedder. It knows tables and connections, no embedder."""
+"""The part of the SQLite store that takes vectors later, and changes its embedder."""
 
 from __future__ import annotations
 
@@ -7,14 +7,56 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from commonplace.store import rows
-from commonplace.store.batches import refuse_other_reembedding, refuse_same_embedding, refuse_unfit_vectors
+from commonplace.store.batches import (
+    refuse_other_maker,
+    refuse_other_reembedding,
+    refuse_same_embedding,
+    refuse_unfit_vectors,
+)
 from commonplace.store.reembedding_contract import Reembedding
 from commonplace.store.rows import pack_text
-from commonplace.store.sqlite_writing import NEXT, STAMP_KEYS, Change, read_embedding, set_embedding
+from commonplace.store.sqlite_writing import (
+    NEXT,
+    STAMP_KEYS,
+    Change,
+    current_change,
+    read_embedding,
+    set_embedding,
+)
 
 if TYPE_CHECKING:
     from commonplace.store.connections import Connections
     from commonplace.types import Embedding, IndexEntry
+
+# After a switch of embedder that is not settled the vector waits in `next_vectors`.
+_PENDING = """
+    FROM passage_vectors v INDEXED BY passage_vectors_pending
+    WHERE length(v.vector) = 0
+        AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
+"""
+_PENDING_ENTRIES = f"""
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, v.vector
+    FROM (SELECT v.number, v.token_ids, v.vector {_PENDING} ORDER BY v.number LIMIT :limit) v
+        CROSS JOIN passages p ON p.number = v.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    ORDER BY p.number
+"""  # noqa: S608 - SQL of ours
+
+_RENUMBER = (
+    """
+    INSERT INTO passages (number, namespace, owner, ordinal, id, start_line, end_line, heading, text)
+    SELECT :new, namespace, owner, ordinal, id, start_line, end_line, heading, text FROM passages WHERE number = :old
+    """,
+    """
+    INSERT INTO passage_vectors (number, namespace, owner, token_ids, vector, is_past)
+    SELECT :new, namespace, owner, token_ids, coalesce(:vector, vector), is_past
+    FROM passage_vectors WHERE number = :old
+    """,
+    "DELETE FROM passage_vectors WHERE number = :old",
+    "DELETE FROM passages WHERE number = :old",
+)
 
 _UNEMBEDDED = """
     SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
@@ -65,9 +107,48 @@ _SETTLED_AT_ONCE: Final = 2_000
 
 
 class SqliteReembedding:
-    """A change of embedder in a SQLite database."""
+    """Vectors that come later, in a SQLite database."""
 
     _connections: Connections
+
+    def count_pending(self) -> int:
+        """Return how many passages of all namespaces, live and past, have no vector yet."""
+        with self._connections.reading() as db:
+            return int(db.execute(f"SELECT count(*) {_PENDING}").fetchone()[0])
+
+    def pending_vectors(self, limit: int) -> list[IndexEntry]:
+        """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
+        with self._connections.reading() as db:
+            return [rows.unpack_entry(row) for row in db.execute(_PENDING_ENTRIES, {"limit": limit})]
+
+    def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
+        """Give passages without a vector theirs, as one change, and return its number."""
+        refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
+        with self._connections.writing() as db:
+            refuse_other_maker(read_embedding(db), embedding)
+            made = {
+                number: vector
+                for number, vector in vectors
+                if db.execute(f"SELECT 1 {_PENDING} AND v.number = ?", (number,)).fetchone()  # noqa: S608
+            }
+            if not made:
+                return current_change(db)
+            change = Change.begin(db, 0)
+            owners = set()
+            for number, vector in made.items():
+                sql = "SELECT owner, is_past FROM passage_vectors WHERE number = ?"
+                owner, is_past = db.execute(sql, (number,)).fetchone()
+                if is_past:
+                    db.execute("UPDATE passage_vectors SET vector = ? WHERE number = ?", (vector, number))
+                else:
+                    owners.add(owner)
+            for owner in sorted(owners):
+                held = db.execute("SELECT number FROM passages WHERE owner = ? ORDER BY ordinal", (owner,)).fetchall()
+                for (old,) in held:
+                    values = {"old": old, "new": change.take_passage(old), "vector": made.get(old)}
+                    for sql in _RENUMBER:
+                        db.execute(sql, values)
+            return change.finish()
 
     def reembedding(self) -> Reembedding | None:
         """Return the change of embedder under way, None where there is none."""

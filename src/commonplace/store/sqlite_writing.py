@@ -23,7 +23,7 @@ from commonplace.store.rows import (
 )
 from commonplace.types import Embedding, FileStamp, Kind, NewPassage, Owner, OwnerWrite
 
-STAMP_KEYS: Final = ("embedder", "embedder_version", "dimensions")
+STAMP_KEYS: Final = ("embedder", "embedder_version", "dimensions", "embedders_of_kinds")
 NEXT: Final = "next_"
 """Begins the names under which `meta` keeps the stamp of the embedder that is to come."""
 
@@ -52,13 +52,22 @@ def read_embedding(db: sqlite3.Connection, which: str = "") -> Embedding | None:
     values = dict(db.execute("SELECT key, value FROM meta"))
     if f"{which}embedder" not in values:
         return None
-    name, version, dimensions = (values[f"{which}{key}"] for key in STAMP_KEYS)
-    return Embedding(unpack(name), unpack(version), int(dimensions))
+    name, version, dimensions = (values[f"{which}{key}"] for key in STAMP_KEYS[:3])
+    others = json.loads(unpack(values.get(f"{which}{STAMP_KEYS[3]}", "[]")))
+    return Embedding(
+        unpack(name), unpack(version), int(dimensions), tuple((kind, Embedding(*stamp)) for kind, stamp in others)
+    )
 
 
 def set_embedding(db: sqlite3.Connection, embedding: Embedding, which: str = "") -> None:
     """Write the stamp of the stored vectors, or with `NEXT` of those that are to take their place."""
-    values = (pack_text(embedding.name), pack_text(embedding.version), str(embedding.dimensions))
+    others = [(kind, (each.name, each.version, each.dimensions)) for kind, each in embedding.others]
+    values = (
+        pack_text(embedding.name),
+        pack_text(embedding.version),
+        str(embedding.dimensions),
+        pack_text(json.dumps(others)),
+    )
     db.executemany(
         "INSERT OR REPLACE INTO meta VALUES (?, ?)",
         [(f"{which}{key}", value) for key, value in zip(STAMP_KEYS, values, strict=True)],
@@ -171,6 +180,13 @@ class Change:
             yield
         finally:
             self.space = home
+
+    def take_passage(self, old: int) -> int:
+        """Return a number for a passage that leaves its old one, which counts as deleted."""
+        number = self.next_passage
+        self.next_passage += 1
+        self._deleted.append(old)
+        return number
 
     def mark(self) -> None:
         """Say that a search might answer otherwise after this change."""

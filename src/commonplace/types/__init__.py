@@ -13,6 +13,15 @@ from typing import Literal, NamedTuple
 Kind = Literal["artifact", "memory", "knowledge", "entity", "relation"]
 KINDS: tuple[Kind, ...] = ("artifact", "memory", "knowledge")
 GRAPH_KINDS: tuple[Literal["entity", "relation"], ...] = ("entity", "relation")
+EmbeddedKind = Literal["memories", "knowledge", "graph", "artifacts"]
+EMBEDDED_KIND_OF: dict[str, EmbeddedKind] = {
+    "memory": "memories",
+    "knowledge": "knowledge",
+    "entity": "graph",
+    "relation": "graph",
+    "artifact": "artifacts",
+}
+"""Under which name each kind of owner has an embedder."""
 """What stands for a part of a graph, so that it is found by its texts: in no namespace that a user can name."""
 
 ArtifactType = Literal["requirement", "architecture", "test", "code", "documentation", "research"]
@@ -257,6 +266,7 @@ class TokenEntry(NamedTuple):
     owner_number: int
     token_ids: bytes
     vector: bytes
+    kind: str = "artifact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,14 +306,43 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """Which embedder made a store's vectors: vectors of different stamps are never compared."""
+    """Which embedder makes a store's vectors: vectors of different stamps are never compared.
+
+    Attributes:
+        others: the stamps of those kinds of things that have another embedder, by the name of the kind, sorted.
+    """
 
     name: str
     version: str
     dimensions: int
+    others: tuple[tuple[EmbeddedKind, Embedding], ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}@{self.version}/{self.dimensions}"
+        if not self.others:
+            return f"{self.name}@{self.version}/{self.dimensions}"
+        # No stamp may be a part of another one: in recipes of files one is replaced by the next.
+        parts = (("", self), *((f"{kind}=", stamp) for kind, stamp in self.others))
+        return f"[{' '.join(f'{kind}{each.name}:{each.version}/{each.dimensions}' for kind, each in parts)}]"
+
+    def of(self, kind: str) -> Embedding:
+        """Return the stamp of one kind of owner, which has no others."""
+        wanted = EMBEDDED_KIND_OF[kind]
+        for name, embedding in self.others:
+            if name == wanted:
+                return embedding
+        return Embedding(self.name, self.version, self.dimensions) if self.others else self
+
+    @classmethod
+    def by_kind(cls, stamps: Mapping[EmbeddedKind, Embedding]) -> Embedding:
+        """Return the stamp of a store whose kinds have these embedders."""
+        main = stamps["memories"]
+        others = tuple(sorted((kind, stamp) for kind, stamp in stamps.items() if stamp != main))
+        return cls(main.name, main.version, main.dimensions, others)
+
+    @property
+    def spaces(self) -> tuple[Embedding, ...]:
+        """The different stamps, the one of most kinds first: vectors of one of them can be compared."""
+        return tuple(dict.fromkeys(self.of(kind) for kind in EMBEDDED_KIND_OF))
 
 
 @dataclass(frozen=True, slots=True)

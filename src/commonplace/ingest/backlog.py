@@ -1,0 +1,124 @@
+"""Make the vectors that stored passages still lack: here and now, or in a thread beside the calls of an engine."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import CommonplaceError, EmbedderMismatchError
+from commonplace.ingest.reembedding import made_vectors
+from commonplace.models.mixed import for_kind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.models.contract import Embedder
+    from commonplace.store.contract import Store
+    from commonplace.types import Progress
+
+_log = logging.getLogger(__name__)
+
+SLICE: Final = 32
+"""So many passages are embedded between two transactions; a process that is killed repeats no more."""
+LEASE_WAIT_S: Final = 60.0
+"""How long the next slice waits for another process's, which its kernel ends with the process."""
+LEFT_AT_CLOSE: Final = 64
+"""So many passages are still embedded when an engine closes; a longer backlog waits for the next one."""
+YIELD_S: Final = 0.002
+"""Between two slices the thread lets others have the interpreter."""
+
+
+def embed_pending(store: Store, embedder: Embedder) -> int:
+    """Give the next slice of passages without a vector theirs, and return how many were tried.
+
+    Raises:
+        EmbedderMismatchError: the store's vectors are another embedder's by now.
+        ModelError, ProviderError: the embedder failed; what was stored is found by its words.
+    """
+    entries = store.pending_vectors(SLICE)
+    made: list[tuple[int, bytes]] = []
+    for kind in dict.fromkeys(entry.kind for entry in entries):
+        some = [entry for entry in entries if entry.kind == kind]
+        made += zip((entry.number for entry in some), made_vectors(some, for_kind(embedder, kind)), strict=True)
+    if made:
+        store.fill_vectors(embedder.stamp, made)
+    return len(made)
+
+
+class EmbeddingBacklog:
+    """The passages of a store that wait for their vectors. Safe for threads; one slice at a time, in all processes.
+
+    Args:
+        lock: a file whose lock is the lease of a slice: it ends with the process that holds it.
+        embedder: returns the store's embedder of now.
+        after: called after every slice that was written.
+    """
+
+    def __init__(
+        self, store: Store, lock: Path, embedder: Callable[[], Embedder], after: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._lock = lock
+        self._embedder = embedder
+        self._after = after
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_stopped = threading.Event()
+
+    def drain(self, progress: Progress | None = None) -> None:
+        """Embed all that waits, and return when nothing does.
+
+        Raises:
+            CommonplaceError: the embedder failed, or the store cannot be written.
+        """
+        total = self._store.count_pending()
+        while self._slice():
+            if progress is not None:
+                left = self._store.count_pending()
+                total = max(total, left)
+                progress("embedding passages", total - left, total)
+
+    def start(self) -> None:
+        """Embed in a thread what waits; it ends when nothing does."""
+        with self._starting:
+            if self._is_stopped.is_set() or (self._thread is not None and self._thread.is_alive()):
+                return
+            if not self._store.is_read_only and self._store.count_pending():
+                self._thread = threading.Thread(target=self._work, name="embedding", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; what it was about to finish it finishes, a longer backlog stays for the next engine."""
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            if self._store.count_pending() > LEFT_AT_CLOSE:
+                self._is_stopped.set()
+            thread.join()
+        self._is_stopped.set()
+
+    def _work(self) -> None:
+        try:
+            while not self._is_stopped.is_set() and self._slice():
+                time.sleep(YIELD_S)
+        except CommonplaceError as error:
+            _log.warning("passages wait for their vectors, and are found by their words: %s", error)
+
+    def _slice(self) -> int:
+        from commonplace.locks import FileLock
+
+        lease = FileLock(self._lock)
+        if not lease.acquire(LEASE_WAIT_S):
+            return 0
+        try:
+            try:
+                done = embed_pending(self._store, self._embedder())
+            except EmbedderMismatchError:
+                done = embed_pending(self._store, self._embedder())
+        finally:
+            lease.release()
+        if done:
+            self._after()
+        return done
