@@ -119,8 +119,8 @@ class Upgrading(Workings):
             findings.append(Finding("embedder", embedder.error.args[0], embedder.error.remedy))
         elif embedder.stamp.name == minilm.NAME:
             try:
-                minilm.verify(minilm.installed())
-            except (MissingExtraError, ModelError) as error:
+                minilm.verify()
+            except ModelError as error:
                 findings.append(Finding("embedder", error.args[0], error.remedy))
         elif is_remote(embedder.stamp.name):
             try:
