@@ -17,6 +17,7 @@ from commonplace.cli.values import filled, globs
 if TYPE_CHECKING:
     from commonplace.engine.upkeep import IndexStatus
     from commonplace.settings import Overrides, Settings
+    from commonplace.types import EmbeddedKind
 
 
 @click.group(cls=Group)
@@ -162,6 +163,9 @@ def status(invocation: Invocation) -> None:
     if any(asdict(found.graph).values()):
         target.print(f"Graph:      {_linked(found)}")
     target.print(f"Embedder:   {found.embedder}")
+    if found.unembedded:
+        waiting = counted(found.unembedded, "passage")
+        target.print(f"Unembedded: {waiting} found by words until their vectors are made (`index build` makes them)")
     if found.upgrade is not None:
         done, total = found.upgrade.done, found.upgrade.total
         target.print(f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded")
@@ -200,12 +204,25 @@ def _told(found: IndexStatus) -> str:
 
 
 @index.command(cls=Command)
-@click.option("--embedder", metavar="NAME", required=True, callback=filled, help="Make all vectors by this embedder.")
+@click.option(
+    "--embedder",
+    metavar="NAME",
+    required=True,
+    callback=filled,
+    help="Make vectors by this embedder; default: each kind's by its setting.",
+)
+@click.option(
+    "--for",
+    "kinds",
+    multiple=True,
+    type=click.Choice(("memories", "knowledge", "graph", "artifacts")),
+    help="Of these alone; the others keep their embedder. [default: all]",
+)
 @pass_invocation
-def upgrade(invocation: Invocation, embedder: str) -> None:
+def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> None:
     """Change the embedder of a store that holds something.
 
-    Everything is embedded anew, in all namespaces, while the old vectors answer; then all are switched at once. A run
+    It is embedded anew, in all namespaces, while the old vectors answer; then all are switched at once. A run
     that was ended goes on where it was when it is started again, or is given up with the name of the present embedder.
     With an embedder behind an API, every text of the store is sent to it.
     """
@@ -213,7 +230,7 @@ def upgrade(invocation: Invocation, embedder: str) -> None:
 
     loaded = invocation.settings()
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
-        report = engine.index_upgrade(embedder)
+        report = engine.index_upgrade(embedder, kinds or None)
     if invocation.as_json:
         print_json({"store": loaded.store.path, **asdict(report)})
         return

@@ -135,6 +135,7 @@ class Exchanging(Workings):
         into = Into(self._store, self.namespace, self._destination, now, self._feed, has_graph=has_graph)
         report = import_items(source, into, rules, progress=self._progress)
         if not dry_run:
+            self._backlog.drain(self._progress)
             self._tokens.release()
             self._upkeep.project()
             self._after()

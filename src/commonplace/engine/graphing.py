@@ -253,7 +253,7 @@ class Graphing(Finding):
         reader = self.settings.graph.extractor
         around = Surroundings(
             before=self._before,
-            after=self._after,
+            after=self._after_graph,
             now=self._now,
             ground=self._graph_ground,
             search=self._search_graph,
@@ -277,6 +277,11 @@ class Graphing(Finding):
         if made is not None:
             made.close()
         super().close()
+
+    def _after_graph(self) -> None:
+        """Embed what was said at once: it is little, and asked for next."""
+        self._backlog.drain(slices=1)
+        self._after()
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
         from commonplace.graph.finding import TextHits

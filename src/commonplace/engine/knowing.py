@@ -146,7 +146,12 @@ class Knowing(Finding, Forgetting):
             place="",
             embedder=lambda: str(embedder.stamp),
             destination=lambda: replace(
-                self._destination(), store=store, embedder=embedder, after_batch=lambda: None, renew=None, later_above=None
+                self._destination(),
+                store=store,
+                embedder=embedder,
+                after_batch=lambda: None,
+                renew=None,
+                later_above=None,
             ),
             search=searcher.search,
             after=lambda _: None,

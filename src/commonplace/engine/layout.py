@@ -8,6 +8,7 @@ DATABASE = "store.db"
 INDEX = "index"
 LOGS = "logs"
 UPGRADE_LOCK = "upgrade.lock"
+EMBEDDING_LOCK = "embedding.lock"
 WATCH_LOCK = "watch.lock"
 
 

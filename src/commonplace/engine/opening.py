@@ -17,7 +17,7 @@ from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.index.directory import Index
 from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.limits import Budget
-from commonplace.models.mixed import MixedEmbedder
+from commonplace.models.mixed import MixedEmbedder, for_kind
 from commonplace.models.opening import embedder_name, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
@@ -120,7 +120,7 @@ def _embedder(
     Args:
         asked: of all kinds of things; None or `DEFAULT` is what the settings say of each.
     """
-    found: dict[tuple[object, Embedding | None, bool], Embedder] = {}
+    found: dict[tuple[str | int, Embedding | None, bool], Embedder] = {}
     by_kind: dict[EmbeddedKind, Embedder] = {}
     for owner_kind, kind in EMBEDDED_KIND_OF.items():
         own = None if stored is None else stored.of(owner_kind)
@@ -128,12 +128,12 @@ def _embedder(
         is_asked = asked is not None or own is None or is_flagged
         wanted: str | Embedder
         if asked is not None and asked != DEFAULT:
-            wanted = asked
+            wanted = asked if isinstance(asked, str) else for_kind(asked, owner_kind)
         elif is_asked or own is None:
             wanted = _set_for(kind, settings)
         else:
             wanted = own.name
-        key = (wanted, own, is_asked)
+        key = (wanted if isinstance(wanted, str) else id(wanted), own, is_asked)
         if key not in found:
             found[key] = _of_kind(wanted, settings, own, tokens, budget, is_asked=is_asked)
         by_kind[kind] = found[key]

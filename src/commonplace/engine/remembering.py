@@ -90,14 +90,16 @@ class Remembering(Workings):
         }
         return self.remember_many([item], force=force)[0]
 
-    def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False) -> Memories:
+    def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False, wait: bool = True) -> Memories:
         """Keep many texts, in their order, and return one memory for each.
 
-        All are checked before any is stored; 256 at a time, or 128 KiB of text, are one transaction.
+        All are checked before any is stored; 256 at a time, or 128 KiB of text, are one transaction. They are durable
+        and found by their words before they are embedded.
 
         Args:
             items: mappings with `content` and any of the other arguments of `remember`.
             force: as for `remember`.
+            wait: return when they can be found by meaning too; otherwise that is done beside what follows.
 
         Raises:
             AdmissionError: as for `remember`; the message says which one.
@@ -114,6 +116,8 @@ class Remembering(Workings):
                 )
             return self._ultra.remember(given, force=force)
         kept = self._keeper.remember(given, force=force)
+        if wait and len(given) > 1:
+            self._backlog.drain(self._progress)
         if len(given) > PROJECTED_AT_ONCE:
             self._upkeep.project()
             self._tokens.release()

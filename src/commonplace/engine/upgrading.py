@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -21,9 +21,10 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.locks import FileLock
+from commonplace.models.mixed import MixedEmbedder, for_kind
 from commonplace.models.opening import embedder_name
 from commonplace.store.batches import upgrade_command
-from commonplace.types import Embedding
+from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
 if TYPE_CHECKING:
     from commonplace.ingest.reembedding import Reembedded
@@ -59,8 +60,8 @@ class UpgradeReport:
 class Upgrading(Workings):
     """The part of `Engine` that changes the embedder."""
 
-    def index_upgrade(self, embedder: str | Embedder) -> UpgradeReport:
-        """Embed everything in the store anew, by another embedder, and switch to it when that is done.
+    def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
+        """Embed what is in the store anew, by another embedder, and switch to it when that is done.
 
         All namespaces belong to it, past versions, knowledge and the texts of graphs too. The old vectors answer
         meanwhile, in any process, and what is written meanwhile is embedded as well. A run that was ended goes on with
@@ -68,7 +69,9 @@ class Upgrading(Workings):
         have the store open take the new embedder up with their next call.
 
         Args:
-            embedder: a name, as in `commonplace.open`, or an embedder of your own.
+            embedder: a name, as in `commonplace.open`, or an embedder of your own; "default" is what the settings say
+                of each kind.
+            kinds: "memories", "knowledge", "graph" or "artifacts"; the others keep their embedder. None is all.
 
         Raises:
             MissingExtraError, ModelError, ProviderError: it cannot be used; the store keeps its own.
@@ -77,6 +80,8 @@ class Upgrading(Workings):
         """
         begun = time.perf_counter()
         target = self._target(embedder)
+        if kinds is not None:
+            target = self._with(target, kinds)
         with self._alone():
             before = self._store.embedding()
             under_way = self._store.reembedding()
@@ -110,23 +115,26 @@ class Upgrading(Workings):
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         from commonplace.models import minilm
         from commonplace.models.absent import AbsentEmbedder
+        from commonplace.models.mixed import by_space
         from commonplace.models.opening import is_remote
         from commonplace.models.providers import Place, access, named
 
         findings = []
-        embedder = self._embedder
-        if isinstance(embedder, AbsentEmbedder):
-            findings.append(Finding("embedder", embedder.error.args[0], embedder.error.remedy))
-        elif embedder.stamp.name == minilm.NAME:
-            try:
-                minilm.verify()
-            except ModelError as error:
-                findings.append(Finding("embedder", error.args[0], error.remedy))
-        elif is_remote(embedder.stamp.name):
-            try:
-                access(named(embedder.stamp.name).provider, Place(settings=self.settings.models))
-            except CommonplaceError as error:
-                findings.append(Finding("embedder", error.args[0], error.remedy))
+        for embedder in by_space(self._embedder):
+            if isinstance(embedder, AbsentEmbedder):
+                findings.append(Finding("embedder", embedder.error.args[0], embedder.error.remedy))
+            elif embedder.stamp.name == minilm.NAME:
+                try:
+                    minilm.verify()
+                except ModelError as error:
+                    findings.append(Finding("embedder", error.args[0], error.remedy))
+            elif is_remote(embedder.stamp.name):
+                try:
+                    access(named(embedder.stamp.name).provider, Place(settings=self.settings.models))
+                except CommonplaceError as error:
+                    findings.append(Finding("embedder", error.args[0], error.remedy))
+        if mend:
+            self._backlog.drain(self._progress)
         return findings + self._unfinished_upgrade(mend=mend)
 
     def _settle(self) -> None:
@@ -168,6 +176,20 @@ class Upgrading(Workings):
             remedy = "give a name, or an object with `embed` and a `stamp`, see commonplace.models.contract.Embedder"
             raise UsageError(f"the embedder is {embedder!r:.80}", remedy=remedy)
         return embedder
+
+    def _with(self, target: Embedder, kinds: Sequence[EmbeddedKind]) -> Embedder:
+        """Return the present embedders with another one for some kinds."""
+        unknown = [kind for kind in kinds if kind not in EMBEDDED_KIND_OF.values()]
+        if unknown or isinstance(kinds, str):
+            remedy = f"name some of {', '.join(dict.fromkeys(EMBEDDED_KIND_OF.values()))}"
+            raise UsageError(f"kinds is {kinds!r:.80}", remedy=remedy)
+        self._follow()
+        by_kind = {
+            kind: for_kind(target if kind in kinds else self._embedder, owner_kind)
+            for owner_kind, kind in EMBEDDED_KIND_OF.items()
+        }
+        is_one = len({each.stamp for each in by_kind.values()}) == 1
+        return by_kind["memories"] if is_one else MixedEmbedder(by_kind)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

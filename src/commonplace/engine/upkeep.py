@@ -55,6 +55,7 @@ class IndexStatus:
         fault: why the stored index cannot be used, or "".
         store_bytes, index_bytes: size of the files on disk.
         upgrade: a change of embedder that is under way, or was ended.
+        unembedded: passages of the store that wait for their vectors, and are found by their words meanwhile.
     """
 
     store: str
@@ -70,6 +71,7 @@ class IndexStatus:
     store_bytes: int
     index_bytes: int
     upgrade: Reembedding | None
+    unembedded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ class Upkeep:
                 store=str(self._directory),
                 store_id=self._store.id,
                 namespace=namespace,
-                embedder="none yet" if embedding is None else str(embedding),
+                embedder="none yet" if embedding is None else embedding.described(),
                 counts=self._store.counts(namespace),
                 graph=self._store.graph(namespace).counts(),
                 change=self._store.change(),
@@ -209,6 +211,7 @@ class Upkeep:
                 store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
                 index_bytes=size(self._directory / INDEX),
                 upgrade=self._store.reembedding(),
+                unembedded=self._store.count_pending(),
             )
 
     def examine(self, *, mend: bool, pages: Pages | None = None) -> DoctorReport:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine.asking import Models
-from commonplace.engine.layout import INDEX
+from commonplace.engine.layout import EMBEDDING_LOCK, INDEX
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import StoreError
 from commonplace.index.directory import Index
+from commonplace.ingest.backlog import EmbeddingBacklog
 from commonplace.memories.fading import Fading
 from commonplace.memories.usage import UseCounter
 from commonplace.mirror.mirror import Mirror
@@ -89,6 +90,12 @@ class Workings:
         self._searcher = Searcher(parts.store, parts.index, parts.embedder, parts.tokens)
         self._apart = parts.apart
         self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress, parts.apart)
+        self._backlog = EmbeddingBacklog(
+            parts.store,
+            parts.directory / EMBEDDING_LOCK,
+            self._embedder_of_now,
+            lambda: self._upkeep.keep_up(self.namespace),
+        )
         self._models = Models(parts.settings.models, parts.budget)
         self._uses = UseCounter()
         self._open_embedder = parts.open_embedder
@@ -102,6 +109,7 @@ class Workings:
         """Write what is still to be written, release files and connections; calling twice is harmless."""
         if not self._is_closed:
             self._is_closed = True
+            self._backlog.close()
             self._write_uses()
             if self._follows:
                 self._mirror.settle()
@@ -121,6 +129,10 @@ class Workings:
             if stored != self._embedder.stamp:
                 self._adopt(self._open_embedder(None, stored))
 
+    def _embedder_of_now(self) -> Embedder:
+        self._follow()
+        return self._embedder
+
     def _adopt(self, embedder: Embedder) -> None:
         """Make vectors by another embedder, and compare with what it made, from now on."""
         self._embedder = embedder
@@ -138,8 +150,9 @@ class Workings:
             self._mirror.pick_up()
 
     def _after(self) -> None:
-        """Let Markdown follow what was written, in its own time."""
+        """Let vectors and Markdown follow what was written, in their own time."""
         self._write_uses()
+        self._backlog.start()
         if self._follows:
             self._mirror.written()
 

@@ -57,9 +57,7 @@ class EmbeddingBacklog:
         after: called after every slice that was written.
     """
 
-    def __init__(
-        self, store: Store, lock: Path, embedder: Callable[[], Embedder], after: Callable[[], None]
-    ) -> None:
+    def __init__(self, store: Store, lock: Path, embedder: Callable[[], Embedder], after: Callable[[], None]) -> None:
         self._store = store
         self._lock = lock
         self._embedder = embedder
@@ -68,14 +66,22 @@ class EmbeddingBacklog:
         self._thread: threading.Thread | None = None
         self._is_stopped = threading.Event()
 
-    def drain(self, progress: Progress | None = None) -> None:
-        """Embed all that waits, and return when nothing does.
+    def drain(self, progress: Progress | None = None, slices: int | None = None) -> None:
+        """Embed all that waits, or at most so many slices, and return when nothing does.
 
-        Raises:
-            CommonplaceError: the embedder failed, or the store cannot be written.
+        Where the embedder fails the rest stays as it is, and is found by its words.
         """
         total = self._store.count_pending()
-        while self._slice():
+        if not total or self._store.is_read_only:
+            return
+        try:
+            self._drain(progress, slices, total)
+        except CommonplaceError as error:
+            _log.warning("passages wait for their vectors, and are found by their words: %s", error)
+
+    def _drain(self, progress: Progress | None, slices: int | None, total: int) -> None:
+        while slices != 0 and self._slice():
+            slices = None if slices is None else slices - 1
             if progress is not None:
                 left = self._store.count_pending()
                 total = max(total, left)

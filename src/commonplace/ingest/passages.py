@@ -14,7 +14,7 @@ import numpy as np
 
 from commonplace.errors import EmbedderMismatchError
 from commonplace.models.contract import TokenizedText
-from commonplace.models.mixed import for_kind, is_slow
+from commonplace.models.mixed import for_kind, is_broken, is_slow
 from commonplace.ranking.quantise import quantise
 from commonplace.redaction import redact
 from commonplace.text.chunking import chunk
@@ -75,9 +75,10 @@ class Destination:
 
     def defers(self, kind: str, tokens: int = MAX_TOKENS) -> bool:
         """Tell whether the vectors of an owner with so many tokens are made later."""
-        if self.later_above is None or kind in ("artifact", "knowledge") or tokens <= self.later_above:
+        if self.later_above is None or kind in ("artifact", "knowledge"):
             return False
-        return is_slow(for_kind(self.embedder, kind))
+        embedder = for_kind(self.embedder, kind)
+        return is_broken(embedder) or (tokens > self.later_above and is_slow(embedder))
 
     def renewed(self) -> Destination:
         """Return the same with the store's embedder of now.

@@ -136,6 +136,9 @@ class MinilmEmbedder:
         """
         return cls()
 
+    is_slow = True
+    """Texts take milliseconds: many are stored before they are embedded."""
+
     @property
     def stamp(self) -> Embedding:
         """Name, version and dimensions of the model."""

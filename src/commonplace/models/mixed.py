@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from commonplace.errors import ModelError
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
 if TYPE_CHECKING:
@@ -43,6 +44,12 @@ class MixedEmbedder:
 def for_kind(embedder: Embedder, kind: str) -> Embedder:
     """Return what embeds a kind of owner: the embedder itself where it embeds everything."""
     return embedder.of(kind) if isinstance(embedder, MixedEmbedder) else embedder
+
+
+def is_broken(embedder: Embedder) -> bool:
+    """Tell whether an embedder of ours cannot be loaded: texts are stored, and embedded when it is mended."""
+    error = getattr(embedder, "error", None)
+    return isinstance(error, ModelError)
 
 
 def is_slow(embedder: Embedder) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.agents import SECTION, STRATEGIES, ContextSettings, Strategy, strategy_keys

@@ -153,7 +153,14 @@ def _loose_ends(db: sqlite3.Connection) -> list[str]:
         count = db.execute(sql).fetchone()[0]
         if count:
             found.append(f"There are {claim}: {count}.")
-    return found + _vector_problems(db) + _tag_problems(db) + graph_problems(db) + knowledge_problems(db) + ledger_problems(db)
+    return (
+        found
+        + _vector_problems(db)
+        + _tag_problems(db)
+        + graph_problems(db)
+        + knowledge_problems(db)
+        + ledger_problems(db)
+    )
 
 
 _LENGTHS = f"""

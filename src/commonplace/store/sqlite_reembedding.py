@@ -129,7 +129,7 @@ class SqliteReembedding:
             made = {
                 number: vector
                 for number, vector in vectors
-                if db.execute(f"SELECT 1 {_PENDING} AND v.number = ?", (number,)).fetchone()  # noqa: S608
+                if db.execute(f"SELECT 1 {_PENDING} AND v.number = ?", (number,)).fetchone()
             }
             if not made:
                 return current_change(db)

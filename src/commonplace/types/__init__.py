@@ -324,6 +324,11 @@ class Embedding:
         parts = (("", self), *((f"{kind}=", stamp) for kind, stamp in self.others))
         return f"[{' '.join(f'{kind}{each.name}:{each.version}/{each.dimensions}' for kind, each in parts)}]"
 
+    def described(self) -> str:
+        """Return it for people: the embedder, and those of the kinds that have another."""
+        others = ", ".join(f"{kind}: {stamp}" for kind, stamp in self.others)
+        return f"{self.of('memory')} ({others})" if others else str(self)
+
     def of(self, kind: str) -> Embedding:
         """Return the stamp of one kind of owner, which has no others."""
         wanted = EMBEDDED_KIND_OF[kind]
