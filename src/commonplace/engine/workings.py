@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 EMBEDDED_AT_ONCE = 64
-"""A memory of at most so many tokens is embedded before it is stored; a longer one would take a slow embedder too long."""
+"""A memory of at most so many tokens is embedded before it is stored; a longer one takes a slow embedder too long."""
 
 
 @dataclass(frozen=True, slots=True)

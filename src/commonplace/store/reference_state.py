@@ -245,7 +245,7 @@ class Change:
         if row.expired_at is not None:
             space.rows[owner] = replace(row, passages=passages, memory=memory)
             return
-        moved = replace(row, first_passage=self.next_passage, passages=passages, memory=memory)
+        moved = replace(row, change=self.number, first_passage=self.next_passage, passages=passages, memory=memory)
         for number in row.numbers:
             del space.owner_of[number]
         self.deleted += row.numbers

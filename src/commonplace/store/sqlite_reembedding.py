@@ -143,6 +143,7 @@ class SqliteReembedding:
                 else:
                     owners.add(owner)
             for owner in sorted(owners):
+                db.execute("UPDATE owners SET change = ? WHERE number = ?", (change.number, owner))
                 held = db.execute("SELECT number FROM passages WHERE owner = ? ORDER BY ordinal", (owner,)).fetchall()
                 for (old,) in held:
                     values = {"old": old, "new": change.take_passage(old), "vector": made.get(old)}
