@@ -38,6 +38,12 @@ def index() -> None:
 @click.option(
     "--include", multiple=True, metavar="GLOB", callback=globs, help="Index these files instead of the usual ones."
 )
+@click.option(
+    "--embedder",
+    metavar="NAME",
+    callback=filled,
+    help="Embed files by this, now and later, as `index upgrade --for artifacts` does.",
+)
 @pass_invocation
 def build(
     invocation: Invocation,
@@ -47,6 +53,7 @@ def build(
     config: Path | None,
     no_config: bool,
     include: tuple[str, ...],
+    embedder: str | None,
 ) -> None:
     """Index what is new, changed or gone below each ROOT.
 
@@ -57,8 +64,8 @@ def build(
         raise click.UsageError("--watch follows one ROOT; start another process for each of the others")
     if config is not None and no_config:
         raise click.UsageError("--config and --no-config exclude each other")
-    overrides, embedder = _overrides(config, no_config=no_config)
-    loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=embedder)
+    overrides, remote = _overrides(config, no_config=no_config)
+    loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=remote)
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
     _check(places, loaded.index.include)
     _notify_of_the_users_own(loaded, invocation)
@@ -70,6 +77,14 @@ def build(
             # Only now: a document whose build failed must not rule the builds and searches after it.
             save_overrides(Path(loaded.store.path), overrides.values)
 
+    if embedder is not None:
+        from commonplace.cli.screen import progress_bars
+
+        with (
+            progress_bars(invocation) as progress,
+            invocation.open(loaded, create=True, progress=progress) as engine,
+        ):
+            engine.index_upgrade(embedder, ["artifacts"])
     if watch:
         from commonplace.cli.watching import watch as keep_watching
 
@@ -91,6 +106,7 @@ def _build(
     ):
         for place in places:
             reports[str(place)] = engine.index(place, force=force)
+        engine.embed_pending()
     indexed()
     if invocation.as_json:
         print_json({"store": loaded.store.path, "roots": {place: asdict(found) for place, found in reports.items()}})

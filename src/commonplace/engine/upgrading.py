@@ -86,10 +86,12 @@ class Upgrading(Workings):
             before = self._store.embedding()
             under_way = self._store.reembedding()
             is_other = under_way is not None and under_way.embedding != target.stamp
-            given_up = str(under_way.embedding) if under_way is not None and is_other else ""
+            given_up = under_way.embedding.described() if under_way is not None and is_other else ""
             if before == target.stamp:
                 self._store.drop_reembedding()
-                return UpgradeReport(str(before), str(before), 0, 0, time.perf_counter() - begun, given_up)
+                return UpgradeReport(
+                    target.stamp.described(), target.stamp.described(), 0, 0, time.perf_counter() - begun, given_up
+                )
             try:
                 done = self._embedded_and_switched(target)
             except ProviderError as error:
@@ -97,8 +99,15 @@ class Upgrading(Workings):
             self._adopt(target)
             self._upkeep.project()
             self._settle()
-        was = "none yet" if before is None else str(before)
-        return UpgradeReport(was, str(target.stamp), done.made, done.resumed, time.perf_counter() - begun, given_up)
+        was = "none yet" if before is None else before.described()
+        return UpgradeReport(
+            was, target.stamp.described(), done.made, done.resumed, time.perf_counter() - begun, given_up
+        )
+
+    def embed_pending(self) -> int:
+        """Make the vectors of all that was stored without; return how many passages still wait, 0 but for a fault."""
+        self._backlog.drain(self._progress)
+        return self._store.count_pending()
 
     def _unfinished(self, error: ProviderError) -> ProviderError:
         """Return the error of a change that its embedder ended, with how far it came."""
