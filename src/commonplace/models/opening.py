@@ -35,7 +35,7 @@ def _minilm() -> Embedder:
     return MinilmEmbedder.load()
 
 
-EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
+EMBEDDERS: dict[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
 REMOTE: Final = ("openai", "ollama", "local")
 """Providers of embedders; a name is the provider, a colon and the model."""
 
