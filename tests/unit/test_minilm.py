@@ -119,6 +119,15 @@ def test_windows_are_few_and_about_equally_long() -> None:
     assert list(minilm._windows(np.zeros(0, np.uint16), 254)) == []
 
 
+def test_a_text_of_a_million_tokens_is_read_here_and_there() -> None:
+    """A question may be a whole book pasted by mistake, and must be answered all the same."""
+    windows = list(minilm._windows(np.arange(1_000_000).astype(np.uint16), 254))
+    assert len(windows) == minilm.MAX_WINDOWS
+    assert windows[0][1] == 0
+    assert windows[-1][-2] == 999_999 % 65_536
+    assert max(map(len, windows)) <= 256
+
+
 def test_the_same_weights_give_the_same_file(directory: Path, tmp_path: Path) -> None:
     """Whoever builds the model can compare it with what is published."""
     again = tiny_minilm.write(tmp_path)

@@ -13,7 +13,6 @@ from commonplace.engine.upkeep import Finding
 from commonplace.engine.workings import Workings
 from commonplace.errors import (
     CommonplaceError,
-    MissingExtraError,
     ModelError,
     ProviderError,
     StoreBusyError,
@@ -74,7 +73,7 @@ class Upgrading(Workings):
             kinds: "memories", "knowledge", "graph" or "artifacts"; the others keep their embedder. None is all.
 
         Raises:
-            MissingExtraError, ModelError, ProviderError: it cannot be used; the store keeps its own.
+            ModelError, ProviderError: it cannot be used; the store keeps its own.
             StoreBusyError: another process is at it, or writes the index all the time.
             UsageError: there is no such embedder.
         """
@@ -132,9 +131,9 @@ class Upgrading(Workings):
         for embedder in by_space(self._embedder):
             if isinstance(embedder, AbsentEmbedder):
                 findings.append(Finding("embedder", embedder.error.args[0], embedder.error.remedy))
-            elif embedder.stamp.name == minilm.NAME:
+            elif isinstance(embedder, minilm.MinilmEmbedder):
                 try:
-                    minilm.verify()
+                    minilm.verify(embedder.directory)
                 except ModelError as error:
                     findings.append(Finding("embedder", error.args[0], error.remedy))
             elif is_remote(embedder.stamp.name):
@@ -176,7 +175,7 @@ class Upgrading(Workings):
         if isinstance(embedder, str):
             try:
                 return self._open_embedder(embedder, None)
-            except (MissingExtraError, ProviderError):
+            except (ModelError, ProviderError):
                 # The present one embeds nothing here; what is under way can be given up for it all the same.
                 if embedder_name(embedder) != self._embedder.stamp.name:
                     raise

@@ -44,6 +44,8 @@ SCHEMA: Final = "commonplace-transformer/1"
 MANIFEST, WEIGHTS = "minilm.json", "minilm.bin"
 START, END = 101, 102
 """The tokens `[CLS]` and `[SEP]`, between which the model expects a text."""
+MAX_WINDOWS: Final = 32
+"""Windows of one text that are read at most, some two seconds; only a question can be so long, no passage is."""
 SCORES_AT_ONCE: Final = 1 << 16
 """Attention scores held at a time: a text of 256 tokens has as many for each head."""
 _EPSILON: Final = np.float32(1e-12)
@@ -140,6 +142,11 @@ class MinilmEmbedder:
     """Texts take milliseconds: many are stored before they are embedded."""
 
     @property
+    def directory(self) -> Path:
+        """Where the weights lie."""
+        return self._path.parent
+
+    @property
     def stamp(self) -> Embedding:
         """Name, version and dimensions of the model."""
         return self._manifest.stamp
@@ -148,7 +155,8 @@ class MinilmEmbedder:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.
 
         A text with more tokens than the model has positions is read in windows of about the same length, and its vector
-        is the mean over all their tokens. Texts are computed one by one: rows beside them would change the rounding
+        is the mean over all their tokens; of one with more than `MAX_WINDOWS` so many are read, from its beginning to
+        its end. Texts are computed one by one: rows beside them would change the rounding
         of their products, and a batch would hardly be faster.
 
         Raises:
@@ -237,7 +245,8 @@ def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:
     """Yield a text's tokens in as few windows as there can be, about equally long, each between its marks."""
     count = len(token_ids)
     windows = -(-count // most)
-    for number in range(windows):
+    read = min(windows, MAX_WINDOWS)
+    for number in (step * (windows - 1) // max(1, read - 1) for step in range(read)):
         part = token_ids[count * number // windows : count * (number + 1) // windows]
         yield [START, *part.tolist(), END]
 
