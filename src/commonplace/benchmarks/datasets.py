@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commonplace.benchmarks.dialogues import read_dialogues
 from commonplace.errors import UsageError
 from commonplace.types import Document
 
@@ -22,6 +24,32 @@ class Query:
     id: str
     text: str
     grades: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalQuestion:
+    """A question of a person about what is remembered of them.
+
+    Attributes:
+        style: what kind of question it is, in the words of the data set.
+        relevant: ids of the memories that answer it; none where nothing does.
+        stale: ids of those that once did, and were overtaken.
+    """
+
+    id: str
+    text: str
+    style: str
+    relevant: tuple[str, ...]
+    stale: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person, their memories as `remember_many` takes them, and their questions, both in the order of the files."""
+
+    name: str
+    memories: tuple[Mapping[str, Any], ...]
+    questions: tuple[PersonalQuestion, ...]
 
 
 def read_corpus(path: Path) -> Iterator[Document]:
@@ -79,6 +107,47 @@ def read_labelled_queries(path: Path) -> list[Query]:
     if not queries:
         raise UsageError(f"{path} holds no query", remedy="give one JSON object {query, relevant} a line")
     return queries
+
+
+def read_people(memories: Path, questions: Path) -> list[Person]:
+    """Return those who have memories ({user, id, at, content, origin}) and questions ({user, id, question, style, …}).
+
+    A question's `relevant` and `stale` are lists of ids of its user's memories; its time is not used.
+    """
+    kept: dict[str, list[Mapping[str, Any]]] = {}
+    for place, row in _rows(memories):
+        kept.setdefault(_text(row, "user", place), []).append(
+            {name: _text(row, name, place) for name in ("id", "at", "content", "origin")}
+        )
+    asked: dict[str, list[PersonalQuestion]] = {}
+    for place, row in _rows(questions):
+        user, text = _text(row, "user", place), _text(row, "question", place)
+        known = {each["id"] for each in kept.get(user, ())}
+        relevant, stale = (_ids(row, name, known, place) for name in ("relevant", "stale"))
+        found = PersonalQuestion(_text(row, "id", place), text, _text(row, "style", place), relevant, stale)
+        asked.setdefault(user, []).append(found)
+    if not asked:
+        raise UsageError(f"{questions} holds no question", remedy="give one JSON object {user, id, question} a line")
+    return [Person(name, tuple(kept.get(name, ())), tuple(each)) for name, each in asked.items()]
+
+
+def read_talk(path: Path) -> Iterator[str]:
+    """Yield the texts of JSON lines with `content`, or the turns of a LoCoMo file, which is one JSON list."""
+    first = next((line.lstrip()[:1] for _, line in _lines(path)), "")
+    if first == "[":
+        yield from (turn.text for dialogue in read_dialogues(path, "locomo") for turn in dialogue.turns)
+    else:
+        yield from (_text(row, "content", place) for place, row in _rows(path))
+
+
+def _ids(row: Mapping[str, Any], key: str, known: AbstractSet[str], place: str) -> tuple[str, ...]:
+    value = row.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _fault(place, f"has `{key}` {value!r}", "a list of ids")
+    unknown = [each for each in value if each not in known]
+    if unknown:
+        raise _fault(place, f"has in `{key}` {unknown[0]!r}", "the id of a memory of the same user")
+    return tuple(value)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -23,6 +23,9 @@ MOST_CALLS: Final = 20
 """Tools other than search are called so often at most: no figure is about them."""
 _NAME_DATA: Final = "name the directory of the labelled sets with --data or COMMONPLACE_DATA"
 _ONLY_FULL: Final = "only with --size full"
+_NOT_QUICK: Final = "not with --size quick"
+_EVERYDAY: Final = ("everyday/memories.jsonl", "everyday/questions.jsonl", "locomo10.json")
+_CONVERSATIONS: Final = {"longmemeval": "longmemeval_dev.json", "locomo": "locomo10.json"}
 _OF_A_SET: Final = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 
 
@@ -32,8 +35,9 @@ class FigureOptions:
 
     Attributes:
         size: one of `SIZES`.
-        data: directories that hold labelled sets of documents, each in a directory in the BEIR layout, and a file
-            locomo10.json, or are such a directory themselves.
+        data: directories that hold labelled sets of documents, each in a directory in the BEIR layout, or are such a
+            directory themselves, and the files everyday/memories.jsonl and everyday/questions.jsonl, locomo10.json and
+            longmemeval_dev.json.
     """
 
     size: str = "small"
@@ -59,11 +63,11 @@ class Part:
 
 def run(options: FigureOptions, progress: Progress | None = None) -> dict[str, Any]:
     """Run every benchmark that a figure needs, one after the other, and return the JSON form of the table."""
-    sizes, sets, conversations = SIZES[options.size], labelled_sets(options.data), _locomo(options.data)
+    sizes, sets = SIZES[options.size], labelled_sets(options.data)
     begun = datetime.now(UTC)
     measured: dict[str, Any] = {}
     missing: dict[str, str] = {}
-    wanted = parts(options, sets, conversations)
+    wanted = parts(options, sets)
     for number, part in enumerate(wanted):
         if progress is not None:
             progress(f"measuring {part.name}", number, len(wanted))
@@ -100,7 +104,7 @@ def labelled_sets(data: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
-def parts(options: FigureOptions, sets: Mapping[str, Path], conversations: Path | None) -> list[Part]:
+def parts(options: FigureOptions, sets: Mapping[str, Path]) -> list[Part]:
     """Return the benchmarks to run, in order."""
     sizes = SIZES[options.size]
     seed = ("--seed", str(options.seed))
@@ -112,7 +116,8 @@ def parts(options: FigureOptions, sets: Mapping[str, Path], conversations: Path 
     graph = {"--entities": sizes.entities, "--relations": sizes.relations, "--facts": sizes.facts}
     size = (text for name, value in graph.items() for text in (name, str(value)))
     found.append(Part("graph", ("graph", *size, *calls, *seed)))
-    found += [_locomo_part(embedder, options.size, conversations) for embedder in ("static", "minilm")]
+    found += _everyday_parts(options)
+    found += [_conversations_part(form, options) for form in _CONVERSATIONS]
     for name, directory in sets.items():
         corpus, queries, qrels = (str(directory / file) for file in _OF_A_SET)
         given = ("--corpus", corpus, "--queries", queries, "--qrels", qrels, *seed)
@@ -130,18 +135,29 @@ def _latency(passages: int, sizes: Sizes, seed: tuple[str, ...]) -> Part:
     return Part(name, ("latency", *given, *beside))
 
 
-def _locomo_part(embedder: str, size: str, file: Path | None) -> Part:
-    name = f"locomo {embedder}"
+def _everyday_parts(options: FigureOptions) -> list[Part]:
+    memories, questions, among = (_file(options.data, name) for name in _EVERYDAY)
+    if memories is None or questions is None:
+        return [Part(name, why_not=_NAME_DATA) for name in (targets.ALONE, targets.AMONG)]
+    given = ("recall", str(memories), str(questions))
+    beside = Part(targets.AMONG, why_not=_NAME_DATA if among is None else _NOT_QUICK)
+    if among is not None and options.size != "quick":
+        beside = Part(targets.AMONG, (*given, "--among", str(among)))
+    return [Part(targets.ALONE, given), beside]
+
+
+def _conversations_part(form: str, options: FigureOptions) -> Part:
+    file = _file(options.data, _CONVERSATIONS[form])
     if file is None:
-        return Part(name, why_not=_NAME_DATA)
-    if embedder != "static" and size != "full":
-        return Part(name, why_not=_ONLY_FULL)
-    given = ("--format", "locomo", str(file), "--methods", "two-stage", "--embedder", embedder)
-    return Part(name, ("conversations", *given))
+        return Part(form, why_not=_NAME_DATA)
+    if form != "locomo" and options.size != "full":
+        return Part(form, why_not=_ONLY_FULL)
+    return Part(form, ("conversations", "--format", form, str(file), "--methods", "two-stage"))
 
 
-def _locomo(data: Sequence[Path]) -> Path | None:
-    found = (path for directory in data for path in sorted(directory.rglob("locomo10.json")))
+def _file(data: Sequence[Path], name: str) -> Path | None:
+    """Return the first file in these directories whose path ends so."""
+    found = (path for directory in data for path in sorted(directory.rglob(name)))
     return next(found, None)
 
 

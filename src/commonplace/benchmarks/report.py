@@ -29,6 +29,7 @@ def sheets(result: Mapping[str, Any]) -> list[Sheet]:
         "knowledge": _knowledge,
         "consolidation": _consolidation,
         "figures": _reached,
+        "recall": _recall,
     }
     if result["benchmark"] in alone:
         return alone[result["benchmark"]](result)
@@ -69,6 +70,19 @@ def _reached(result: Mapping[str, Any]) -> list[Sheet]:
 
     title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes, size {result['size']}"
     return [Sheet(title, COLUMNS, tuple(cells_of(result)))]
+
+
+def _recall(result: Mapping[str, Any]) -> list[Sheet]:
+    names = ("questions", "recall@1", "recall@5", "nothing", "nothing_or_weak", "likely_or_sure")
+    overtaken = ("with_overtaken", "newest_first", "overtaken_first")
+    others = result["corpus"]["others_each"]
+    where = f"among {others:,} turns of other talk" if others else "alone"
+    return [
+        _times(f"Found, each person's memories {where}", result["styles"], (*names, *overtaken)),
+        _pairs(
+            "Stored and asked", {**result["corpus"], **result["time"], "peak_memory_bytes": result["peak_memory_bytes"]}
+        ),
+    ]
 
 
 def _knowledge(result: Mapping[str, Any]) -> list[Sheet]:

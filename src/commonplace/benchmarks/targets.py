@@ -13,7 +13,7 @@ from typing import Any, Final
 from commonplace.benchmarks.measures import mean
 
 MEGABYTE: Final = 1_000_000
-_SIGNS: Final = {"<": operator.lt, ">": operator.gt, "≥": operator.ge}
+_SIGNS: Final = {"<": operator.lt, ">": operator.gt, "≥": operator.ge, "≤": operator.le}
 
 Told = Mapping[str, Any]
 """The JSON form of what one benchmark measured."""
@@ -21,7 +21,7 @@ Told = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a figure must be: `sign` is one of <, > and ≥."""
+    """What a figure must be: `sign` is one of <, >, ≤ and ≥."""
 
     sign: str
     value: float
@@ -73,6 +73,9 @@ SIZES: Final[Mapping[str, Sizes]] = {
 }
 
 _SEARCH: Final = dict(zip(ASKED.passages, (Bound("<", 10), Bound("<", 15), Bound("<", 40)), strict=True))
+_NDCG: Final = {"medquad": 0.60, "cosqa-dev": 0.51, "cranfield": 0.40}
+"""What nDCG@10 is to be on sets of these names."""
+ALONE, AMONG = "recall alone", "recall among"
 _NEAR: Final = ", 50"
 """Ends the names of the neighbourhoods of as many entities as are asked for by default."""
 
@@ -82,6 +85,7 @@ def figures(sizes: Sizes, sets: Sequence[str]) -> Iterator[Figure]:
     yield from _building(sizes)
     yield from _searching(sizes)
     yield from _serving(sizes)
+    yield from _everyday()
     yield from _conversations()
     for name in sets:
         yield from _labelled(name)
@@ -134,7 +138,7 @@ def _serving(sizes: Sizes) -> Iterator[Figure]:
     is_smaller = sizes.memories < ASKED.memories
     of = f"{sizes.memories:,} memories"
     yield Figure(
-        f"recall p95, {of}", "ms", ("memories",), _at("recall", "p95_ms"), Bound("<", 100), Bound("<", 15), is_smaller
+        f"recall p95, {of}", "ms", ("memories",), _at("recall", "p95_ms"), Bound("<", 100), Bound("<", 25), is_smaller
     )
     yield Figure(
         f"store p95, durable, {of}",
@@ -142,7 +146,7 @@ def _serving(sizes: Sizes) -> Iterator[Figure]:
         ("memories",),
         _at("store", "p95_ms"),
         Bound("<", 50),
-        Bound("<", 10),
+        Bound("<", 40),
         is_smaller,
     )
     yield Figure(
@@ -182,19 +186,63 @@ def _serving(sizes: Sizes) -> Iterator[Figure]:
     )
 
 
+def _everyday() -> Iterator[Figure]:
+    asked = {
+        (ALONE, "everyday"): (
+            ("paraphrase", "recall@5", 0.85),
+            ("paraphrase", "recall@1", 0.55),
+            ("keyword", "recall@5", 0.97),
+            ("plain", "recall@5", 1.0),
+            ("update", "recall@1", 0.70),
+        ),
+        (AMONG, "everyday among 1,000"): (
+            ("paraphrase", "recall@5", 0.50),
+            ("keyword", "recall@5", 0.90),
+            ("update", "recall@1", 0.60),
+        ),
+    }
+    for (part, of), rows in asked.items():
+        for style, name, least in rows:
+            what = f"{of}, {style}, {name.replace('recall', 'R')}"
+            yield Figure(what, "", (part,), _at("styles", style, name), aim=Bound("≥", least))
+    yield Figure("everyday, update, newest above overtaken", "share", (ALONE,), _newest, aim=Bound("≥", 0.90))
+    quiet = _at("styles", "absent", "nothing_or_weak")
+    yield Figure("everyday, absent, nothing or weak alone", "share", (ALONE,), quiet, aim=Bound("≥", 0.60))
+    lost = _at("styles", "all with an answer", "nothing")
+    yield Figure("everyday, with an answer, nothing", "share", (ALONE,), lost, aim=Bound("≤", 0.05))
+    for style, least in (("keyword", 0.80), ("plain", 0.95), ("update", 0.85), ("paraphrase", 0.35)):
+        read = _at("styles", style, "likely_or_sure")
+        yield Figure(f"everyday, {style}, likely or sure", "share", (ALONE,), read, aim=Bound("≥", least))
+
+
 def _conversations() -> Iterator[Figure]:
-    for embedder, least in (("static", 0.73), ("minilm", 0.77)):
+    asked = {
+        ("longmemeval", "LongMemEval"): (
+            ("turns, R@5", "recall@5", 0.75),
+            ("turns, R@10", "recall@10", 0.85),
+            ("sessions, R@1", "session_recall@1", 0.90),
+            ("sessions, all@5", "all_sessions@5", 0.92),
+        ),
+        ("locomo", "LoCoMo"): (
+            ("turns, R@5 (categories 1–4)", "recall@5", 0.66),
+            ("turns, R@10 (categories 1–4)", "recall@10", 0.77),
+        ),
+    }
+    for (part, of), rows in asked.items():
+        for what, name, least in rows:
+            read = _at("methods", "two-stage", name)
+            yield Figure(f"{of} {what}", "", (part,), read, aim=Bound("≥", least))
+        bound = Bound("<", 5) if part == "longmemeval" else None  # short turns weigh little beside their vectors
         yield Figure(
-            f"LoCoMo turns, R@10 (categories 1–4), {embedder}",
-            "",
-            (f"locomo {embedder}",),
-            _at("methods", "two-stage", "recall@10"),
-            aim=Bound("≥", least),
+            f"store and index of {of}, against the text", "×", (part,), _at("corpus", "size_to_text"), aim=bound
         )
 
 
 def _labelled(name: str) -> Iterator[Figure]:
     part = (retrieval(name),)
+    if name in _NDCG:
+        read = _at("methods", "two-stage", "ndcg@10")
+        yield Figure(f"nDCG@10 on {name}", "", part, read, aim=Bound("≥", _NDCG[name]))
     yield Figure(f"nDCG@10 on {name}, gain over the better of bm25 and semantic", "%", part, _gain, Bound(">", 0))
     yield Figure(f"nDCG@10 on {name}, gain over bm25", "%", part, _gain_over_bm25, aim=Bound("≥", 0))
     yield Figure(f"precision@10 on {name}", "share", part, _at("methods", "two-stage", "precision@10"), Bound(">", 0.8))
@@ -218,6 +266,11 @@ def _disk(told: Told) -> float:
 def _around(told: Told) -> float:
     """Return the worst p95 of any entity, of the ends of facts, and of the greatest hubs."""
     return max(float(row["p95_ms"]) for where, row in told["neighbourhood"].items() if where.endswith(_NEAR))
+
+
+def _newest(told: Told) -> float:
+    row = told["styles"]["update"]
+    return float(row["newest_first"]) / max(1.0, float(row["with_overtaken"]))
 
 
 def _gain(told: Told, over: tuple[str, ...] = ("bm25", "semantic")) -> float:

@@ -113,6 +113,25 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
 
 
 @benchmark.command(cls=Command)
+@click.argument("memories", type=_FILE)
+@click.argument("questions", type=_FILE)
+@click.option("--among", type=_FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
+@_embedder_option
+@pass_invocation
+def recall(invocation: Invocation, /, **options: Any) -> None:
+    """Measure what people find of their own memories.
+
+    MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
+    Each user's memories are stored in a new store, and each question is asked for five hits with default settings.
+    Prints by style how often a relevant memory is first and among the five, how many questions get nothing, and how
+    often an overtaken memory stands above the newest.
+    """
+    from commonplace.benchmarks.recall import RecallOptions, run
+
+    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None)
+
+
+@benchmark.command(cls=Command)
 @click.option(
     "--size",
     type=click.Choice(("quick", "small", "full")),
