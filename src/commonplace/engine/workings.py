@@ -104,6 +104,8 @@ class Workings:
         self._made_keeper: tuple[Searcher, Keeper] | None = None
         self._made_ultra: Ultra | None = None
         self._is_closed = False
+        if parts.apart is not None:
+            self._backlog.start()  # what a process that was killed left; a command has no time for it
 
     def close(self) -> None:
         """Write what is still to be written, release files and connections; calling twice is harmless."""
