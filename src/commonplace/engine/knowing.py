@@ -122,7 +122,7 @@ class Knowing(Finding, Forgetting):
             store=self._store,
             namespace=self.namespace,
             place=str(self.directory),
-            embedder=lambda: str(self._embedder.stamp),
+            embedder=lambda: str(self._embedder.stamp.of("knowledge")),
             destination=self._destination,
             search=self._answer_from_store,
             now=self._now,
@@ -144,7 +144,7 @@ class Knowing(Finding, Forgetting):
             self._knowledge_ground,
             store=store,
             place="",
-            embedder=lambda: str(embedder.stamp),
+            embedder=lambda: str(embedder.stamp.of("knowledge")),
             destination=lambda: replace(
                 self._destination(),
                 store=store,

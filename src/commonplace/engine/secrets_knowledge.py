@@ -83,7 +83,7 @@ class KnowledgeSecrets:
                 destination = replace(destination, embedder=NoVectors(stamp))
             maker = PassageMaker(destination)
             (made,) = maker.complete([maker.prepare(item.owner, normalise(record.content), "text")])
-            record = replace(record, embedder=str(stamp) if record.embedder else "", vector=b"")
+            record = replace(record, embedder=str(stamp.of("knowledge")) if record.embedder else "", vector=b"")
             if item.deleted_at is not None:
                 change.knowledge.erase([number])
             change.knowledge.put(

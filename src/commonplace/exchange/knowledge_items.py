@@ -127,7 +127,7 @@ def writes_of_items(destination: Destination, items: Sequence[KnowledgeItem]) ->
     owners = [Owner(item.id, "knowledge") for item in items]
     texts = [normalise(item.map.content) for item in items]
     made = maker.complete([maker.prepare(owner, text, "text") for owner, text in zip(owners, texts, strict=True)])
-    embedder = str(destination.embedder.stamp)
+    embedder = str(destination.embedder.stamp.of("knowledge"))
     return [
         KnowledgeWrite(
             write.owner,

@@ -49,8 +49,8 @@ def artifact_id(namespace: str, path: str) -> str:
 
 def recipe(destination: Destination) -> str:
     """Return what besides a file's bytes its artifact depends on: the same for two runs that would write the same."""
-    limits = destination.limits
-    return f"{CHUNKER}.{RULES}.{WORDING}/{limits.chunk_tokens}/{limits.chunk_overlap}/{destination.embedder.stamp}"
+    limits, stamp = destination.limits, destination.embedder.stamp.of("artifact")
+    return f"{CHUNKER}.{RULES}.{WORDING}/{limits.chunk_tokens}/{limits.chunk_overlap}/{stamp}"
 
 
 def index_root(

@@ -7,7 +7,10 @@ LIVE_VECTOR = """CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from
 
 _OLD = "(SELECT value FROM meta WHERE key = 'switched_from')"
 _NEW = "(SELECT value FROM meta WHERE key = 'switched_to')"
-LIVE_STAMP = f"CASE WHEN k.embedder != '' AND k.embedder = {_OLD} THEN {_NEW} ELSE k.embedder END"
+_OLD_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_from_knowledge')"
+_NEW_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_to_knowledge')"
+LIVE_STAMP = f"""CASE WHEN k.embedder != '' AND k.embedder = {_OLD_KNOWLEDGE}
+            THEN {_NEW_KNOWLEDGE} ELSE k.embedder END"""
 LIVE_RECIPE = f"""CASE WHEN {_OLD} != '' AND NOT instr(s.recipe, {_NEW})
             THEN replace(s.recipe, {_OLD}, {_NEW}) ELSE s.recipe END"""
 """The embedder of a knowledge item `k` and the recipe of a file's stamp `s`, which still name the old one till then."""

@@ -114,7 +114,7 @@ class ReferenceReembedding(ABC):
             refuse_other_reembedding(self._state.next_embedding, embedding)
             if _missing(self._state):
                 return False
-            stamps = (str(self._state.embedding), str(embedding))
+            stamps = (self._state.embedding, embedding)
             for space in self._state.spaces.values():
                 space.rows = {
                     number: _switched(row, self._state.next_vectors, stamps) for number, row in space.rows.items()
@@ -143,14 +143,14 @@ def _missing(state: State) -> dict[int, str]:
     }
 
 
-def _switched(row: Row, vectors: dict[int, bytes], stamps: tuple[str, str]) -> Row:
+def _switched(row: Row, vectors: dict[int, bytes], stamps: tuple[Embedding | None, Embedding]) -> Row:
     """Return a row with its new vectors, and the new stamp where it names the old one."""
-    old, new = stamps
+    old, new = ("" if stamp is None else str(stamp.of(row.owner.kind)) for stamp in stamps)
     passages = tuple(
         replace(passage, vector=vectors[number]) for number, passage in zip(row.numbers, row.passages, strict=True)
     )
     owner, memory, knowledge = row.owner, row.memory, row.knowledge
-    if owner.stamp is not None:
+    if owner.stamp is not None and old:
         owner = replace(owner, stamp=replace(owner.stamp, recipe=owner.stamp.recipe.replace(old, new)))
     if memory is not None:
         memory = replace(memory, passages=passages)

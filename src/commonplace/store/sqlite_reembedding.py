@@ -82,8 +82,14 @@ _IS_INCOMPLETE = """
     )
 """
 
-_SWITCHED_FROM, _SWITCHED_TO = "switched_from", "switched_to"
-"""The names under which `meta` keeps the old and the new stamp from the switch on until everything is settled."""
+_SWITCHED = {
+    "switched_from": "artifact",
+    "switched_to": "artifact",
+    "switched_from_knowledge": "knowledge",
+    "switched_to_knowledge": "knowledge",
+}
+"""The names under which `meta` keeps the old and the new stamps, which recipes of files and items of knowledge name,
+from the switch on until everything is settled."""
 
 _FIRST = "SELECT number FROM next_vectors ORDER BY number LIMIT :limit"
 _SETTLE = (
@@ -95,12 +101,16 @@ _SETTLE = (
     """
     UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
     WHERE owner IN (
-        SELECT owner FROM file_stamps WHERE instr(recipe, :old) AND NOT instr(recipe, :new) LIMIT :limit
+        SELECT owner FROM file_stamps
+        WHERE instr(recipe, :old) AND NOT instr(recipe, :new) LIMIT :limit
     )
     """,
     """
-    UPDATE knowledge_items SET embedder = :new
-    WHERE owner IN (SELECT owner FROM knowledge_items WHERE embedder = :old LIMIT :limit)
+    UPDATE knowledge_items SET embedder = :new_knowledge
+    WHERE owner IN (
+        SELECT owner FROM knowledge_items
+        WHERE embedder = :old_knowledge AND :old_knowledge != :new_knowledge LIMIT :limit
+    )
     """,
 )
 _SETTLED_AT_ONCE: Final = 2_000
@@ -208,9 +218,9 @@ class SqliteReembedding:
             if db.execute(_IS_INCOMPLETE, {"after": last}).fetchone()[0]:
                 return False
             old = read_embedding(db)
-            switched_from = "" if old is None else pack_text(str(old))
-            switch = ((_SWITCHED_FROM, switched_from), (_SWITCHED_TO, pack_text(str(embedding))))
-            db.executemany("INSERT INTO meta VALUES (?, ?)", switch)
+            for key, kind in _SWITCHED.items():
+                stamp = old if key.startswith("switched_from") else embedding
+                db.execute("INSERT INTO meta VALUES (?, ?)", (key, pack_text(str(stamp.of(kind))) if stamp else ""))
             _drop_stamp(db)
             set_embedding(db, embedding)
             change = Change.begin(db, 0)
@@ -223,17 +233,20 @@ class SqliteReembedding:
         if self._connections.is_read_only:
             return False
         with self._connections.reading() as db:
-            if _switched(db)[0] is None:
+            if not _switched(db):
                 return False
         with self._connections.writing() as db:
-            old, new = _switched(db)
-            if old is None:
+            switched = _switched(db)
+            if not switched:
                 return False
-            values = {"limit": limit, "old": old, "new": new}
+            old, new, old_knowledge, new_knowledge = (switched[key] for key in _SWITCHED)
+            values = {
+                "limit": limit, "old": old, "new": new, "old_knowledge": old_knowledge, "new_knowledge": new_knowledge
+            }  # fmt: skip
             # What names no old stamp holds none: `instr` finds an empty text in everything.
             statements = _SETTLE if old else _SETTLE[:2]
             if not sum(db.execute(sql, values).rowcount for sql in statements):
-                db.execute("DELETE FROM meta WHERE key IN (?, ?)", (_SWITCHED_FROM, _SWITCHED_TO))
+                db.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in _SWITCHED])
                 return False
         return True
 
@@ -242,10 +255,9 @@ class SqliteReembedding:
             pass
 
 
-def _switched(db: sqlite3.Connection) -> tuple[str | bytes | None, str | bytes | None]:
-    """Return the packed stamps before and after a switch that is not settled yet, None for both where there is none."""
-    values = dict(db.execute("SELECT key, value FROM meta"))
-    return values.get(_SWITCHED_FROM), values.get(_SWITCHED_TO)
+def _switched(db: sqlite3.Connection) -> dict[str, str | bytes]:
+    """Return the packed stamps before and after a switch that is not settled yet, by key; none where there is none."""
+    return {key: value for key, value in db.execute("SELECT key, value FROM meta") if key in _SWITCHED}
 
 
 def _drop(db: sqlite3.Connection) -> None:
