@@ -27,6 +27,8 @@ class Candidates:
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
         coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
         words: the share of the query that BM25 found, 0–1.
+        lengths: how many tokens the passage has; int64.
+        asks: whether it asks something; bool.
     """
 
     numbers: NDArray[np.int64]
@@ -37,6 +39,8 @@ class Candidates:
     literal: NDArray[np.float32]
     coverage: NDArray[np.float32]
     words: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+    asks: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -45,7 +49,7 @@ class Candidates:
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
         floats = (self.lexical, self.dense, self.late, self.literal, self.coverage, self.words)
-        return sum(array.nbytes for array in (self.numbers, self.owners, *floats))
+        return sum(array.nbytes for array in (self.numbers, self.owners, self.lengths, self.asks, *floats))
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
         """Return the candidates where `keep` (bool, shape (n,)) is true."""
@@ -58,6 +62,8 @@ class Candidates:
             self.literal[keep],
             self.coverage[keep],
             self.words[keep],
+            self.lengths[keep],
+            self.asks[keep],
         )
 
 
@@ -90,6 +96,13 @@ class TokenRows:
             self.token_ids[np.repeat(keep, self.lengths)],
             self.vectors[keep],
         )
+
+    def holding(self, token_ids: NDArray[np.uint16]) -> NDArray[np.bool_]:
+        """Return whether each row holds one of the tokens, bool, shape (n,)."""
+        places = np.flatnonzero(np.isin(self.token_ids, token_ids))
+        held = np.zeros(len(self), dtype=np.bool_)
+        held[np.searchsorted(np.cumsum(self.lengths), places, side="right")] = True
+        return held
 
     def ascending(self) -> TokenRows:
         """Return the rows by number ascending."""

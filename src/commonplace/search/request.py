@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from sys import getsizeof
@@ -29,6 +30,9 @@ MAX_QUERY_CHARACTERS = 100_000
 
 
 MAX_RETENTION_WEIGHT = 10.0
+
+MOST_REPEATS = 3
+"""A word that a query says more often counts no more: a pasted log is no question about its commonest word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class PreparedQuery:
     """A query as the index reads it.
 
     Attributes:
-        terms: analysed terms for BM25, each once, in order.
+        terms: analysed terms for BM25, in order; one that is said twice stands there twice, at most `MOST_REPEATS`.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
         vector: float32, shape (d,), unit length or zero.
@@ -146,13 +150,23 @@ def prepare(
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
     token_ids = tokenize(words)
     return PreparedQuery(
-        terms=tuple(dict.fromkeys(analyse(query))),
+        terms=_repeated_at_most(analyse(query), MOST_REPEATS),
         token_ids=distinct(token_ids),
         vector=vector,
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
         embedder="" if fault or by_words else embedder.stamp.name,
     )
+
+
+def _repeated_at_most(terms: Iterable[str], most: int) -> tuple[str, ...]:
+    counts: Counter[str] = Counter()
+    kept = []
+    for term in terms:
+        counts[term] += 1
+        if counts[term] <= most:
+            kept.append(term)
+    return tuple(kept)
 
 
 def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:

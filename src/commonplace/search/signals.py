@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
-from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
+from commonplace.ranking.bm25 import rarity
 from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, TokenRows, concatenate, cosines, token_rows
@@ -38,6 +38,8 @@ MAX_READ = 50
 
 LITERAL = 0.999
 """A similarity from here on is the token itself."""
+
+_QUESTION_MARKS = "? ？"
 
 
 class TokenModel(Protocol):
@@ -72,12 +74,14 @@ class TokenWeights:
         idf: over the passages here; float32, shape (q,).
         weights: what each tells in any text; float32, shape (q,).
         passages: how many there are in the namespace.
+        question_marks: the tokens that end a question; uint16, shape (m,).
     """
 
     similarities: Similarities
     idf: NDArray[np.float32]
     weights: NDArray[np.float32]
     passages: int
+    question_marks: NDArray[np.uint16]
 
     def shares(self, rows: TokenRows) -> Shares:
         """Return how much of the query each row covers."""
@@ -102,7 +106,8 @@ def weigh_tokens(
     kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
     token_ids = query.token_ids[kept]
     passages = generation.dense.passages(scope) + len(rows)
-    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages)
+    marks = model.tokenize(_QUESTION_MARKS)
+    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages, marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +189,8 @@ class Reader:
             literal=np.maximum(shares.literal, words),
             coverage=shares.coverage,
             words=words,
+            lengths=rows.lengths,
+            asks=rows.holding(self.tokens.question_marks),
         )
 
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
@@ -227,11 +234,8 @@ class Reader:
 
 
 def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
-    """Return the sum of the terms' IDF, each by the field that holds it most often."""
-    found = statistics.frequencies.values()
-    return sum(
-        term_rarity(statistics.documents, max((by_term.get(term, 0) for by_term in found), default=0)) for term in terms
-    )
+    """Return the sum of the terms' IDF; one that stands there twice counts twice."""
+    return sum(rarity(term, statistics.documents, statistics.frequencies) for term in terms)
 
 
 def _holding(rows: TokenRows, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:
