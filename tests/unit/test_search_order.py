@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.searching import Notebook, notebook
 
 from commonplace.ranking.fusion import fuse
 from commonplace.search.candidates import Candidates
@@ -102,3 +104,33 @@ def test_the_parts_times_their_weights_add_up_to_the_value() -> None:
     ranking = ranked(found, beside={1: {2}, 2: {1}}, retention=np.array([0.1, 0.9, 0.3], np.float32))
     assert set(ranking.parts) == set(ranking.weights) == {"lexical", "dense", "late", "neighbours", "retention"}
     assert ranking.values == pytest.approx(fuse(ranking.parts, ranking.weights))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Notebook:
+    """Give a notebook with one long memory that fills every stage, and sixty short ones."""
+    book = notebook("sqlite", tmp_path)
+    book.remember("minutes", "\n\n".join(f"# Day {day}\n\nThe valve was open again. " * 40 for day in range(20)))
+    for number in range(60):
+        book.remember(
+            f"m{number:02}", f"Engineer {number} opened {'the valve' if number % 3 else 'a door'} number {number}."
+        )
+    book.project()
+    return book
+
+
+@pytest.mark.parametrize("stage1_limit", [5, 20, 100])
+@pytest.mark.parametrize("method", ["two-stage", "bm25", "semantic"])
+def test_the_first_hits_do_not_depend_on_the_limit(rows: Notebook, method: str, stage1_limit: int) -> None:
+    """Who asks for a hundred to look at ten must see the same ten; and gets as many as there are."""
+    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0, "abstain_below": 0.0}
+    few, more, all_ = (rows.found("who opened the valve", limit=limit, **asked) for limit in (10, 50, 1000))
+    assert more[:10] == few
+    assert all_[:10] == few
+    assert len(few) == len(set(few)) == 10
+    assert len(more) >= (40 if method == "bm25" else 50)
+    if method == "two-stage":
+        ranked = rows.search("who opened the valve", limit=50, **asked).trace.candidates
+        fused = [sum(each.standardised[name] * each.weights[name] for name in each.weights) for each in ranked]
+        assert fused == pytest.approx([each.signals["fused"] for each in ranked], abs=1e-4)
+        assert fused == sorted(fused, reverse=True)

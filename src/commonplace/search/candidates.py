@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from commonplace.types import TokenEntry
 
 LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
 COVERAGE, WORDS = "coverage", "words"
-TIME, RETENTION = "time", "retention"
+TIME, RETENTION, BEHIND = "time", "retention", "behind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,11 @@ class Candidates:
             self.asks[keep],
         )
 
+    def followed_by(self, others: Candidates) -> Candidates:
+        """Return these candidates and, behind them, others: by number ascending in either part only."""
+        both = (np.concatenate((getattr(self, each.name), getattr(others, each.name))) for each in fields(self))
+        return Candidates(*both)
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
@@ -99,9 +104,9 @@ class TokenRows:
 
     def holding(self, token_ids: NDArray[np.uint16]) -> NDArray[np.bool_]:
         """Return whether each row holds one of the tokens, bool, shape (n,)."""
-        places = np.flatnonzero(np.isin(self.token_ids, token_ids))
-        held = np.zeros(len(self), dtype=np.bool_)
-        held[np.searchsorted(np.cumsum(self.lengths), places, side="right")] = True
+        held, ends = np.zeros(len(self), dtype=np.bool_), np.cumsum(self.lengths)
+        for token in token_ids:
+            held[np.searchsorted(ends, np.flatnonzero(self.token_ids == token), side="right")] = True
         return held
 
     def ascending(self) -> TokenRows:

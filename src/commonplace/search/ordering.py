@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
 from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.candidates import (
+    BEHIND,
     COVERAGE,
     DENSE,
     LATE,
@@ -80,6 +82,39 @@ class Ranking:
         """Bytes of the arrays, at most: some signals are the candidates' own."""
         own = (self.values, self.odds, *self.signals.values(), *self.parts.values(), *self.weights.values())
         return self.candidates.size_bytes + sum(array.nbytes for array in own)
+
+    def lacks_owners(self, count: int) -> bool:
+        """Return whether the candidates are of fewer owners."""
+        return len(self.candidates) < count or len(distinct(self.candidates.owners)) < count
+
+    def followed_by(self, wider: Ranking) -> Ranking:
+        """Return these candidates and, behind them, those of a wider ranking for the same query that are not here."""
+        new = ~within(wider.candidates.numbers, self.candidates.numbers)
+        if not new.any() or not len(self.values):
+            return self if len(self.values) else wider
+        behind = np.zeros(len(wider.values), np.float32) + (self.values.min() - wider.values[new].max() - 1)
+        parts, weights = dict(wider.parts), dict(wider.weights)
+        if parts:
+            parts[BEHIND], weights[BEHIND] = behind, np.ones_like(behind)
+
+        def joined(
+            own: Mapping[str, NDArray[np.float32]], others: Mapping[str, NDArray[np.float32]]
+        ) -> dict[str, NDArray[np.float32]]:
+            nothing = np.zeros(len(self.values), np.float32), np.zeros(len(wider.values), np.float32)
+            return {
+                name: np.concatenate((own.get(name, nothing[0]), others.get(name, nothing[1])[new]))
+                for name in {**own, **others}
+            }
+
+        return replace(
+            self,
+            candidates=self.candidates.followed_by(wider.candidates.select(new)),
+            values=np.concatenate((self.values, (wider.values + behind)[new])),
+            odds=np.concatenate((self.odds, wider.odds[new])),
+            signals=joined(self.signals, wider.signals),
+            parts=joined(self.parts, parts),
+            weights=joined(self.weights, weights),
+        )
 
 
 @dataclass(frozen=True, slots=True)
