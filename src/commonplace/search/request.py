@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
@@ -107,6 +107,7 @@ class PreparedQuery:
         terms: analysed terms for BM25, in order; one that is said twice stands there twice, at most `MOST_REPEATS`.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
+        programming: the term and the token of each word that names a programming language.
         vector: float32, shape (d,), unit length or zero.
         unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
             so only terms tell what they mean.
@@ -120,6 +121,7 @@ class PreparedQuery:
     unspaced: float
     fault: str = ""
     embedder: str = ""
+    programming: tuple[tuple[str, int], ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -156,7 +158,17 @@ def prepare(
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
         embedder="" if fault or by_words else embedder.stamp.name,
+        programming=tuple(_programming(words, tokenize)),
     )
+
+
+def _programming(text: str, tokenize: Callable[[str], NDArray[np.uint16]]) -> Iterator[tuple[str, int]]:
+    from commonplace.text.analysis import analyse
+    from commonplace.text.languages import PROGRAMMING_NAMES
+
+    for word in dict.fromkeys(text.lower().split()):
+        if word in PROGRAMMING_NAMES and len(token_ids := tokenize(word)) == 1:
+            yield analyse(word)[0], int(token_ids[0])
 
 
 def _repeated_at_most(terms: Iterable[str], most: int) -> tuple[str, ...]:

@@ -102,6 +102,7 @@ def weigh_tokens(
     documents, frequencies = generation.dense.token_frequencies(query.token_ids)
     if len(rows) and len(query.token_ids):
         frequencies = frequencies + _holding(rows, query.token_ids)
+    frequencies = _with_languages(frequencies, query, generation)
     idf = inverse_document_frequency(documents + len(rows), frequencies)
     kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
     token_ids = query.token_ids[kept]
@@ -236,6 +237,21 @@ class Reader:
 def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
     """Return the sum of the terms' IDF; one that stands there twice counts twice."""
     return sum(rarity(term, statistics.documents, statistics.frequencies) for term in terms)
+
+
+def _with_languages(frequencies: NDArray[np.int64], query: PreparedQuery, generation: Generation) -> NDArray[np.int64]:
+    """Return how many passages hold each token, where code holds the name of its programming language.
+
+    Who asks for a Python function is not answered best by the one that says "Python".
+    """
+    if not query.programming:
+        return frequencies
+    in_tags = generation.lexical.statistics([term for term, _ in query.programming]).frequencies["tags"]
+    written = [
+        max((in_tags[term] for term, id_ in query.programming if id_ == token), default=0)
+        for token in query.token_ids.tolist()
+    ]
+    return np.maximum(frequencies, np.array(written, dtype=np.int64))
 
 
 def _holding(rows: TokenRows, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:
