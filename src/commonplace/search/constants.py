@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, TIME
 
-WEIGHTS = {LEXICAL: 0.7, DENSE: 1.0, LATE: 1.0, TIME: 1.0}
+WEIGHTS = {LEXICAL: 0.7, DENSE: 1.0, LATE: 1.0, TIME: 2.0}
 """Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, which is a plain bonus.
 
 Those of words and tokens count as far as the words may decide; see `SHARE`."""
