@@ -1,4 +1,4 @@
-"""Ways to rank the recorded candidates of one question: the product's, the one before it, and what was tried beside.
+"""Ways to order the recorded candidates of one question: by single signals, the product's, and it with other constants.
 
 Each is a function from what was recorded to a value for each candidate, higher is better.
 """
@@ -6,150 +6,126 @@ Each is a function from what was recorded to a value for each candidate, higher 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
-from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.fusion import lend, standardise
-from commonplace.ranking.late import Matches, weighted_share
-from commonplace.search.constants import FADING, NEIGHBOUR_SHARES, WEIGHTS
+from commonplace.ranking.fusion import standardise
+from commonplace.search import ordering
+from commonplace.search.constants import MANY, MEANINGS, SHARE, WEIGHTS, Meaning, meaning_of
+from commonplace.search.conversation import steps
 
-LATE = WEIGHTS["late"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from commonplace.search.candidates import Candidates
+    from commonplace.search.ordering import Context
+    from commonplace.search.request import PreparedQuery, Request
+
 Values = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """n candidates of a question with q tokens, by number ascending.
+    """What `search.ordering.order` was given."""
 
-    Attributes:
-        matches: the candidates' tokens that are like one of the question.
-        idf, weights: of the question's tokens, by their rarity here and by the length of their vectors.
-        sequence: the question's tokens as they follow each other, by their places among the q.
-        steps: pairs of candidates that are one and two turns of a conversation apart.
-    """
-
-    numbers: NDArray[np.int64]
-    lexical: Values
-    dense: Values
-    matches: Matches
-    lengths: NDArray[np.int64]
-    idf: Values
-    weights: Values
-    sequence: tuple[int, ...]
-    query: Values
-    vectors: Values
-    steps: tuple[NDArray[np.int64], ...]
+    request: Request
+    query: PreparedQuery
+    candidates: Candidates
+    context: Context
 
 
 Way = Callable[[Recorded], Values]
 
 
-def coverage(recorded: Recorded, fading: float = inf, *, by: Values | None = None, power: float = 1.0) -> Values:
-    """Return how much of the question each candidate covers, by the IDF of its tokens or other weights."""
-    return weighted_share(recorded.matches.best(fading) ** power, recorded.idf if by is None else by)
+@contextmanager
+def _constants(values: Mapping[str, Any]) -> Iterator[None]:
+    """Give `ordering` other constants inside the block."""
+    before = {name: getattr(ordering, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(ordering, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(ordering, name, value)
 
 
-def fused(recorded: Recorded, late: Values, weights: tuple[float, float, float], more: Values | None = None) -> Values:
-    """Return the weighted sum of words, meaning and late interaction, with what neighbours lend."""
-    signals = (recorded.lexical, recorded.dense, late)
-    own = sum((w * standardise(each) for w, each in zip(weights, signals, strict=True)), np.zeros_like(late))
-    own = own if more is None else own + more
-    lent = (lend(own, recorded.numbers, pairs, s) for pairs, s in zip(recorded.steps, NEIGHBOUR_SHARES, strict=True))
-    return np.asarray(own + sum(lent), np.float32)
+def with_constants(**constants: Any) -> Way:
+    """Return the product's way with other constants of `ordering`, `minilm` being what is known of that embedder."""
+    values = dict(constants)
+    if "minilm" in values:
+        known = {**MEANINGS, "minilm": values.pop("minilm")}
+        values["meaning_of"] = lambda embedder: known.get(embedder, Meaning())
 
+    def way(recorded: Recorded) -> Values:
+        with _constants(values):
+            ranking = ordering.order(recorded.request, recorded.query, recorded.candidates, recorded.context)
+        if ranking.candidates is recorded.candidates:
+            return ranking.values
+        found = np.full(len(recorded.candidates), ranking.values.min(initial=0.0) - 1, np.float32)
+        found[np.searchsorted(recorded.candidates.numbers, ranking.candidates.numbers)] = ranking.values
+        return found
 
-def faded(fading: float = FADING, late: float = LATE, dense: float = 1.0) -> Way:
-    """Return the product's way, with its constants or others."""
-    return lambda recorded: fused(recorded, coverage(recorded, fading), (1.0, dense, late))
+    return way
 
 
 def before(recorded: Recorded) -> Values:
-    """Rank as it was done before: all places count alike, long passages are held back."""
-    late = coverage(recorded) / np.maximum(recorded.lengths, 1).astype(np.float32) ** 0.15
-    return fused(recorded, late, (1.0, 1.0, 0.7))
+    """Order as it was done before: all signals always count, the time as one of them, and neighbours lend sums."""
+    candidates = recorded.candidates
+    meaning = 2.0 if recorded.query.embedder == "minilm" else 1.0
+    signals = [(1.0, candidates.lexical), (meaning, candidates.dense), (0.7, candidates.late)]
+    if recorded.context.dated is not None:
+        signals.append((1.0, recorded.context.dated.fits_of(candidates.owners)))
+    own = np.sum([np.float32(weight) * standardise(values) for weight, values in signals], axis=0)
+    values = own.copy()
+    places = {number: place for place, number in enumerate(candidates.numbers.tolist())}
+    for pairs, share in zip(steps(recorded.context.beside), (0.5, 0.25), strict=True):
+        for receiver, lender in pairs.tolist():
+            if receiver in places and lender in places:
+                values[places[receiver]] += share * max(float(own[places[lender]]), 0.0)
+    return np.asarray(values, np.float32)
 
 
-def weighed(by: Callable[[Recorded], Values]) -> Way:
-    """Return the product's way with other weights of the question's tokens."""
-    return lambda recorded: fused(recorded, coverage(recorded, FADING, by=by(recorded)), (1.0, 1.0, LATE))
+SINGLE: Mapping[str, Way] = {
+    "words alone": lambda recorded: recorded.candidates.lexical,
+    "meaning alone": lambda recorded: recorded.candidates.dense,
+    "late interaction alone": lambda recorded: recorded.candidates.late,
+}
+ALWAYS = (-2.0, -1.0)
+"""A ramp that is always 1."""
+NEVER = (1e8, 1e9)
+"""A ramp that is always 0."""
+OURS = meaning_of("minilm")
 
-
-def squared(recorded: Recorded) -> Values:
-    """Rank with squared similarities, which hold back tokens that are but a little alike."""
-    return fused(recorded, coverage(recorded, FADING, power=2.0), (1.0, 1.0, LATE))
-
-
-def with_phrases(share: float, window: int) -> Way:
-    """Return the product's way with a fourth signal: tokens that follow each other in the question do so here.
-
-    As the ordered windows of Metzler and Croft, "A Markov random field model for term dependencies" (2005), but a pair
-    counts the product of its similarities.
-    """
-
-    def way(recorded: Recorded) -> Values:
-        late = coverage(recorded, FADING)
-        return fused(recorded, late, (1.0, 1.0, LATE), share * standardise(_phrases(recorded, window)))
-
-    return way
-
-
-def _phrases(recorded: Recorded, window: int) -> Values:
-    matches, pairs = recorded.matches, [pair for pair in pairwise(recorded.sequence) if pair[0] != pair[1]]
-    total = np.zeros(matches.count, np.float32)
-    if not pairs or not len(matches.starts):
-        return total
-    first, second = (np.array(each) for each in zip(*pairs, strict=True))
-    worth = np.minimum(recorded.idf[first], recorded.idf[second])
-    passage = np.repeat(np.arange(len(matches.starts)), np.diff([*matches.starts, len(matches.places)]))
-    best = np.zeros((len(matches.places), len(pairs)), np.float32)
-    # Matches are by place ascending, so one at most `window` places away is at most `window` matches away.
-    for ahead in range(1, min(window, len(matches.places) - 1) + 1):
-        apart = matches.places[ahead:] - matches.places[:-ahead]
-        near = (passage[ahead:] == passage[:-ahead]) & (apart <= window)
-        both = matches.similarities[:-ahead][:, first] * matches.similarities[ahead:][:, second]
-        best[:-ahead] = np.maximum(best[:-ahead], both * near[:, np.newaxis])
-    best /= np.sqrt(1 + matches.places / FADING).astype(np.float32)[:, np.newaxis]
-    total[matches.passages] = weighted_share(np.maximum.reduceat(best, matches.starts, axis=0), worth)
-    return total
-
-
-def with_feedback(first: int, share: float) -> Way:
-    """Return the product's way with a question moved towards its first candidates (Rocchio 1971)."""
-
-    def way(recorded: Recorded) -> Values:
-        late = coverage(recorded, FADING)
-        own = sum(map(standardise, (recorded.lexical, recorded.dense)), LATE * standardise(late))
-        middle = recorded.vectors[np.argsort(-own, kind="stable")[:first]].mean(axis=0)
-        moved = (1 - share) * recorded.query + share * middle / max(float(np.linalg.norm(middle)), 1e-9)
-        difference = standardise(recorded.vectors @ moved) - standardise(recorded.dense)
-        return fused(recorded, late, (1.0, 1.0, LATE), difference)
-
-    return way
-
-
-WORDS, BEFORE, NOW = "words alone", "before", f"fading {FADING:g}, late {LATE:g}"
+NOW = "as it ships"
 WAYS: Mapping[str, Way] = {
-    WORDS: lambda recorded: recorded.lexical,
-    BEFORE: before,
-    NOW: faded(),
-    **{
-        f"fading {fading:g}, late {late:g}": faded(fading, late)
-        for fading in (4.0, 8.0, 16.0, 32.0)
-        for late in (0.7, 1.0, 1.4)
-        if (fading, late) != (FADING, LATE)
-    },
-    "meaning 0.7": faded(dense=0.7),
-    "meaning 1.4": faded(dense=1.4),
-    "tokens by IDF × length": weighed(lambda recorded: recorded.idf * recorded.weights),
-    "tokens by IDF²": weighed(lambda recorded: recorded.idf**2),
-    "similarities squared": squared,
-    "phrases 0.2, window 1": with_phrases(0.2, 1),
-    "phrases 0.2, window 3": with_phrases(0.2, 3),
-    "phrases 0.4, window 3": with_phrases(0.4, 3),
-    "feedback of 3, 0.5": with_feedback(3, 0.5),
-    "feedback of 5, 0.5": with_feedback(5, 0.5),
+    **SINGLE,
+    "before": before,
+    NOW: with_constants(),
+    "words always count": with_constants(SHARE=ALWAYS),
+    "words count by their share": with_constants(MANY=NEVER, minilm=Meaning(OURS.weight)),
+    "words count by their rarity": with_constants(SHARE=NEVER, minilm=Meaning(OURS.weight)),
+    "words count by the best cosine": with_constants(SHARE=NEVER, MANY=NEVER),
+    "words count by share or rarity": with_constants(minilm=Meaning(OURS.weight)),
+    "neighbours lend nothing": with_constants(NEIGHBOUR_SHARES=(0.0, 0.0), ANSWER_SHARE=0.0),
+    "questions lend nothing": with_constants(ANSWER_SHARE=0.0),
+    "long turns receive as much": with_constants(SHORT_TURN=1_000_000),
+    "a date counts nothing": with_constants(WEIGHTS={**WEIGHTS, "time": 0.0}),
+}
+
+CHOICES: Mapping[str, Mapping[str, Any]] = {
+    f"words {words:g}, late {late:g}, meaning {meaning:g}, share from {share:g}, rarity {many:g}, alike {alike:g}": {
+        "WEIGHTS": {**WEIGHTS, "lexical": words, "late": late},
+        "SHARE": (share, share + SHARE[1] - SHARE[0]),
+        "MANY": (many, many + MANY[1] - MANY[0]),
+        "minilm": Meaning(meaning, (alike, alike + 0.3)),
+    }
+    for words, late in ((0.5, 0.7), (0.5, 1.0), (0.7, 0.7), (0.7, 1.0), (1.0, 1.0))
+    for meaning in (1.0, 1.25, 1.5)
+    for share, many in ((0.16, 1.1), (0.33, 1.1), (0.33, 1.4))
+    for alike in (0.3, 0.35, 0.4)
 }

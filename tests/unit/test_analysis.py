@@ -142,3 +142,25 @@ def test_few_words_are_kept_except_while_many_are_to_come() -> None:
     assert len(analysis._words) == 0
     assert analyse(text) == terms
     assert len(analysis._words) <= 4_096
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("src/login.py", "x = 1", ["python"]),
+        ("Login.TS", "", ["typescript"]),
+        ("notes.md", "def f(x):\n    return x", []),
+        ("", "async def load(path: str,\n    size: int = 3) -> str:\n    return path", ["python"]),
+        ("", "def load(path)\n  File.read(path)\nend", ["rubi"]),
+        ("", "function load(path) { return path }", ["javascript"]),
+        ("", "function load($path) { return $path; }", ["php"]),
+        ("", "public static int load(String path) throws IOException {", ["java"]),
+        ("", "func (s *Store) Load(path string) error {", ["go", "golang"]),
+        ("", "pub fn load<T>(path: &str) -> T {", ["rust"]),
+        ("", "The function of a def (see above) is public: it ends here.", []),
+        ("", "", []),
+    ],
+)
+def test_code_is_found_by_the_name_of_its_language(path: str, text: str, names: list[str]) -> None:
+    """Who asks for a Python function is answered by one that does not say "Python"."""
+    assert terms_by_field(title="", heading="", path=path, text=text, tags=(), summary="")["tags"] == names

@@ -37,8 +37,11 @@ def test_saturation_of_a_term_in_a_field(count: int, length: int, mean: float, v
     assert saturation(count, length, mean) == pytest.approx(value)
 
 
-def test_score_sums_fields_by_weight_and_ignores_repeated_query_terms() -> None:
-    """One term in title (weight 2, all two texts hold it) and content (one of two)."""
+def test_score_sums_fields_by_weight_with_one_rarity_and_counts_repeated_query_terms() -> None:
+    """One term in title (weight 2, one of two texts) and content (both): it is as common as in the content, twice said.
+
+    A heading inside an answer must not make a common word rare.
+    """
     fields = {"title": ["a"], "content": ["a", "b"], "ignored": ["a"]}
     value = score(
         ["a", "a", "zzz"],
@@ -46,9 +49,9 @@ def test_score_sums_fields_by_weight_and_ignores_repeated_query_terms() -> None:
         weights={"title": 2.0, "content": 1.0},
         documents=2,
         mean_lengths={"title": 1.0, "content": 2.0},
-        frequencies={"title": {"a": 2}, "content": {"a": 1}},
+        frequencies={"title": {"a": 1}, "content": {"a": 2}},
     )
-    assert value == pytest.approx(2 * math.log(1 + 0.5 / 2.5) + math.log(2))
+    assert value == pytest.approx(2 * (2 + 1) * math.log(1 + 0.5 / 2.5))
 
 
 def test_a_text_without_the_terms_scores_zero() -> None:

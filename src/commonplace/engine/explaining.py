@@ -45,7 +45,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
                 name,
                 value,
                 candidate.standardised.get(name, 0.0),
-                float(result.trace.weights.get(name, 0.0)),
+                candidate.weights.get(name, 0.0),
                 value * result.trace.evidence.get(name, 0.0),
             )
             for name, value in {**candidate.signals, **_of_reranking(hit)}.items()

@@ -61,7 +61,10 @@ class LexicalStatistics:
 
 
 class LexicalIndex(Protocol):
-    """BM25 (k1 1.2, b 0.75) over the fields of `commonplace.text.analysis.FIELDS`, summed with their weights."""
+    """BM25 (k1 1.2, b 0.75) over the fields of `commonplace.text.analysis.FIELDS`, summed with their weights.
+
+    A term has one rarity, see `commonplace.ranking.bm25.rarity`; one that is asked for twice counts twice.
+    """
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
         """Return the best passages that hold any of the analysed terms."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from commonplace.index.dense import best
 from commonplace.index.files import unreadable
 from commonplace.index.manifest import Manifest
 from commonplace.ranking.arrays import within
+from commonplace.ranking.bm25 import inverse_document_frequency
 from commonplace.text.analysis import FIELDS
 
 LEXICAL = "lexical"
@@ -200,16 +202,30 @@ class TantivyLexicalIndex:
     def _clauses(self, terms: Sequence[str]) -> list[Query]:
         """Return one weighted query for each term and field that holds it, of the rarest terms only."""
         held: dict[str, dict[str, int]] = {}
-        for term in dict.fromkeys(terms):
+        counts = Counter(terms)
+        for term in counts:
             frequencies = {field: self._searcher.doc_freq(field, term) for field in FIELDS}
             if any(frequencies.values()):
                 held[term] = frequencies
         rarest = sorted(held, key=lambda term: (sum(held[term].values()), term))[:MOST_TERMS]
-        return [self._weighted(term, field) for term in rarest for field, frequency in held[term].items() if frequency]
+        return [
+            self._weighted(term, field, counts[term] * self._share_of_rarity(held[term], field))
+            for term in rarest
+            for field, frequency in held[term].items()
+            if frequency
+        ]
 
-    def _weighted(self, term: str, field: str) -> Query:
-        query = Query.term_query(self._schema, field, term, index_option="freq")
-        return query if FIELDS[field] == 1.0 else Query.boost_query(query, FIELDS[field])
+    def _share_of_rarity(self, frequencies: Mapping[str, int], field: str) -> float:
+        """Return what makes of a term's rarity in one field, which Tantivy counts with, its rarity in a passage."""
+        most = max(frequencies.values())
+        if frequencies[field] == most:
+            return 1.0
+        rarity, in_field = (inverse_document_frequency(self._counted, each) for each in (most, frequencies[field]))
+        return rarity / in_field
+
+    def _weighted(self, term: str, field: str, share: float) -> Query:
+        query, weight = Query.term_query(self._schema, field, term, index_option="freq"), FIELDS[field] * share
+        return query if weight == 1.0 else Query.boost_query(query, weight)
 
     def _restrictions(self, scope: Scope, code: int) -> list[Query]:
         wanted = scope.filter

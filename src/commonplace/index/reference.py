@@ -64,8 +64,10 @@ class ExactLexicalIndex:
         )
 
     def _rarest(self, terms: Sequence[str]) -> list[str]:
-        held = {term: sum(self._frequencies[field][term] for field in FIELDS) for term in dict.fromkeys(terms)}
-        return sorted((term for term in held if held[term]), key=lambda term: (held[term], term))[:MOST_TERMS]
+        counts = Counter(terms)
+        held = {term: sum(self._frequencies[field][term] for field in FIELDS) for term in counts}
+        rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))[:MOST_TERMS]
+        return [term for term in rarest for _ in range(counts[term])]
 
 
 class ExactDenseIndex:

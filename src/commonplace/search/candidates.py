@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 
 LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
 COVERAGE, WORDS = "coverage", "words"
-TIME, RETENTION = "time", "retention"
+TIME, RETENTION, BEHIND = "time", "retention", "behind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class Candidates:
         coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
         words: the share of the query that BM25 found, 0–1.
         spaces: codes of the passages' embedders, places in `PreparedQuery.embedders`; uint8, shape (n,).
+        lengths: how many tokens the passage has; int64.
+        asks: whether it asks something; bool.
     """
 
     numbers: NDArray[np.int64]
@@ -62,6 +64,8 @@ class Candidates:
     coverage: NDArray[np.float32]
     words: NDArray[np.float32]
     spaces: NDArray[np.uint8]
+    lengths: NDArray[np.int64]
+    asks: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -70,7 +74,8 @@ class Candidates:
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
         floats = (self.lexical, self.dense, self.late, self.literal, self.coverage, self.words)
-        return sum(array.nbytes for array in (self.numbers, self.owners, self.spaces, *floats))
+        numbers = (self.numbers, self.owners, self.spaces, self.lengths, self.asks)
+        return sum(array.nbytes for array in (*numbers, *floats))
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
         """Return the candidates where `keep` (bool, shape (n,)) is true."""
@@ -84,7 +89,14 @@ class Candidates:
             self.coverage[keep],
             self.words[keep],
             self.spaces[keep],
+            self.lengths[keep],
+            self.asks[keep],
         )
+
+    def followed_by(self, others: Candidates) -> Candidates:
+        """Return these candidates and, behind them, others: by number ascending in either part only."""
+        both = (np.concatenate((getattr(self, each.name), getattr(others, each.name))) for each in fields(self))
+        return Candidates(*both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +131,13 @@ class TokenRows:
             self.vectors[keep],
             self.spaces[keep],
         )
+
+    def holding(self, token_ids: NDArray[np.uint16]) -> NDArray[np.bool_]:
+        """Return whether each row holds one of the tokens, bool, shape (n,)."""
+        held, ends = np.zeros(len(self), dtype=np.bool_), np.cumsum(self.lengths)
+        for token in token_ids:
+            held[np.searchsorted(ends, np.flatnonzero(self.token_ids == token), side="right")] = True
+        return held
 
     def ascending(self) -> TokenRows:
         """Return the rows by number ascending."""

@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, TIME
 
-WEIGHTS = {LEXICAL: 1.0, DENSE: 1.0, LATE: 0.7, TIME: 1.0}
-"""Weights of the standardised signals in the two-stage method, judged by `scripts/ranking/cross_validate.py`.
+WEIGHTS = {LEXICAL: 0.7, DENSE: 1.0, LATE: 1.0, TIME: 2.0}
+"""Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, which is a plain bonus.
 
-With a late weight of 1 sets whose passages begin with what they are about gain a little more, but one whose beginnings
-say nothing falls below words alone. That of the time, which only a query with a date has, makes it count as much as
-words or meaning."""
+Those of words and tokens count as far as the words may decide; see `SHARE`."""
 
-DENSE_WEIGHTS: Mapping[str, float] = {"minilm": 2.0}
-"""Of embedders whose vectors tell more than words do; any other one has the weight above.
+SHARE = (0.33, 0.66)
+"""How far words and late interaction decide beside meaning, by the best passage's share of the query's words
+(`Candidates.words`): not at all up to the first, wholly from the second on.
 
-Chosen on medquad and cosqa-dev, where all from 2 to 4 do about equally well: the least of them, since the vectors of a
-transformer tell less where passages are short turns of a conversation."""
+Where no passage holds much of what is asked in its words, those that do match are chance matches, and standardising
+would make as much of them as of real ones. Judged by `scripts/ranking/cross_validate.py`, as are all constants of the
+fusion."""
+
+MANY = (1.10, 1.85)
+"""The same by the best passage's BM25 divided by ln(1 + passages): the rarity that it holds, of the highest that there
+is. A long question is never covered, but two rare words of it are no chance. The larger of both counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What is known of an embedder's cosines.
+
+    Attributes:
+        weight: of the standardised cosine.
+        alike: how far words and late interaction decide by the best cosine, as by `SHARE`; None where that is not
+            known. Where a question resembles something that is stored, it shares its words; where it does not, it
+            may be put in others.
+    """
+
+    weight: float = WEIGHTS[DENSE]
+    alike: tuple[float, float] | None = None
+
+
+MEANINGS: Mapping[str, Meaning] = {"minilm": Meaning(1.25, (0.35, 0.65))}
+"""Of the embedders for which it was fitted; any other one has the defaults."""
 
 TIME_LOG_ODDS = 1.0
 """What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
@@ -30,9 +54,14 @@ by `scripts/ranking/cross_validate.py`: from 4 to 16 all do about equally well, 
 passages that were turned, whose beginnings say nothing."""
 
 NEIGHBOUR_SHARES = (0.5, 0.25)
-"""What a turn of a conversation receives of the scores one step and two steps away: half of it at each step.
+"""What a turn of a conversation receives of the mean value of those one step and two steps away: half at each step."""
 
-A round guess, not a fit: of the shares tried on LoCoMo, larger ones did slightly better there."""
+ANSWER_SHARE = 0.25
+"""What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
+what it was asked."""
+
+SHORT_TURN = 60
+"""A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
 
 ABSTAIN_BELOW = 0.72
 """Where the caller names no cut: a query whose best hit is below this is about nothing in the index.
@@ -46,6 +75,6 @@ DEFAULT_MIN_SCORE = 0.4
 do, and in a store of a few texts what shares no word with the query does not."""
 
 
-def weights_of(embedder: str) -> dict[str, float]:
-    """Return the weights of the standardised signals where an embedder of that name makes the vectors."""
-    return {**WEIGHTS, DENSE: DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE])}
+def meaning_of(embedder: str) -> Meaning:
+    """Return what is known of an embedder of that name."""
+    return MEANINGS.get(embedder, Meaning())

@@ -35,5 +35,12 @@ def steps(beside: dict[int, set[int]]) -> tuple[NDArray[np.int64], NDArray[np.in
     return _pairs(sorted(one)), _pairs(sorted(two))
 
 
+def answers(beside: dict[int, set[int]], asking: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the pairs of a passage and one of `asking` right before it; int64, shape (n, 2)."""
+    return _pairs(
+        sorted((other, number) for number in asking.tolist() for other in beside.get(number, ()) if other > number)
+    )
+
+
 def _pairs(values: list[tuple[int, int]]) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64).reshape(-1, 2)

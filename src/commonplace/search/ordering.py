@@ -5,15 +5,18 @@ It knows signals and weights, not where they were read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
-from commonplace.ranking.fusion import fuse, lend
+from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.candidates import (
+    BEHIND,
     COVERAGE,
     DENSE,
     LATE,
@@ -24,8 +27,17 @@ from commonplace.search.candidates import (
     WORDS,
     Candidates,
 )
-from commonplace.search.constants import NEIGHBOUR_SHARES, TIME_LOG_ODDS, weights_of
-from commonplace.search.conversation import steps
+from commonplace.search.constants import (
+    ANSWER_SHARE,
+    MANY,
+    NEIGHBOUR_SHARES,
+    SHARE,
+    SHORT_TURN,
+    TIME_LOG_ODDS,
+    WEIGHTS,
+    meaning_of,
+)
+from commonplace.search.conversation import answers, steps
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import LITERAL as IS_LITERAL
 from commonplace.search.times import NO_TIMES, AskedTimes, DatedOwners
@@ -43,8 +55,9 @@ class Ranking:
 
     Attributes:
         values: higher is better; float32, shape (n,).
-        signals: what was fused, by name, before standardising.
-        weights: weight of each standardised signal; empty for a single-signal method.
+        signals: what was fused, by name, as it was found; float32, shape (n,).
+        parts: the same as it was added up, most of it standardised; empty where one signal alone orders.
+        weights: what each part weighs, by name; float32, shape (n,).
         odds: log-odds of relevance; float32, shape (n,).
         calibration: the scale that they are on.
         evidence: what each signal weighs in them, by name.
@@ -56,7 +69,8 @@ class Ranking:
     candidates: Candidates
     values: NDArray[np.float32]
     signals: Mapping[str, NDArray[np.float32]]
-    weights: Mapping[str, float]
+    parts: Mapping[str, NDArray[np.float32]]
+    weights: Mapping[str, NDArray[np.float32]]
     odds: NDArray[np.float32]
     calibration: Calibration
     evidence: Mapping[str, float]
@@ -66,8 +80,41 @@ class Ranking:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays, at most: some signals are the candidates' own."""
-        own = (self.values, self.odds, *self.signals.values())
+        own = (self.values, self.odds, *self.signals.values(), *self.parts.values(), *self.weights.values())
         return self.candidates.size_bytes + sum(array.nbytes for array in own)
+
+    def lacks_owners(self, count: int) -> bool:
+        """Return whether the candidates are of fewer owners."""
+        return len(self.candidates) < count or len(distinct(self.candidates.owners)) < count
+
+    def followed_by(self, wider: Ranking) -> Ranking:
+        """Return these candidates and, behind them, those of a wider ranking for the same query that are not here."""
+        new = ~within(wider.candidates.numbers, self.candidates.numbers)
+        if not new.any() or not len(self.values):
+            return self if len(self.values) else wider
+        behind = np.zeros(len(wider.values), np.float32) + (self.values.min() - wider.values[new].max() - 1)
+        parts, weights = dict(wider.parts), dict(wider.weights)
+        if parts:
+            parts[BEHIND], weights[BEHIND] = behind, np.ones_like(behind)
+
+        def joined(
+            own: Mapping[str, NDArray[np.float32]], others: Mapping[str, NDArray[np.float32]]
+        ) -> dict[str, NDArray[np.float32]]:
+            nothing = np.zeros(len(self.values), np.float32), np.zeros(len(wider.values), np.float32)
+            return {
+                name: np.concatenate((own.get(name, nothing[0]), others.get(name, nothing[1])[new]))
+                for name in {**own, **others}
+            }
+
+        return replace(
+            self,
+            candidates=self.candidates.followed_by(wider.candidates.select(new)),
+            values=np.concatenate((self.values, (wider.values + behind)[new])),
+            odds=np.concatenate((self.odds, wider.odds[new])),
+            signals=joined(self.signals, wider.signals),
+            parts=joined(self.parts, parts),
+            weights=joined(self.weights, weights),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +140,16 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
         signals = {LEXICAL: candidates.lexical}
-        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, *_odds(query, candidates, context))
+        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, {}, *_odds(query, candidates, context))
     if request.method == "semantic":
         return Ranking(
-            query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, *_odds(query, candidates, context)
+            query.terms,
+            candidates,
+            candidates.dense,
+            {DENSE: candidates.dense},
+            {},
+            {},
+            *_odds(query, candidates, context),
         )
     if context.dated is not None and context.asked.is_all:
         return _by_time(query, candidates, context, context.dated)
@@ -104,26 +157,52 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
-    signals, weights = _own_signals(candidates), weights_of(query.embedder)
     odds, calibration, evidence = _odds(query, candidates, context)
-    if context.dated is None:
-        del weights[TIME]
-    else:
-        signals[TIME] = context.dated.fits_of(candidates.owners)
+    signals, parts = _own_signals(candidates), _standardised(candidates)
+    weights = _weights(query, candidates, context.passages)
+    if context.dated is not None:
+        signals[TIME] = parts[TIME] = context.dated.fits_of(candidates.owners)
+        weights[TIME] = np.full(len(candidates), WEIGHTS[TIME], dtype=np.float32)
         odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
         evidence[TIME] = TIME_LOG_ODDS
-    own = fuse(signals, weights)
-    values = own
+    one = np.ones(len(candidates), dtype=np.float32)
     if context.beside:
-        received = np.zeros_like(own)
-        for pairs, share in zip(steps(context.beside), NEIGHBOUR_SHARES, strict=True):
-            received += lend(own, candidates.numbers, pairs, share)
-        signals[NEIGHBOURS] = received
-        values = own + received
+        signals[NEIGHBOURS] = parts[NEIGHBOURS] = _lent(fuse(parts, weights), candidates, context.beside)
+        weights[NEIGHBOURS] = one
     if context.retention is not None:
-        signals[RETENTION], weights[RETENTION] = context.retention, request.retention_weight
-        values = values + fuse({RETENTION: context.retention}, weights)
-    return Ranking(query.terms, candidates, values, signals, weights, odds, calibration, evidence, context.asked)
+        signals[RETENTION], parts[RETENTION] = context.retention, standardise(context.retention)
+        weights[RETENTION] = one * np.float32(request.retention_weight)
+    values = fuse(parts, weights)
+    return Ranking(query.terms, candidates, values, signals, parts, weights, odds, calibration, evidence, context.asked)
+
+
+def _weights(query: PreparedQuery, candidates: Candidates, passages: int) -> dict[str, NDArray[np.float32]]:
+    """Return what the standardised signals of each candidate weigh: words and tokens as far as they may decide."""
+    words, dense = np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32)
+    groups, embedders = candidates.spaces, query.embedders
+    best = float(candidates.lexical.max(initial=0.0))
+    certain = max(
+        ramp(float(candidates.words.max(initial=0.0)), *SHARE), ramp(best / math.log1p(max(1, passages)), *MANY)
+    )
+    for group, embedder in enumerate(embedders):
+        here, meaning = groups == group, meaning_of(embedder)
+        if embedder:
+            closest = float(candidates.dense[here].max(initial=0.0))
+            words[here] = max(certain, 0.0 if meaning.alike is None else ramp(closest, *meaning.alike))
+            dense[here] = meaning.weight
+        else:
+            words[here] = 1.0
+    return {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
+
+
+def _lent(values: NDArray[np.float32], candidates: Candidates, beside: dict[int, set[int]]) -> NDArray[np.float32]:
+    """Return what each candidate receives from the turns around it."""
+    numbers = candidates.numbers
+    received = np.zeros_like(values)
+    for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
+        received += lend(values, numbers, pairs, share)
+    received += lend(values, numbers, answers(beside, numbers[candidates.asks]), ANSWER_SHARE)
+    return bounded(received, candidates.lengths, SHORT_TURN)
 
 
 def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dated: DatedOwners) -> Ranking:
@@ -142,12 +221,20 @@ def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dat
     odds = np.maximum(log_odds(calibration, fits, fits, fits, context.passages), np.where(is_held[keep], own, -np.inf))
     evidence = {TIME: sum(evidence.values())}
     return Ranking(
-        query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), calibration, evidence, asked
+        query.terms, candidates, values, {TIME: fits}, {}, {}, odds.astype(np.float32), calibration, evidence, asked
     )
 
 
 def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
+
+
+def _standardised(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
+    return {
+        LEXICAL: standardise(candidates.lexical),
+        DENSE: standardise(candidates.dense, candidates.spaces),
+        LATE: standardise(candidates.late),
+    }
 
 
 def _odds(

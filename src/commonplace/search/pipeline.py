@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 QUERY_CACHE = Bounds(most=5_000, most_bytes=1 << 18, ttl_s=30 * 60)
 RANKING_CACHE = Bounds(most=1_000, most_bytes=1 << 18, ttl_s=5 * 60)
 OWNERS_CACHE = Bounds(most=16, most_bytes=8 << 20, ttl_s=5 * 60)
+POOL_OWNERS = 10
+"""Recall goes on until it has passages of so many owners; what a larger limit needs besides stands behind these."""
+
 ENTRY_BYTES = 2_000
 """About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
 
@@ -104,13 +107,10 @@ class Searcher:
             tail = self._tails.read(request.namespace, generation.change)
             asked = asked_times(request)
             self._drop_unless(generation.token, tail.token)
-            key = (replace(request, now=0.0), asked, generation.token, tail.token)
-            # Use changes retention without a change of the store, so what it has a part in is not kept.
-            ranking = None if request.retention_weight else self._rankings.get(key)
-            if ranking is None:
-                ranking = self._rank(request, asked, generation, tail, clock)
-                if not request.retention_weight and not ranking.fault:
-                    self._rankings.put(key, ranking, ranking.size_bytes + len(request.query) + ENTRY_BYTES)
+            # The same pool whatever the limit, or the first hits would differ with how many are asked for.
+            ranking = self._ranking(replace(request, limit=POOL_OWNERS), asked, generation, tail, clock)
+            if ranking.lacks_owners(request.limit) and len(ranking.candidates) >= request.stage1_limit:
+                ranking = ranking.followed_by(self._ranking(request, asked, generation, tail, clock))
             with clock.stage("hits") as count:
                 hits, trace = select(ranking, request, self._store)
                 count.append(len(hits))
@@ -138,6 +138,19 @@ class Searcher:
             self._rankings.clear()
             self._owners.clear()
             self._state = state
+
+    def _ranking(
+        self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock
+    ) -> Ranking:
+        """Return what ranks the candidates, as it is remembered or anew."""
+        key = (replace(request, now=0.0), asked, generation.token, tail.token)
+        # Use changes retention without a change of the store, so what it has a part in is not kept.
+        ranking = None if request.retention_weight else self._rankings.get(key)
+        if ranking is None:
+            ranking = self._rank(request, asked, generation, tail, clock)
+            if not request.retention_weight and not ranking.fault:
+                self._rankings.put(key, ranking, ranking.size_bytes + len(request.query) + ENTRY_BYTES)
+        return ranking
 
     def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ MAX_QUERY_CHARACTERS = 100_000
 
 
 MAX_RETENTION_WEIGHT = 10.0
+
+MOST_REPEATS = 3
+"""A word that a query says more often counts no more: a pasted log is no question about its commonest word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +104,10 @@ class PreparedQuery:
     """A query as the index reads it.
 
     Attributes:
-        terms: analysed terms for BM25, each once, in order.
+        terms: analysed terms for BM25, in order; one that is said twice stands there twice, at most `MOST_REPEATS`.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
+        programming: the term and the token of each word that names a programming language.
         vectors: one for each space of the store, of unit length, or zero where none was made; float32, shape (s, d).
         unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
             so only terms tell what they mean.
@@ -116,6 +121,7 @@ class PreparedQuery:
     unspaced: float
     fault: str = ""
     embedders: tuple[str, ...] = ("",)
+    programming: tuple[tuple[str, int], ...] = ()
 
     @property
     def embedder(self) -> str:
@@ -156,13 +162,33 @@ def prepare(
     words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
     token_ids = tokenize(words)
     return PreparedQuery(
-        terms=tuple(dict.fromkeys(analyse(query))),
+        terms=_repeated_at_most(analyse(query), MOST_REPEATS),
         token_ids=distinct(token_ids),
         vectors=vectors,
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
         embedders=tuple(names),
+        programming=tuple(_programming(words, tokenize)),
     )
+
+
+def _programming(text: str, tokenize: Callable[[str], NDArray[np.uint16]]) -> Iterator[tuple[str, int]]:
+    from commonplace.text.analysis import analyse
+    from commonplace.text.languages import PROGRAMMING_NAMES
+
+    for word in dict.fromkeys(text.lower().split()):
+        if word in PROGRAMMING_NAMES and len(token_ids := tokenize(word)) == 1:
+            yield analyse(word)[0], int(token_ids[0])
+
+
+def _repeated_at_most(terms: Iterable[str], most: int) -> tuple[str, ...]:
+    counts: Counter[str] = Counter()
+    kept = []
+    for term in terms:
+        counts[term] += 1
+        if counts[term] <= most:
+            kept.append(term)
+    return tuple(kept)
 
 
 def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import Calibration, probabilities, scale
-from commonplace.ranking.fusion import never_below_what_follows, standardise
+from commonplace.ranking.fusion import never_below_what_follows
 from commonplace.search.candidates import COVERAGE, DENSE, LATE, LEXICAL, WORDS
 from commonplace.search.hits import Found, make_hit, read, without_secrets
 from commonplace.search.trace import Candidate, Reason, Trace, Unmade
@@ -52,7 +52,6 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     ranks = sorted([*((rank, None) for _, _, rank, _ in found), *rejected[:TRACE_LENGTH]])
     trace = Trace(
         candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
-        weights=ranking.weights,
         terms=ranking.terms,
         min_score=request.min_score,
         numbers={hit.id: int(ranking.candidates.numbers[order[rank]]) for _, _, rank, hit in found},
@@ -112,15 +111,11 @@ def _traced(
     scores: NDArray[np.float32],
     ranks: Sequence[tuple[int, Reason | None]],
 ) -> tuple[Candidate, ...]:
-    standardised = {name: standardise(values) for name, values in ranking.signals.items() if name in ranking.weights}
-    return tuple(
-        _candidate(ranking, standardised, rank, int(order[rank]), float(scores[rank]), reason) for rank, reason in ranks
-    )
+    return tuple(_candidate(ranking, rank, int(order[rank]), float(scores[rank]), reason) for rank, reason in ranks)
 
 
 def _candidate(
     ranking: Ranking,
-    standardised: Mapping[str, NDArray[np.float32]],
     rank: int,
     place: int,
     score: float,
@@ -132,6 +127,7 @@ def _candidate(
         rank=rank + 1,
         score=score,
         signals=_raw(ranking, place),
-        standardised={name: float(values[place]) for name, values in standardised.items()},
+        standardised={name: float(values[place]) for name, values in ranking.parts.items()},
+        weights={name: float(values[place]) for name, values in ranking.weights.items()},
         rejected=reason,
     )

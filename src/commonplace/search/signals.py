@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
-from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
+from commonplace.ranking.bm25 import rarity
 from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, Spaces, TokenRows, concatenate, cosines, token_rows
@@ -38,6 +38,8 @@ MAX_READ = 50
 
 LITERAL = 0.999
 """A similarity from here on is the token itself."""
+
+_QUESTION_MARKS = "? ？"
 
 
 class TokenModel(Protocol):
@@ -72,12 +74,14 @@ class TokenWeights:
         idf: over the passages here; float32, shape (q,).
         weights: what each tells in any text; float32, shape (q,).
         passages: how many there are in the namespace.
+        question_marks: the tokens that end a question; uint16, shape (m,).
     """
 
     similarities: Similarities
     idf: NDArray[np.float32]
     weights: NDArray[np.float32]
     passages: int
+    question_marks: NDArray[np.uint16]
 
     def shares(self, rows: TokenRows) -> Shares:
         """Return how much of the query each row covers."""
@@ -98,11 +102,13 @@ def weigh_tokens(
     documents, frequencies = generation.dense.token_frequencies(query.token_ids)
     if len(rows) and len(query.token_ids):
         frequencies = frequencies + _holding(rows, query.token_ids)
+    frequencies = _with_languages(frequencies, query, generation)
     idf = inverse_document_frequency(documents + len(rows), frequencies)
     kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
     token_ids = query.token_ids[kept]
     passages = generation.dense.passages(scope) + len(rows)
-    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages)
+    marks = model.tokenize(_QUESTION_MARKS)
+    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages, marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +191,8 @@ class Reader:
             coverage=shares.coverage,
             words=words,
             spaces=rows.spaces,
+            lengths=rows.lengths,
+            asks=rows.holding(self.tokens.question_marks),
         )
 
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
@@ -228,11 +236,23 @@ class Reader:
 
 
 def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
-    """Return the sum of the terms' IDF, each by the field that holds it most often."""
-    found = statistics.frequencies.values()
-    return sum(
-        term_rarity(statistics.documents, max((by_term.get(term, 0) for by_term in found), default=0)) for term in terms
-    )
+    """Return the sum of the terms' IDF; one that stands there twice counts twice."""
+    return sum(rarity(term, statistics.documents, statistics.frequencies) for term in terms)
+
+
+def _with_languages(frequencies: NDArray[np.int64], query: PreparedQuery, generation: Generation) -> NDArray[np.int64]:
+    """Return how many passages hold each token, where code holds the name of its programming language.
+
+    Who asks for a Python function is not answered best by the one that says "Python".
+    """
+    if not query.programming:
+        return frequencies
+    in_tags = generation.lexical.statistics([term for term, _ in query.programming]).frequencies["tags"]
+    written = [
+        max((in_tags[term] for term, id_ in query.programming if id_ == token), default=0)
+        for token in query.token_ids.tolist()
+    ]
+    return np.maximum(frequencies, np.array(written, dtype=np.int64))
 
 
 def _holding(rows: TokenRows, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:

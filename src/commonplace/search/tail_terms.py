@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.arrays import within, without
-from commonplace.ranking.bm25 import K1, B, inverse_document_frequency
+from commonplace.ranking.bm25 import K1, B, rarity
 from commonplace.text.analysis import FIELDS, fields_of
 from commonplace.types import IndexEntry
 
@@ -80,14 +80,15 @@ class TailTerms:
         matches = {term: self._matches(term, places) for term in terms}
         statistics = _together(index, lengths, matches)
         scores = np.zeros(len(places))
+        times = Counter(terms)
         for term, (rows, fields, counts) in matches.items():
+            worth = times[term] * rarity(term, statistics.documents, statistics.frequencies) * (K1 + 1.0)
             for field, name in enumerate(_NAMES):
                 chosen = fields == field
                 if not chosen.any():
                     continue
-                rarity = inverse_document_frequency(statistics.documents, statistics.frequencies[name][term])
                 mean = statistics.mean_lengths[name] or 1.0
-                weight = FIELDS[name] * rarity * (K1 + 1.0)
+                weight = FIELDS[name] * worth
                 count, length = counts[chosen], lengths[field][rows[chosen]]
                 scores[rows[chosen]] += weight * count / (count + K1 * (1.0 - B + B * length / mean))
         result = np.zeros(len(numbers), dtype=np.float32)

@@ -15,7 +15,11 @@ Reason = Literal["below the score cut", "same owner as a better hit", "beyond th
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One ranked candidate. `rank` counts from 1; `rejected` is None for a hit."""
+    """One ranked candidate. `rank` counts from 1; `rejected` is None for a hit.
+
+    Attributes:
+        standardised, weights: of each signal, what was added up and what it weighed; empty for a single-signal method.
+    """
 
     number: int
     owner_number: int
@@ -23,6 +27,7 @@ class Candidate:
     score: float
     signals: Mapping[str, float]
     standardised: Mapping[str, float]
+    weights: Mapping[str, float]
     rejected: Reason | None
 
 
@@ -55,7 +60,6 @@ class Trace:
 
     Attributes:
         candidates: the best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits.
-        weights: weight of each standardised signal in the fusion; empty for a single-signal method.
         terms: the query as the lexical index reads it.
         min_score: the cut that applied.
         numbers: passage number of each hit, by hit id.
@@ -64,7 +68,6 @@ class Trace:
     """
 
     candidates: Sequence[Candidate]
-    weights: Mapping[str, float]
     terms: tuple[str, ...]
     min_score: float
     numbers: Mapping[str, int]
@@ -74,9 +77,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class SignalShare:
-    """One signal of a hit: its raw value, its value standardised over the candidates, and what it weighs in the order.
+    """One signal of a hit: its raw value, what of it was added up, and what that weighs in the order.
 
     Attributes:
+        standardised: over the candidates; a date's fit, 0–1, and what neighbours lend are added as they are. The sum of
+            all, each times its weight, is the value that orders the hits, "fused".
         evidence: what it adds to the log-odds of relevance, on which score and probability rest.
     """
 

@@ -14,6 +14,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from commonplace.text.languages import programming_language
 from commonplace.text.stopwords import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -150,13 +151,14 @@ def terms_by_field(
 
     The title field holds the distinct words of title, heading and path, so that a file named after its title does not
     count twice. A summary that the text itself contains is left out. Besides the pairs that `analyse` gives, each
-    character of a script without spaces is a term here, so that a query of one character finds it.
+    character of a script without spaces is a term here, so that a query of one character finds it. The name of the
+    programming language stands among the tags: who asks for a Python function is answered by every one in Python.
     """
     named = dict.fromkeys(chain(_indexed(title), _indexed(heading), _indexed(path)))
     return {
         "title": list(named),
         "content": _indexed(text),
-        "tags": _indexed(" ".join(tags)),
+        "tags": _indexed(" ".join([*tags, programming_language(path, text)])),
         "summary": _indexed(summary) if summary and summary not in text else [],
     }
 

@@ -1,10 +1,11 @@
-"""Say from a file's name what language its text is in; it knows names, no content and no directories.
+"""Say from a file's name what language its text is in, and of code without a name, from what it looks like.
 
 The tables below are also what a project is searched for when nobody says which files to index.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
 
 Language = Literal["markdown", "restructuredtext", "asciidoc", "text", "config", "python", "code"]
@@ -61,3 +62,66 @@ def language_of(name: str) -> Language | None:
         return by_name
     stem, dot, suffix = lowered.rpartition(".")
     return BY_SUFFIX.get(suffix) if dot and stem else None
+
+
+_PROGRAMMING: Final[dict[str, str]] = {
+    "python": "py pyi pyx pxd",
+    "typescript": "ts tsx mts cts",
+    "javascript": "js jsx mjs cjs",
+    "java": "java",
+    "kotlin": "kt kts",
+    "scala": "scala",
+    "groovy": "groovy",
+    "go golang": "go",
+    "rust": "rs",
+    "c": "c h",
+    "cpp": "cc cpp cxx hh hpp hxx",
+    "csharp": "cs",
+    "swift": "swift",
+    "ruby": "rb rake",
+    "php": "php",
+    "perl": "pl pm",
+    "lua": "lua",
+    "r": "r",
+    "julia": "jl",
+    "dart": "dart",
+    "elixir": "ex exs",
+    "erlang": "erl hrl",
+    "haskell": "hs",
+    "clojure": "clj cljs cljc",
+    "sql": "sql",
+    "bash shell": "sh bash zsh",
+    "powershell": "ps1",
+    "html": "html htm",
+    "css": "css scss sass less",
+}
+_PROGRAMMING_BY_SUFFIX: Final[dict[str, str]] = {
+    suffix: names for names, suffixes in _PROGRAMMING.items() for suffix in suffixes.split()
+}
+PROGRAMMING_NAMES: Final[frozenset[str]] = frozenset(name for names in _PROGRAMMING for name in names.split())
+"""Words by which people name a programming language."""
+
+_CODE: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
+    (
+        "python",
+        "def ",
+        re.compile(r"^[ \t]*(?:async )?def \w+\s*\([^\n]*(?:\n[^\n]*){0,12}?\)[^\n:]*:\s*(?:#|$)", re.M),
+    ),
+    ("php", "function ", re.compile(r"\bfunction \w+\s*\([^)]*\$\w+[^)]*\)\s*\{|\$this->")),
+    ("javascript", "function", re.compile(r"\bfunction\b\s*\w*\s*\([^)$]*\)\s*\{")),
+    ("java", "public ", re.compile(r"^[ \t]*(?:public|private|protected)\s[\w\s<>\[\],]+\([^)]*\)[\w\s,.]*\{", re.M)),
+    ("go golang", "func ", re.compile(r"^func (?:\(\w+ \*?\w+\) )?\w+\(", re.M)),
+    ("rust", "fn ", re.compile(r"\bfn \w+(?:<[^>]*>)?\([^)]*\)[^{;]*\{")),
+    ("ruby", "def ", re.compile(r"^[ \t]*def [\w.?!=]+[^\n:]*\n(?:[^\n]*\n)*?[ \t]*end\b", re.M)),
+)
+"""Names of a language, what a text must hold to be looked at, and what a function in it looks like."""
+
+
+def programming_language(path: str, text: str) -> str:
+    """Return the names of the programming language that a text is written in, "" for none: by its path, else by itself.
+
+    A text without a path tells its language by the first function in it that looks like one.
+    """
+    if path:
+        return _PROGRAMMING_BY_SUFFIX.get(path.rpartition(".")[2].lower(), "")
+    return next((names for names, hint, function in _CODE if hint in text and function.search(text)), "")

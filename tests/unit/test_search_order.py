@@ -1,0 +1,136 @@
+"""The order of candidates: no signal drags down what all others are sure of, and a receipt adds up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.searching import Notebook, notebook
+
+from commonplace.ranking.fusion import fuse
+from commonplace.search.candidates import Candidates
+from commonplace.search.constants import ANSWER_SHARE, NEIGHBOUR_SHARES, WEIGHTS, meaning_of
+from commonplace.search.ordering import Context, Ranking, order
+from commonplace.search.request import PreparedQuery, Request
+from commonplace.types import Filter
+
+REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 0.0, 100)
+SIGNALS = ("lexical", "dense", "late", "literal", "coverage", "words")
+
+
+def candidates(**signals: Any) -> Candidates:
+    """Return candidates 1, 2, … with these signals, 0 for the others, of ten tokens each unless it says otherwise."""
+    count = len(next(iter(signals.values())))
+    given: dict[str, Any] = {name: np.zeros(count, np.float32) for name in SIGNALS}
+    given |= {"lengths": np.full(count, 10), "asks": np.zeros(count, np.bool_)}
+    given |= {name: np.array(values, dtype=given[name].dtype) for name, values in signals.items()}
+    numbers = np.arange(1, count + 1)
+    return Candidates(numbers, numbers, **given)
+
+
+def ranked(found: Candidates, embedder: str = "minilm", **context: Any) -> Ranking:
+    """Return the candidates in the order of a question whose vector that embedder made."""
+    query = PreparedQuery(("question",), np.empty(0, np.uint16), np.empty(0, np.float32), 0.0, embedder=embedder)
+    return order(REQUEST, query, found, Context(passages=100, **context))
+
+
+def first(ranking: Ranking) -> int:
+    """Return the number of the candidate that stands first."""
+    return int(ranking.candidates.numbers[ranking.values.argmax()])
+
+
+@given(
+    st.lists(st.tuples(*[st.floats(0, 1, width=32)] * 3), min_size=1, max_size=8),
+    st.sampled_from(["minilm", "static", "openai:some", ""]),
+)
+def test_what_is_first_by_every_signal_stays_first(others: list[tuple[float, ...]], embedder: str) -> None:
+    best = tuple(max(values) + 0.25 for values in zip(*others, strict=True))
+    lexical, dense, late = zip(best, *others, strict=True)
+    assert first(ranked(candidates(lexical=lexical, dense=dense, late=late, words=lexical), embedder)) == 1
+
+
+def test_chance_matches_of_words_do_not_outrank_what_is_meant() -> None:
+    """Who asks in other words shares none with the answer; a common word in another text must not decide."""
+    found = candidates(
+        dense=[0.30, 0.12, 0.10, 0.08], lexical=[0, 1.5, 0, 0], late=[0.1, 0.3, 0.1, 0.1], words=[0, 0.1, 0, 0]
+    )
+    ranking = ranked(found)
+    assert first(ranking) == 1
+    assert ranking.weights["lexical"].tolist() == ranking.weights["late"].tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    "sure",
+    [
+        {"words": [0, 0.7, 0, 0], "lexical": [0, 4, 0, 0]},
+        {"words": [0, 0.1, 0, 0], "lexical": [0, 9, 0, 0]},
+        {"dense": [0.7, 0.65, 0.1, 0.1], "lexical": [0, 3, 0, 0]},
+    ],
+    ids=["most of a short question", "rare words of a long one", "a passage alike the question"],
+)
+def test_words_decide_where_they_are_no_chance(sure: dict[str, list[float]]) -> None:
+    """Each of three signs is enough: 4 < 1.1 · ln 101 < 1.85 · ln 101 < 9."""
+    ranking = ranked(candidates(**{"dense": [0.30, 0.29, 0.1, 0.1], "late": [0.1, 0.9, 0.1, 0.1], **sure}))
+    assert ranking.weights["lexical"] == pytest.approx([WEIGHTS["lexical"]] * 4)
+    assert ranking.weights["late"] == pytest.approx([WEIGHTS["late"]] * 4)
+    assert first(ranking) == 2
+
+
+def test_without_a_vector_words_decide_alone() -> None:
+    ranking = ranked(candidates(lexical=[0.1, 0.2], words=[0.01, 0.02]), embedder="")
+    assert first(ranking) == 2
+    assert ranking.weights["dense"].tolist() == [0.0, 0.0]
+    assert ranking.weights["lexical"] == pytest.approx([WEIGHTS["lexical"]] * 2)
+
+
+def test_a_single_neighbour_and_a_question_lend_what_is_worked_out() -> None:
+    """Of three turns the first is found and asks; its value is its weighted deviation, √2 · the weight of meaning."""
+    found = candidates(dense=[0.9, 0.1, 0.1], asks=[True, False, False], lengths=[10, 10, 120])
+    ranking = ranked(found, "openai:some", beside={1: {2}, 2: {1, 3}, 3: {2}})
+    own = meaning_of("openai:some").weight * 2**0.5
+    step, two = NEIGHBOUR_SHARES
+    # The second turn stands between two, one of which has nothing to lend; the third, of 120 tokens, receives half.
+    expected = [0.0, (step / 2 + ANSWER_SHARE) * own, two * own / 2]
+    assert ranking.signals["neighbours"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_parts_times_their_weights_add_up_to_the_value() -> None:
+    """A receipt that does not add up explains nothing."""
+    found = candidates(lexical=[3, 0, 9], dense=[0.2, 0.5, 0.4], late=[0.4, 0.5, 0.1], words=[0.2, 0, 0.5])
+    ranking = ranked(found, beside={1: {2}, 2: {1}}, retention=np.array([0.1, 0.9, 0.3], np.float32))
+    assert set(ranking.parts) == set(ranking.weights) == {"lexical", "dense", "late", "neighbours", "retention"}
+    assert ranking.values == pytest.approx(fuse(ranking.parts, ranking.weights))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Notebook:
+    """Give a notebook with one long memory that fills every stage, and sixty short ones."""
+    book = notebook("sqlite", tmp_path)
+    book.remember("minutes", "\n\n".join(f"# Day {day}\n\nThe valve was open again. " * 40 for day in range(20)))
+    for number in range(60):
+        book.remember(
+            f"m{number:02}", f"Engineer {number} opened {'the valve' if number % 3 else 'a door'} number {number}."
+        )
+    book.project()
+    return book
+
+
+@pytest.mark.parametrize("stage1_limit", [5, 20, 100])
+@pytest.mark.parametrize("method", ["two-stage", "bm25", "semantic"])
+def test_the_first_hits_do_not_depend_on_the_limit(rows: Notebook, method: str, stage1_limit: int) -> None:
+    """Who asks for a hundred to look at ten must see the same ten; and gets as many as there are."""
+    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0, "abstain_below": 0.0}
+    few, more, all_ = (rows.found("who opened the valve", limit=limit, **asked) for limit in (10, 50, 1000))
+    assert more[:10] == few
+    assert all_[:10] == few
+    assert len(few) == len(set(few)) == 10
+    assert len(more) >= (40 if method == "bm25" else 50)
+    if method == "two-stage":
+        ranked = rows.search("who opened the valve", limit=50, **asked).trace.candidates
+        fused = [sum(each.standardised[name] * each.weights[name] for name in each.weights) for each in ranked]
+        assert fused == pytest.approx([each.signals["fused"] for each in ranked], abs=1e-4)
+        assert fused == sorted(fused, reverse=True)
