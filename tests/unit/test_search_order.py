@@ -26,7 +26,7 @@ def candidates(**signals: Any) -> Candidates:
     """Return candidates 1, 2, … with these signals, 0 for the others, of ten tokens each unless it says otherwise."""
     count = len(next(iter(signals.values())))
     given: dict[str, Any] = {name: np.zeros(count, np.float32) for name in SIGNALS}
-    given |= {"lengths": np.full(count, 10), "asks": np.zeros(count, np.bool_)}
+    given |= {"lengths": np.full(count, 10), "asks": np.zeros(count, np.bool_), "spaces": np.zeros(count, np.uint8)}
     given |= {name: np.array(values, dtype=given[name].dtype) for name, values in signals.items()}
     numbers = np.arange(1, count + 1)
     return Candidates(numbers, numbers, **given)
@@ -34,7 +34,9 @@ def candidates(**signals: Any) -> Candidates:
 
 def ranked(found: Candidates, embedder: str = "minilm", **context: Any) -> Ranking:
     """Return the candidates in the order of a question whose vector that embedder made."""
-    query = PreparedQuery(("question",), np.empty(0, np.uint16), np.empty(0, np.float32), 0.0, embedder=embedder)
+    query = PreparedQuery(
+        ("question",), np.empty(0, np.uint16), np.empty((1, 0), np.float32), 0.0, embedders=(embedder,)
+    )
     return order(REQUEST, query, found, Context(passages=100, **context))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
-from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
+from commonplace.ranking.fusion import bounded, fuse, lend, ramp, standardise
 from commonplace.search.candidates import (
     BEHIND,
     COVERAGE,
@@ -29,6 +29,7 @@ from commonplace.search.candidates import (
 )
 from commonplace.search.constants import (
     ANSWER_SHARE,
+    COMPARABLE,
     MANY,
     NEIGHBOUR_SHARES,
     SHARE,
@@ -158,7 +159,7 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
     odds, calibration, evidence = _odds(query, candidates, context)
-    signals, parts = _own_signals(candidates), _standardised(candidates)
+    signals, parts = _own_signals(candidates), _standardised(query, candidates)
     weights = _weights(query, candidates, context.passages)
     if context.dated is not None:
         signals[TIME] = parts[TIME] = context.dated.fits_of(candidates.owners)
@@ -229,12 +230,18 @@ def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
 
 
-def _standardised(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
+def _standardised(query: PreparedQuery, candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     return {
         LEXICAL: standardise(candidates.lexical),
-        DENSE: standardise(candidates.dense, candidates.spaces),
+        DENSE: standardise(candidates.dense, _comparable(query, candidates)),
         LATE: standardise(candidates.late),
     }
+
+
+def _comparable(query: PreparedQuery, candidates: Candidates) -> Groups:
+    """Return groups of candidates whose cosines compare: those of our embedders are one, see `COMPARABLE`."""
+    codes = [0 if name in COMPARABLE else code + 1 for code, name in enumerate(query.embedders)]
+    return np.array(codes, dtype=np.uint8)[candidates.spaces]
 
 
 def _odds(
