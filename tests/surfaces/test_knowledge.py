@@ -61,7 +61,7 @@ def test_python_and_the_command_line_give_the_same(travel: Program) -> None:
 
 def test_people_read_what_was_done_and_found(travel: Program) -> None:
     assert travel.run("knowledge", "index", FILE).stdout == (
-        "TravelAgent knows 2 items of knowledge\n   2 added\n   embedder static@2/256\n"
+        "TravelAgent knows 2 items of knowledge\n   2 added\n   embedder minilm@2/384\n"
     )
     shown = travel.run(*QUERY, "capital of Japan").stdout
     assert re.search(r"^TravelAgent knows:\n\n1\. [-0-9a-f]{36} · score 0\.\d\d\n   aliases: Tokyo", shown)

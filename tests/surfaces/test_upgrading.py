@@ -50,7 +50,7 @@ def path(tmp_path: Path) -> Path:
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a memory of two versions, documents, a graph, knowledge, and another namespace."""
     path = tmp_path_factory.mktemp("template") / "store"
-    with commonplace.open(path, "other") as other:
+    with commonplace.open(path, "other", embedder="static") as other:
         other.remember("What another namespace holds about kettles", id="theirs")
     with commonplace.open(path) as engine:
         engine.remember("Billing uses MySQL", id="m")

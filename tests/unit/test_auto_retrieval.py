@@ -61,7 +61,7 @@ def test_options_of_index_and_pipeline_become_settings() -> None:
     )
     assert read == {
         "index.include": ("docs/**/*.md", "src/**/*.py"),
-        "embedder.name": "static",
+        "embedder.artifacts": "static",
         "index.chunk_tokens": 256,
         "index.chunk_overlap": 20,
         "index.export_path": "out/index.json",

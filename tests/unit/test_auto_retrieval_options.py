@@ -15,7 +15,7 @@ from commonplace.settings import Overrides, Settings, load
 TYPES = ("requirement", "architecture", "code")
 BECOME_SETTINGS = [
     ("artifact_index.indexable_paths", ["docs/**/*.md"], {"index.include": ("docs/**/*.md",)}),
-    ("artifact_index.embedding_config.model", "static", {"embedder.name": "static"}),
+    ("artifact_index.embedding_config.model", "static", {"embedder.artifacts": "static"}),
     ("artifact_index.embedding_config.chunk_size", 256, {"index.chunk_tokens": 256}),
     ("artifact_index.embedding_config.chunk_overlap", 20, {"index.chunk_overlap": 20}),
     ("artifact_index.storage.index_path", "out/index.json", {"index.export_path": "out/index.json"}),

@@ -43,7 +43,7 @@ def test_every_scale_has_its_anchor_where_hits_are_cut(name: str) -> None:
 def test_a_query_tells_what_made_its_vector() -> None:
     """By it the scale is chosen; where an embedder failed, none did."""
     tokens = StaticEmbedder.load()
-    assert prepare("one thing", tokens.tokenize, HashingEmbedder()).embedder == "hashing"
+    assert prepare("one thing", tokens.tokenize, HashingEmbedder(), [0]).embedder == "hashing"
     absent = AbsentEmbedder(Embedding("minilm", "1", 384), MissingExtraError("it is missing", remedy="install it"))
-    prepared = prepare("one thing", tokens.tokenize, absent)
+    prepared = prepare("one thing", tokens.tokenize, absent, [0])
     assert (prepared.embedder, prepared.fault) == ("", "it is missing; install it")

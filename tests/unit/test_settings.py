@@ -41,7 +41,7 @@ def test_defaults_hold_where_no_layer_speaks(place: Place) -> None:
     assert (settings.index.chunk_tokens, settings.index.chunk_overlap) == (512, 50)
     assert settings.index.max_file_bytes == 1_048_576
     assert settings.search.min_score is None
-    assert settings.embedder.name == "static"
+    assert (settings.embedder.name, settings.embedder.memories, settings.embedder.artifacts) == ("", "minilm", "static")
     assert origin(settings, "search.limit") == "default"
 
 

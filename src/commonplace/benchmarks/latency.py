@@ -115,7 +115,7 @@ def _corpus(
 
 def _dimensions(embedder: str) -> int:
     """Return how long the vectors of an embedder are, which is written as name@version/dimensions."""
-    return int(embedder.rpartition("/")[2].rstrip("]"))
+    return int(embedder.rpartition("/")[2].rstrip(")"))
 
 
 def _source(options: LatencyOptions) -> Callable[[], Iterable[Document]]:

@@ -225,7 +225,8 @@ class _Collected:
             for tokens in store.tokens(space, numbers).values():
                 self.collector.add_array(tokens.vector, VECTOR)
                 self.collector.add_array(tokens.token_ids, TOKENS)
-                self.vectors.append(tokens.vector)
+                if tokens.vector:
+                    self.vectors.append(tokens.vector)
 
     def gone(self, before: _Read, after: _Read | None) -> Gone:
         """Return what was there before and is there no more."""

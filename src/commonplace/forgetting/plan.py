@@ -175,7 +175,8 @@ def _add_passages(store: Store, namespace: str, got: _Collected, owner_numbers: 
     for tokens in store.tokens(namespace, numbers).values():
         got.collector.add_array(tokens.vector, VECTOR)
         got.collector.add_array(tokens.token_ids, TOKENS)
-        got.vectors.append(tokens.vector)
+        if tokens.vector:
+            got.vectors.append(tokens.vector)
     got.passages += numbers
     return numbers
 

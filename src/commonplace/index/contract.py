@@ -87,8 +87,8 @@ class DenseIndex(Protocol):
 
         Args:
             vector: float32, shape (d,), unit length, or zero: no hits.
-            space: the stamp of the embedder that made it; passages of another one are not found. "" where the store
-                has but one.
+            space: the stamp of the embedder that made it; passages of another one are not found. "" is any that makes
+                vectors of that length.
         """
         ...
 

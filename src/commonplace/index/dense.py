@@ -59,7 +59,11 @@ class ChunkedDenseIndex:
         """Return the passages with the highest cosine; see `DenseIndex.search`."""
         found = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         code = self._codes.get(scope.namespace)
-        places = [place for place, held in enumerate(self._spaces) if not space or held == space]
+        places = [
+            place
+            for place, held in enumerate(self._spaces)
+            if (held == space if space else self.chunks[place].dimensions == len(vector))
+        ]
         if code is not None and limit > 0 and places and vector.any():
             for place, rows in zip(places, self._candidates(vector, scope, code, limit, places), strict=True):
                 if len(rows):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
-from commonplace.ranking.fusion import bounded, fuse, lend, ramp, standardise
+from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.candidates import (
     BEHIND,
     COVERAGE,

@@ -27,7 +27,7 @@ def ids(book: Engine, agent: str = "a") -> dict[str, str]:
 def test_maps_are_kept_with_their_texts_and_as_they_are(book: Engine, knowledge: KnowledgeService) -> None:
     report = knowledge.index_knowledge("a", CITIES)
     assert (report.agent, report.added, report.items, report.degraded) == ("a", 2, 2, False)
-    assert report.embedder == "static@2/256"
+    assert report.embedder == "minilm@2/384"
     assert [item.record.content for item in stored(book)] == [SEOUL_TEXT, TOKYO_TEXT]
     assert [hit.metadata for hit in knowledge.retrieve("a", "Seoul", 1, rerank=False).hits] == [SEOUL]
     assert book.index_status().counts["knowledge"] == 2
@@ -183,7 +183,7 @@ class TestEmbedding:
             (book.knowledge_service(embedder=OwnEmbedder()), "own"),
             (book.knowledge_service(embedder=OwnEmbedder(name="other")), "other"),
             (book.knowledge_service(embedder="hashing"), "hashing@1/64"),
-            (book.knowledge, "static@2/256"),
+            (book.knowledge, "minilm@2/384"),
         ):
             assert [each.stale for each in service.status().agents] == [2]
             report = service.index_knowledge("a", CITIES)
@@ -197,7 +197,7 @@ class TestEmbedding:
         book.knowledge.index_knowledge("a", [SEOUL])
         report = book.knowledge_service(MemoryConfig(vector_enabled=False)).index_knowledge("a", CITIES)
         assert (report.unchanged, report.added) == (1, 1)
-        assert [item.record.embedder for item in stored(book)] == ["static@2/256", ""]
+        assert [item.record.embedder for item in stored(book)] == ["minilm@2/384", ""]
         report = book.knowledge.index_knowledge("a", CITIES)
         assert (report.unchanged, report.embedded) == (1, 1)
 
@@ -269,8 +269,8 @@ class TestEmbedding:
 
     def test_the_stores_own_embedder_may_be_named(self, book: Engine) -> None:
         """Its vectors are those of every search, and kept once."""
-        book.knowledge_service(embedder="static").index_knowledge("a", [SEOUL])
-        assert [(item.record.embedder, item.record.vector) for item in stored(book)] == [("static@2/256", b"")]
+        book.knowledge_service(embedder="minilm").index_knowledge("a", [SEOUL])
+        assert [(item.record.embedder, item.record.vector) for item in stored(book)] == [("minilm@2/384", b"")]
 
 
 def test_what_another_process_takes_away_meanwhile_is_put_back(

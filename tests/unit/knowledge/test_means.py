@@ -150,7 +150,7 @@ class TestAChangedEmbedder:
         service.index_knowledge("a", CITIES)
         book.remember("Kettles boil")
         book.index_upgrade("hashing")
-        assert service.index_knowledge("b", CITIES).embedder == "static@2/256"
+        assert service.index_knowledge("b", CITIES).embedder == "minilm@2/384"
         assert service.retrieve_relevant_knowledge("a", "What is the weather in Seoul?")[0] == SEOUL_TEXT
 
 

@@ -55,7 +55,7 @@ def test_doctor_replaces_them_and_no_file_holds_them(book: Engine) -> None:
     assert report.is_healthy
     assert holding(book) == []
     assert {item.owner.id: (item.created_at, item.deleted_at) for item in _items(book)} == before
-    assert {(item.record.embedder, item.record.vector) for item in _items(book)} == {("static@2/256", b"")}
+    assert {(item.record.embedder, item.record.vector) for item in _items(book)} == {("minilm@2/384", b"")}
     assert all("[redacted: github token]" in item.record.metadata for item in _items(book))
     assert book.knowledge.get_context("a").to_dict() == {  # type: ignore[union-attr]
         "name": "a",
