@@ -44,8 +44,8 @@ SCHEMA: Final = "commonplace-transformer/1"
 MANIFEST, WEIGHTS = "minilm.json", "minilm.bin"
 START, END = 101, 102
 """The tokens `[CLS]` and `[SEP]`, between which the model expects a text."""
-MAX_WINDOWS: Final = 32
-"""Windows of one text that are read at most, some two seconds; only a question can be so long, no passage is."""
+MAX_WINDOWS: Final = 40
+"""Windows of one text that are read at most, some three seconds; a question can be longer, no passage is."""
 ROWS_AT_ONCE: Final = 4
 """Products are computed for a multiple of so many rows: what is left over takes a BLAS longer than as many more."""
 SCORES_AT_ONCE: Final = 1 << 16
