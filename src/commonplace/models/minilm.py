@@ -44,8 +44,10 @@ SCHEMA: Final = "commonplace-transformer/1"
 MANIFEST, WEIGHTS = "minilm.json", "minilm.bin"
 START, END = 101, 102
 """The tokens `[CLS]` and `[SEP]`, between which the model expects a text."""
-MAX_WINDOWS: Final = 32
-"""Windows of one text that are read at most, some two seconds; only a question can be so long, no passage is."""
+MAX_WINDOWS: Final = 40
+"""Windows of one text that are read at most, some three seconds; a question can be longer, no passage is."""
+ROWS_AT_ONCE: Final = 4
+"""Products are computed for a multiple of so many rows: what is left over takes a BLAS longer than as many more."""
 SCORES_AT_ONCE: Final = 1 << 16
 """Attention scores held at a time: a text of 256 tokens has as many for each head."""
 _EPSILON: Final = np.float32(1e-12)
@@ -179,16 +181,18 @@ class MinilmEmbedder:
         _normalise(hidden, vectors[0], vectors[1])
         for layer in range(self._network.layers):
             first = 2 + layer * self._network.vectors
-            hidden = self._layer(layer, hidden, vectors[first : first + self._network.vectors], scratch)
-        return hidden
+            own = vectors[first : first + self._network.vectors]
+            hidden = self._layer(layer, hidden, len(ids), own, scratch)
+        return hidden[: len(ids)]
 
     def _embedded(self, ids: list[int]) -> Floats:
         width, row = self._network.width, self._network.word_bytes
         words = np.frombuffer(b"".join(self._read(row, token * row) for token in ids), np.int8).reshape(-1, row)
         scales = np.ascontiguousarray(words[:, width:]).view("<f4")
         positions = np.frombuffer(self._read(4 * width * len(ids), self._network.positions_at), "<f4")
-        hidden: Floats = words[:, :width] * scales
-        hidden += positions.reshape(-1, width)
+        hidden = np.zeros((-(-len(ids) // ROWS_AT_ONCE) * ROWS_AT_ONCE, width), np.float32)
+        np.multiply(words[:, :width], scales, out=hidden[: len(ids)])
+        hidden[: len(ids)] += positions.reshape(-1, width)
         return hidden
 
     def _all_vectors(self) -> Floats:
@@ -199,7 +203,8 @@ class MinilmEmbedder:
                 self._vectors = np.frombuffer(data, "<f4").reshape(-1, network.width)
             return self._vectors
 
-    def _layer(self, layer: int, hidden: Floats, vectors: Floats, scratch: Floats) -> Floats:
+    def _layer(self, layer: int, hidden: Floats, count: int, vectors: Floats, scratch: Floats) -> Floats:
+        """Return the next states of `count` tokens, whose place is that of `hidden`; rows behind them mean nothing."""
         inner = self._network.inner
         biases, norms, scales = np.split(vectors, [5 + inner, 9 + inner])
 
@@ -214,8 +219,10 @@ class MinilmEmbedder:
             found += biases[number]
             return found
 
-        context = _attention(biased(hidden, 0), biased(hidden, 1), biased(hidden, 2), self._network.heads)
-        attended = biased(context, 3)
+        query, key, value = (biased(hidden, number) for number in range(3))
+        _attend(query[:count], key[:count], value[:count], self._network.heads)
+        del key, value
+        attended = biased(query, 3)
         attended += hidden
         _normalise(attended, norms[0], norms[1])
         out = hidden  # whose place is free now
@@ -251,8 +258,8 @@ def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:
         yield [START, *part.tolist(), END]
 
 
-def _attention(query: Floats, key: Floats, value: Floats, heads: int) -> Floats:
-    """Return what each token takes from the values, all heads beside each other; `query` is overwritten with it."""
+def _attend(query: Floats, key: Floats, value: Floats, heads: int) -> None:
+    """Put into the place of `query` what each token takes from the values, all heads beside each other."""
     count, width = query.shape
     by_head = (count, heads, width // heads)
     query *= np.float32((width // heads) ** -0.5)
@@ -264,7 +271,6 @@ def _attention(query: Floats, key: Floats, value: Floats, heads: int) -> Floats:
         np.exp(scores, out=scores)
         scores /= scores.sum(-1, keepdims=True)
         queries[some] = scores @ values[some]
-    return query
 
 
 def _normalise(rows: Floats, weight: Floats, bias: Floats) -> None:
