@@ -123,6 +123,28 @@ SECRETS = [
     ("secret value", "the API key is ", LOWER, "."),
 ]
 
+QUOTED = [
+    ("secret value", 'curl -H "X-Api-Key: ', LOWER, '" https://example.com'),
+    ("secret value", "curl -H 'X-Auth-Token: ", LOWER, "'"),
+    ("password", '- "POSTGRES_PASSWORD=', "tr0ub4" + "dor", '"\n'),
+    ("password", '"Server=db;User Id=sa;Password=', "s3cr3t" + "pw", '"'),
+    ("password", "docker run -e 'DB_PASSWORD=", "tr0ub4" + "dor", "' postgres"),
+    ("secret value", 'ENV ["API_KEY=', HEX, '"]'),
+    ("secret value", "Run `export AUTH_TOKEN=", LOWER, "` first"),
+    ("secret value", r'"{\"token\": \"', LOWER, r'\"}"'),
+    ("secret value", r'"{\\\"api_key\\\": \\\"', LOWER, r'\\\"}"'),
+    ("secret value", r'"run": "export API_KEY=', LOWER, r'\nmake"'),
+    ("password", r'"password=', "tr0ub4" + "dor", r'\""'),
+    ("password", "'password: ''", "tr0ub4" + "dor", "'''"),
+    ("password", "\"Password: '", "tr0ub4" + "dor", "'\""),
+    ("password", '"""password=', "tr0ub4" + "dor", '"""'),
+    ("secret value", "token=", MIXED * 8, " and more"),
+    ("secret value", 'token="', MIXED * 8, '"'),
+    ("authorization header", "curl -H 'Authorization: Bearer ", LOWER, "'"),
+    ("authorization header", r'"{\"Authorization\": \"Bearer ', "abc123" + "def456", r'\"}"'),
+]
+"""What stands in quotes together with its name, and what is long."""
+
 INNOCENT = [
     "",
     "The password is base64-encoded and sent over TLS.",
@@ -199,6 +221,14 @@ INNOCENT = [
     "eyJhbGciOiJub3QganNvbi.eyJzdWIiOiJhZGEi.c2ln",
     _part({"name": "no algorithm here"}) + "." + _part({}) + ".sig",
     "AKIAB is too short, and so are ghp_abc, glpat-x, SK12 and AIza",
+    "The password: Server2019's default",
+    r"""re.compile("password=\w+", flags) and 'token:\s*\S+'""",
+    'query = "password=" + password1 + "&token=" + token1',
+    "f'password={user.password1}' and \"password=%(password1)s\"",
+    '"--build-arg", "TOKEN=$NPM_TOKEN1"',
+    'command: "redis-server --requirepass $REDIS_PASSWORD1"',
+    'environment: ["POSTGRES_PASSWORD=${PG_PASSWORD:-postgres}", "PASSWORD=changeme1"]',
+    '"token": "data:image/png;base64,' + MIXED * 8 + '"',
     "pk_live_" + MIXED[:24],
     "MSG.subject.body",
     "version 1.2.3-beta.4+build.5678901234567890",
@@ -206,7 +236,7 @@ INNOCENT = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "before", "secret", "after"), SECRETS)
+@pytest.mark.parametrize(("kind", "before", "secret", "after"), [*SECRETS, *QUOTED])
 def test_a_secret_is_found_exactly_and_named(kind: str, before: str, secret: str, after: str) -> None:
     """A placeholder must leave nothing of the secret behind and take nothing of its surroundings along."""
     text = before + secret + after

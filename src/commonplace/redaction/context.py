@@ -15,7 +15,8 @@ _URL_PASSWORD: Final = re.compile(
 _TEMPLATE: Final = re.compile(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
 
 _HEADER: Final = re.compile(
-    r"""(?i:authorization)["'`\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}["'`]?(?i:(bearer|basic|token|apikey))[ \t]{1,4}"""
+    r"""(?i:authorization)(?:\\{0,7}["'`\]]){0,2}[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,7}["'`])?"""
+    r"""(?i:(bearer|basic|token|apikey))[ \t]{1,4}"""
     r"([A-Za-z0-9._~+/=:-]{6,}+)"
 )
 _BEARER: Final = re.compile(r"""(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)""")
@@ -34,14 +35,19 @@ _AWS_SECRET: Final = re.compile(r"""[\s"'`=:>,]([A-Za-z0-9/+]{40})(?![A-Za-z0-9/
 _AWS_REACH: Final = 160
 
 _SEPARATOR: Final = (
-    r"""[*_]{0,2}["'`\]]{0,2}[*_]{0,2}[ \t]{0,8}"""  # what closes the name
+    r"""[*_]{0,2}(?:\\{0,7}["'`\]]){0,2}[*_]{0,2}[ \t]{0,8}"""  # what closes the name
     r"(?::[ ]?[A-Za-z]{1,12}(?:[ ]?\|[ ]?None)?[ ]{0,2}(?==))?"  # the type in `password: str = "…"`
     r"(?:=>|:=|={1,3}|:|(?<=[ ])is:?(?=[ ]))[*]{0,2}[ \t]{0,8}"
 )
+_BARE: Final = r"""(?:[^\s"'`,;<>()\[\]{}&?\\]|&(?!\w{1,30}=)|\\(?![nrt"'`\\]))"""
+"""A character of a value without quotes; a line break written as `\\n` ends it, as a real one does."""
 _VALUE: Final = (
-    r"""(?:[rbuRBU]{0,2}(?P<quote>["'`]|\\["'])(?P<quoted>[^\s"'`\\]{6,256}+)(?P=quote)|"""
-    r"""(?P<bare>(?:[^\s"'`,;<>()\[\]{}&?]|&(?!\w{1,30}=)){6,128}+)(?![("'\[{]))"""
+    r"""(?:[rbuRBU]{0,2}(?P<quote>\\{0,7}(?:"{1,3}|'{1,3}|`))(?P<quoted>[^\s"'`\\]{6,}+)(?P=quote)|"""
+    rf"""(?P<bare>{_BARE}{{6,128}}+)(?![(\[{{]|'[a-z]|(?<=[=:])["'`]\w))"""
 )
+"""In quotes, escaped or doubled where a string is in a string; or bare, as where the name is in the quotes too."""
+_PUNCTUATION: Final = ".:*|\\"
+_REST: Final = re.compile(f"{_BARE}*+")
 _KINDS_OF_KEY: Final = (
     "api", "access", "secret", "private", "account", "storage", "master", "encryption", "signing", "auth"
 )  # fmt: skip
@@ -65,6 +71,8 @@ _NO_SECRET: Final = re.compile(
 )
 """What makes another thing of the `token` or `key` that follows: a page's mark, a lock, the name of a type."""
 _BEFORE: Final = 48
+_JUDGED: Final = 128
+"""By so many characters of a value it is told whether it is a secret; all of it is then one."""
 _CODE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 """What stands unquoted and is an attribute or the name of a constant."""
 
@@ -78,8 +86,12 @@ def find_in_context(view: View) -> Iterator[Secret]:
     yield from _headers(view)
     yield from _aws_secrets(view)
     for anchor, pattern, kind in _ASSIGNMENTS:
+        done = 0
         for at in places(view.lowered, anchor):
-            yield from _assigned(view, at, pattern, kind)
+            secret = _assigned(view, at, pattern, kind) if at >= done else None
+            if secret:
+                yield secret
+                done = secret.end
 
 
 def _headers(view: View) -> Iterator[Secret]:
@@ -110,21 +122,27 @@ def _aws_secrets(view: View) -> Iterator[Secret]:
                 yield Secret("aws secret key", match.start(1), match.end(1))
 
 
-def _assigned(view: View, at: int, pattern: re.Pattern[str], kind: str) -> Iterator[Secret]:
+def _assigned(view: View, at: int, pattern: re.Pattern[str], kind: str) -> Secret | None:
     match = pattern.match(view.plain, at)
     if not match:
-        return
+        return None
     if kind == "password":
         may_be_secret = may_be_password
     elif _NO_SECRET.search(view.lowered, max(0, at - _BEFORE), at + len("key")):
-        return
+        return None
     else:
         may_be_secret = may_be_token
     group = "quoted" if match["quoted"] else "bare"
-    value = match[group]
+    value = match[group][:_JUDGED]
     if group == "bare":
-        value = value.rstrip(".:*|\\")
+        value = value.rstrip(_PUNCTUATION)
         if _CODE.fullmatch(value):
-            return
-    if may_be_secret(value):
-        yield Secret(kind, match.start(group), match.start(group) + len(value))
+            return None
+    if not may_be_secret(value):
+        return None
+    start, end = match.span(group)
+    if group == "bare":
+        if end - start == _JUDGED and (rest := _REST.match(view.plain, end)):
+            end = rest.end()
+        end = start + len(view.plain[start:end].rstrip(_PUNCTUATION))
+    return Secret(kind, start, end)

@@ -22,7 +22,7 @@ SHORTEST_PASSWORD, SHORTEST_TOKEN = 6, 16
 _TEMPLATE: Final = re.compile(
     r"\$[{(]|^\$\w|\{\{|\{[\w.!: ]*\}|<[^<>]*>|%\(|%[a-z]\b|%\w+%|\*{3}|\.{3}|\?{3}|x{4}|\\[dswnrtbx]|\(\?|://|"
     r"change.?me|change.?it|your|example|sample|dummy|fake|mock|placeholder|redacted|replace|insert|todo|fixme|here$|"
-    r"not.?set|\Aarn:|undefined|foobar|abcdef|12345678",
+    r"not.?set|\A(?:arn|data):|undefined|foobar|abcdef|12345678",
     re.IGNORECASE,
 )
 _STAND_IN: Final = re.compile(
