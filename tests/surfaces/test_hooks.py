@@ -14,6 +14,7 @@ from tests.unit.test_hook_events import CONTENTLESS
 import commonplace
 from commonplace.cli.main import cli
 from commonplace.engine import Engine
+from commonplace.errors import StoreBusyError
 from commonplace.memories.injections import INJECTED
 
 if TYPE_CHECKING:
@@ -149,6 +150,17 @@ def test_what_was_injected_is_not_exported(project: Path, tmp_path: Path) -> Non
         book.export(tmp_path / "out.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     assert not [line for line in lines if INJECTED in json.dumps(line)]
+
+
+def test_a_store_that_cannot_be_written_is_still_asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said twice is better than not said: what was injected cannot be noted while another process writes."""
+
+    def busy(*_: object) -> None:
+        raise StoreBusyError("another process writes", remedy="try again")
+
+    monkeypatch.setattr("commonplace.memories.injections.add_injected", busy)
+    with book_of(project) as book:
+        assert [hit.text for hit in book.injection(ASKED, conversation="s").hits] == [BOSS]
 
 
 def test_a_prompt_gets_five_hundred_tokens_at_most(project: Path) -> None:

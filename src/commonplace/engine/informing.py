@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.finding import Finding
 from commonplace.engine.strategies import Wishes, joined, wishes_of
-from commonplace.errors import UsageError
+from commonplace.errors import StoreError, UsageError
 from commonplace.memories.intake import share, whole
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
 from commonplace.types import KINDS, Selection
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from commonplace.search.context import Context, Form
     from commonplace.search.result import SearchResult
     from commonplace.types import Kind, Passage, StoredMemory, Tier
+
+_log = logging.getLogger(__name__)
 
 FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
 MOST_PASSAGES = 1_000
@@ -159,7 +162,10 @@ class Informing(Finding):
             self.count_use(made.hits)
         ids = {hit.owner_id for hit in made.hits}
         if conversation and ids and not self._store.is_read_only:
-            add_injected(self._store, self.namespace, conversation, ids, self._now())
+            try:
+                add_injected(self._store, self.namespace, conversation, ids, self._now())
+            except StoreError as error:  # better said twice than not at all
+                _log.warning("what was injected was not noted: %s", error)
         return made
 
     def clear_injected(self, conversation: str) -> None:
