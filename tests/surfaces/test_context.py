@@ -15,6 +15,7 @@ from commonplace.errors import UsageError
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
 
+EXPIRY = "A login session expires after thirty minutes, the security team insists."
 SHORT_ANSWERS = "The user wants short answers with the command to run first."
 
 
@@ -95,12 +96,20 @@ def test_a_task_that_is_longer_than_a_query_is_refused_by_its_name(program: Prog
             book.context("a" * 100_001)
 
 
-def test_a_hook_gets_the_context_of_its_prompt(program: Program) -> None:
+def test_a_hook_gets_the_memories_that_its_prompt_is_about(program: Program) -> None:
+    program.run("remember", EXPIRY)
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "when does a session expire", "cwd": str(program.project)}
     told = hook(event)
-    assert told.exit_code == 0
-    assert "A session expires after thirty minutes" in told.stdout
-    assert told.stderr == ""
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert EXPIRY in told.stdout
+    assert "docs/auth.md" not in told.stdout
+
+
+def test_a_hook_names_artifacts_in_a_line_each_where_they_are_asked_for(program: Program) -> None:
+    told = hook({"prompt": "when does a session expire", "cwd": str(program.project)}, "--kind", "artifact")
+    lines = told.stdout.splitlines()
+    (item,) = (number for number, line in enumerate(lines) if line.startswith('<recalled-item ref="docs/auth.md#'))
+    assert lines[item + 2] == "</recalled-item>"
 
 
 def test_a_session_that_starts_gets_what_is_kept_long(program: Program) -> None:
@@ -127,9 +136,11 @@ def test_the_agent_of_an_event_finds_by_its_strategy_and_one_without_as_everybod
     told = json.loads(hook(event).stdout)["hookSpecificOutput"]["additionalContext"]
     assert "test/test_login.py" in told
     assert "src/login.py" not in told
+    program.run("remember", "Login tests are written before the code.")
     for other in ("general-purpose", "default", ""):
         told = json.loads(hook({**event, "agent_type": other}).stdout)["hookSpecificOutput"]["additionalContext"]
-        assert "src/login.py" in told
+        assert "Login tests are written before" in told
+        assert "src/login.py" not in told
     told = json.loads(hook({**event, "agent_type": "Explore"}, "--agent", agent.rpartition(":")[2]).stdout)
     assert "src/login.py" not in told["hookSpecificOutput"]["additionalContext"]
     assert program.json("logs", "retrieval")["agents"] == {"integrator": 2}
@@ -137,6 +148,7 @@ def test_the_agent_of_an_event_finds_by_its_strategy_and_one_without_as_everybod
 
 def test_any_event_is_answered_in_json_where_that_is_asked_for(program: Program) -> None:
     """Some clients take nothing else for a prompt either."""
+    program.run("remember", EXPIRY)
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "when does a session expire", "cwd": str(program.project)}
     told = json.loads(hook(event, "--json").stdout)["hookSpecificOutput"]
     assert told["hookEventName"] == "UserPromptSubmit"
@@ -180,9 +192,10 @@ def test_a_hook_that_fails_never_stops_the_client(program: Program, event: objec
 
 def test_of_a_prompt_that_is_longer_than_a_query_the_beginning_counts(program: Program) -> None:
     """People paste whole logs below a question."""
+    program.run("remember", EXPIRY)
     told = hook({"prompt": "when does a session expire" + "\n" * 100_000 + "tea", "cwd": str(program.project)})
     assert (told.exit_code, told.stderr) == (0, "")
-    assert "A session expires after thirty minutes" in told.stdout
+    assert EXPIRY in told.stdout
 
 
 @pytest.mark.parametrize("arguments", [("--limit", "many"), ("--kind", "song"), ("--max-tokens",), ("--none-such",)])

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from commonplace.benchmarks import targets
@@ -167,8 +168,11 @@ def _measured(part: Part) -> dict[str, Any]:
     Raises:
         ValueError: it failed; the message is its own.
     """
-    command = [sys.executable, "-m", "commonplace", "benchmark", *part.arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    with TemporaryDirectory(prefix="commonplace-benchmark-") as directory:
+        # The same thousand turns are stored for each person.
+        cache = ("--vectors-cache", str(Path(directory) / "vectors")) if part.arguments[0] == "recall" else ()
+        command = [sys.executable, "-m", "commonplace", "benchmark", *part.arguments, *cache, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if done.returncode != 0:
         raise ValueError(_complaint(done.stderr) or f"it ended with {done.returncode}")
     told: dict[str, Any] = json.loads(done.stdout)

@@ -117,8 +117,9 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
 @click.argument("questions", type=_FILE)
 @click.option("--among", type=_FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
 @_embedder_option
+@_vectors_cache_option
 @pass_invocation
-def recall(invocation: Invocation, /, **options: Any) -> None:
+def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any) -> None:
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
@@ -128,7 +129,7 @@ def recall(invocation: Invocation, /, **options: Any) -> None:
     """
     from commonplace.benchmarks.recall import RecallOptions, run
 
-    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None)
+    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None, vectors_cache)
 
 
 @benchmark.command(cls=Command)

@@ -15,12 +15,11 @@ from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 from commonplace.types import KINDS
 
 if TYPE_CHECKING:
+    from commonplace.formats.hook_events import HookEvent
     from commonplace.search.context import Context
     from commonplace.settings import Settings
 
 _MOST_EVENT_BYTES = 4 * 1024 * 1024
-_HOOK_TOKENS = 2_000
-"""Clients cut what a hook prints beyond some ten thousand characters."""
 
 
 @click.command(cls=Command)
@@ -40,10 +39,12 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
     newest of the rest. With --agent the artifacts are those that its strategy finds.
 
     With --stdin-json the task is the prompt of the event that a client's hook writes to standard input, the store the
-    one of its working directory, and the agent the event's if it has a strategy. The answer to the start of a session
-    or to a prompt is text, that to others JSON; with --json it is always JSON. Nothing is printed where nothing is
-    relevant, where there is no store yet, or where the setting context.on_start is off; and no failure has the exit
-    code 2, which would stop the client.
+    one of its working directory, and the agent the event's if it has a strategy. It then holds memories, at most 500
+    tokens of them, that are likely to be relevant and were not in this session before; with an agent or --kind also
+    artifacts, in a line each. The answer to the start of a session or to a prompt is text, that to others JSON; with
+    --json it is always JSON. Nothing is printed for a prompt such as "yes, go on", where nothing is relevant, where
+    there is no store yet, or where the setting context.on_start is off; and no failure has the exit code 2, which would
+    stop the client.
     """
     if stdin_json:
         return _answer_hook(invocation, task, options)
@@ -77,34 +78,51 @@ def _print(made: Context, invocation: Invocation) -> None:
 
 
 def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[str, Any]) -> int:
-    from commonplace.cli.screen import print_json, say
-    from commonplace.formats.hook_events import answer, parse_event
-    from commonplace.search.request import MAX_QUERY_CHARACTERS
-    from commonplace.settings.agents import strategy_name
+    from commonplace.formats.hook_events import answer, has_content, parse_event
 
     try:
         if task:
             raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
         event = parse_event(_read())
+        # Before anything is opened: most of what people say to an agent is of this kind.
+        if event.is_prompt and not has_content(event.prompt):
+            return SUCCESS
         if event.directory:
             _enter(event.directory)
         loaded = invocation.settings()
         if loaded.context.on_start == "off":
             return SUCCESS
-        most = options["max_tokens"]
-        limits = {"max_tokens": min(_HOOK_TOKENS, loaded.context.max_tokens) if most is None else most}
-        agent = options["agent"] or strategy_name(event.agent, loaded.agents)
-        made = _made(invocation, loaded, event.prompt[:MAX_QUERY_CHARACTERS], {**options, **limits, "agent": agent})
+        text = _injection(invocation, loaded, event, options)
     except StoreMissingError:
         return SUCCESS
     except (CommonplaceError, OSError) as error:
         report(error, invocation, FAILURE)
         return FAILURE
-    if made.text and event.takes_text and not invocation.as_json:
-        say(made.text)
-    elif made.text:
-        print_json(answer(event, made.text), indent=None)
+    from commonplace.cli.screen import print_json, say
+
+    if text and event.takes_text and not invocation.as_json:
+        say(text)
+    elif text:
+        print_json(answer(event, text), indent=None)
     return SUCCESS
+
+
+def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, options: dict[str, Any]) -> str:
+    from commonplace.cli.screen import notify
+    from commonplace.search.request import MAX_QUERY_CHARACTERS
+    from commonplace.settings.agents import strategy_name
+
+    agent = options.pop("agent") or strategy_name(event.agent, loaded.agents)
+    with invocation.open(loaded) as engine:
+        if event.loses_context and event.conversation:
+            engine.clear_injected(event.conversation)
+        if event.is_compaction:
+            return ""
+        prompt = event.prompt[:MAX_QUERY_CHARACTERS]
+        made = engine.injection(prompt, agent=agent, conversation=event.conversation, **options)
+        engine.log_retrieval(made, "context")
+    notify(made.notices, invocation)
+    return made.text
 
 
 def _read() -> bytes:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.engine.finding import Finding
 from commonplace.engine.strategies import Wishes, joined, wishes_of
-from commonplace.errors import UsageError
+from commonplace.errors import StoreError, UsageError
 from commonplace.memories.intake import share, whole
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
 from commonplace.types import KINDS, Selection
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
     from commonplace.types import Kind, Passage, StoredMemory, Tier
 
+_log = logging.getLogger(__name__)
+
 FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
 MOST_PASSAGES = 1_000
+PROMPT_TOKENS, START_TOKENS = 500, 2_000
+"""What a hook injects at a prompt and at the start of a session; clients cut what is beyond ten thousand characters."""
 PASSAGES = 30
 """How many passages are in a context at most, where nobody says."""
 PASSAGES_TOGETHER = 3
@@ -97,6 +102,79 @@ class Informing(Finding):
         self.count_use(made.hits)
         return made
 
+    def injection(
+        self,
+        prompt: str = "",
+        max_tokens: int | None = None,
+        *,
+        conversation: str = "",
+        agent: str | None = None,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        tags: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+    ) -> Context:
+        """Return what a client's hook adds to a conversation, which nobody asked for: what is likely, and new to it.
+
+        Artifacts are named in a line each. What is returned is not returned again for the same conversation within a
+        day, unless `clear_injected` is called.
+
+        Args:
+            prompt: what is asked; "" at the start of a session, which gets what `context` has without a task.
+            max_tokens: as for `context`; None is 500 for a prompt, and 2,000 without one.
+            conversation: any name that the client gives it; "" is one that nothing is known of.
+            agent, limit, tags, min_trust: as for `context`.
+            kinds: None are memories, and with an agent the artifacts that its strategy finds.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        from commonplace.memories.injections import add_injected, injected
+        from commonplace.search.choosing import one_line_artifacts
+        from commonplace.search.context import context_of
+        from commonplace.search.hits import is_likely
+
+        usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
+        budget = whole("max_tokens", usual if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
+        known = injected(self._store, self.namespace, conversation, self._now()) if conversation else set()
+        wishes = wishes_of(agent, self.settings.agents)
+        if not prompt.strip():
+            most = PASSAGES if limit is None else limit
+            named = chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
+            made = replace(self._opening(budget, most, *named, known), agent=wishes.agent, notices=wishes.notices)
+        else:
+            wanted = kinds or (("memory", "artifact") if wishes.agent else ("memory",))
+            find = partial(
+                self.search,
+                prompt,
+                tags=tags,
+                min_score=wishes.min_score,
+                min_trust=min_trust,
+                per_owner=PASSAGES_TOGETHER,
+            )
+            most = PASSAGES if limit is None else limit
+            result = self._found_for(wishes, find, wanted, limit) if wishes.agent else find(most, wanted)
+            new = [hit for hit in result.hits if is_likely(hit) and hit.owner_id not in known]
+            result = replace(result, hits=one_line_artifacts(new))
+            following = self._under_headings(result)
+            count = self._tokens.count_tokens
+            made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following)
+            self.count_use(made.hits)
+        ids = {hit.owner_id for hit in made.hits}
+        if conversation and ids and not self._store.is_read_only:
+            try:
+                add_injected(self._store, self.namespace, conversation, ids, self._now())
+            except StoreError as error:  # better said twice than not at all
+                _log.warning("what was injected was not noted: %s", error)
+        return made
+
+    def clear_injected(self, conversation: str) -> None:
+        """Let `injection` return everything again for a conversation, as after it was compacted."""
+        from commonplace.memories.injections import clear_injected
+
+        if not self._store.is_read_only:
+            clear_injected(self._store, self.namespace, conversation, self._now())
+
     def _under_headings(self, result: SearchResult) -> dict[int, Passage]:
         """Return what stands under the headings among the hits, by the numbers of their passages."""
         from commonplace.search.context import unsaid
@@ -146,7 +224,13 @@ class Informing(Finding):
         )
 
     def _opening(
-        self, max_tokens: int, limit: int, kinds: tuple[str, ...], tags: tuple[str, ...], min_trust: float
+        self,
+        max_tokens: int,
+        limit: int,
+        kinds: tuple[str, ...],
+        tags: tuple[str, ...],
+        min_trust: float,
+        known: Collection[str] = (),
     ) -> Context:
         """Return the context of a session that has no task yet."""
         from commonplace.search.choosing import distinct
@@ -162,7 +246,7 @@ class Informing(Finding):
             memory_hit(stored, min(1.0, self._fading.raw(stored.record, now)))
             for each in (tiers if not kinds or "memory" in kinds else ())
             for stored in self._first(each, tags, limit)
-            if stored.record.trust >= min_trust
+            if stored.record.trust >= min_trust and stored.owner.id not in known
         ]
         found = distinct(without_secrets(kept[:limit]))
         text, hits = assemble(found, max_tokens=max_tokens, count=self._tokens.count_tokens, form=self._form)

@@ -30,6 +30,7 @@ from commonplace.ledger.cleaning import all_there_is
 from commonplace.ledger.cleaning import forget as forget_in_ledger
 from commonplace.ledger.filing import Doer
 from commonplace.locks import FileLock
+from commonplace.memories.injections import erase_injected
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
@@ -92,6 +93,7 @@ def forget(
                 if place.untell is not None:
                     for id_, group in plan.gone.told:
                         place.untell(change, id_, group)
+            erase_injected(place.store, namespace, change, plan.ids)
             receipt = _begun(place, namespace, plan, id_, at)
             receipt = replace(
                 receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final
 
 from commonplace.text.languages import PROSE, language_of
@@ -14,6 +15,7 @@ from commonplace.types import Hit
 
 HISTORIES: Final = 2
 """So many changelogs and pages of release notes are in a context; a project may have hundreds that say little."""
+LINE: Final = 120
 _HISTORY: Final = re.compile(
     r"(?:^|/)(?:releases?|release[-_ ]?notes?|change[-_ ]?logs?|changes|whats[-_ ]?new|news(?:fragments)?|history)"
     r"(?:/|\.\w+$|$)",
@@ -50,6 +52,19 @@ def without_old_news(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits with those of the first changelogs and release notes alone."""
     owners = list(dict.fromkeys(hit.owner_id for hit in hits if is_history(hit.path)))
     return tuple(hit for hit in hits if hit.owner_id not in owners[HISTORIES:])
+
+
+def one_line_artifacts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits with each artifact once, by one line of its best passage: a name to look it up by."""
+    found: dict[tuple[str, str], Hit] = {}
+    for hit in hits:
+        if hit.kind != "artifact":
+            found[hit.kind, hit.id] = hit
+        elif (hit.kind, hit.owner_id) not in found:
+            lines = (" ".join(line.split()) for line in hit.text.splitlines())
+            first = next((line for line in lines if any(map(str.isalnum, line))), "")
+            found[hit.kind, hit.owner_id] = replace(hit, id=hit.owner_id, text=first[:LINE])
+    return tuple(found.values())
 
 
 def is_history(path: str) -> bool:
