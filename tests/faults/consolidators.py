@@ -39,7 +39,7 @@ RELATED = ("Mira Okafor works with Lena Brandt at Acme.", "Lena Brandt and Mira 
 def prepare(path: Path) -> None:
     """Make a store in which every agent finds something to do."""
     now = [NOW - 61 * DAY_S]
-    with commonplace.open(path, clock=lambda: now[0]) as book:
+    with commonplace.open(path, embedder="static", clock=lambda: now[0]) as book:
         for number, text in enumerate(FADED):
             book.remember(text, id=f"faded {number}", force=True)
         now[0] = NOW - 2 * DAY_S

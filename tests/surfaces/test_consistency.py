@@ -223,11 +223,11 @@ def test_a_setting_binds_new_stores_and_an_argument_any(directory: Path, tmp_pat
     book.index_documents(animals("heron", 1))
     preferred = load({"store.path": str(directory)}, environment={"COMMONPLACE_EMBEDDER_NAME": "hashing"})
     with commonplace.open(settings=preferred) as again:
-        assert again.index_status().embedder.startswith("static@")
+        assert again.index_status().embedder.startswith("minilm@")
     with commonplace.open(tmp_path / "new", settings=preferred) as new:
         new.index_documents(animals("heron", 1))
         assert new.index_status().embedder.startswith("hashing@")
-    with pytest.raises(EmbedderMismatchError, match="open it with embedder 'static'"):
+    with pytest.raises(EmbedderMismatchError, match="open it with embedder 'minilm'"):
         commonplace.open(directory, embedder="hashing")
 
 

@@ -307,8 +307,8 @@ def test_no_text_is_a_bad_query(book: Engine, query: str) -> None:
 
 def test_a_store_built_with_another_embedder_is_not_mixed_up(project: Path, book: Engine) -> None:
     """Vectors of two embedders must never be compared."""
-    assert book.index_status().embedder.startswith("static@")
-    with pytest.raises(EmbedderMismatchError, match="built with embedder static"):
+    assert book.index_status().embedder.startswith("minilm@")
+    with pytest.raises(EmbedderMismatchError, match="built with embedder minilm"):
         commonplace.open(project / ".commonplace", embedder="hashing")
     with commonplace.open(project / "hashed", embedder="hashing") as hashed:
         hashed.index(project)

@@ -46,6 +46,7 @@ def opened(path: Path, slow: Slow) -> Engine:
     return commonplace.open(path, embedder=slow)
 
 
+@pytest.mark.usefixtures("embedding_thread")
 class TestRemembering:
     def test_a_short_memory_is_embedded_when_the_call_returns(self, tmp_path: Path, slow: Slow) -> None:
         """Whoever remembers one thing asks for it next."""

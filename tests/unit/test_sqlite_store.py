@@ -199,7 +199,7 @@ class TestDamage:
             ("UPDATE passage_vectors SET owner = 2 WHERE number = 1", "There are passages that name another owner or"),
             ("UPDATE passages SET namespace = 9 WHERE number = 1", "There are passages in another namespace than"),
             (
-                "INSERT INTO meta VALUES ('dimensions', '4')",
+                "INSERT INTO meta VALUES ('embedder', 'e'), ('embedder_version', '1'), ('dimensions', '4')",
                 "There are vectors of another length than the embedder's: 3",
             ),
             ("UPDATE passage_vectors SET token_ids = x'01'", "There are passages with half a token id: 3."),

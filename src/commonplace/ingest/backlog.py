@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import CommonplaceError, EmbedderMismatchError
 from commonplace.ingest.reembedding import made_vectors
-from commonplace.models.mixed import for_kind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,13 +37,9 @@ def embed_pending(store: Store, embedder: Embedder) -> int:
         EmbedderMismatchError: the store's vectors are another embedder's by now.
         ModelError, ProviderError: the embedder failed; what was stored is found by its words.
     """
-    entries = store.pending_vectors(SLICE)
-    made: list[tuple[int, bytes]] = []
-    for kind in dict.fromkeys(entry.kind for entry in entries):
-        some = [entry for entry in entries if entry.kind == kind]
-        made += zip((entry.number for entry in some), made_vectors(some, for_kind(embedder, kind)), strict=True)
+    made = made_vectors(store.pending_vectors(SLICE), embedder)
     if made:
-        store.fill_vectors(embedder.stamp, made)
+        store.fill_vectors(embedder.stamp, list(made.items()))
     return len(made)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from commonplace.errors import ProviderError
 from commonplace.ingest.passages import passage_text
 from commonplace.models.contract import TokenizedText
-from commonplace.models.mixed import for_kind
+from commonplace.models.mixed import by_space
 from commonplace.ranking.quantise import quantise
 
 if TYPE_CHECKING:
@@ -60,22 +60,31 @@ def _vectors(entries: list[IndexEntry], embedder: Embedder, held: Embedding | No
     One that the old embedder gave zeros has zeros: it is found by words alone.
     """
     vectors: dict[int, bytes] = {}
-    for kind in dict.fromkeys(entry.kind for entry in entries):
-        own = for_kind(embedder, kind)
-        stays = held is not None and held.of(kind) == own.stamp
-        some = [entry for entry in entries if entry.kind == kind]
-        vectors |= {entry.number: entry.vector if stays else bytes(own.stamp.dimensions) for entry in some}
-        wanted = [entry for entry in some if not entry.vector or (not stays and any(entry.vector))]
-        vectors |= dict(zip((entry.number for entry in wanted), made_vectors(wanted, own), strict=True))
+    wanted = []
+    for entry in entries:
+        own = embedder.stamp.of(entry.kind)
+        stays = held is not None and held.of(entry.kind) == own
+        vectors[entry.number] = entry.vector if stays else bytes(own.dimensions)
+        if not entry.vector or (not stays and any(entry.vector)):
+            wanted.append(entry)
+    vectors |= made_vectors(wanted, embedder)
     return [vectors[entry.number] for entry in entries]
 
 
-def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> list[bytes]:
-    """Return a new vector for each passage.
+def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> dict[int, bytes]:
+    """Return a new vector for each passage, by number; those of one embedder are made at once.
 
     Raises:
-        ProviderError: the embedder returned something else.
+        ProviderError: an embedder returned something else.
     """
+    made: dict[int, bytes] = {}
+    for own in by_space(embedder):
+        some = [entry for entry in entries if embedder.stamp.of(entry.kind) == own.stamp]
+        made |= zip((entry.number for entry in some), _embedded(some, own), strict=True)
+    return made
+
+
+def _embedded(entries: Sequence[IndexEntry], embedder: Embedder) -> list[bytes]:
     if not entries:
         return []
     found = np.asarray(embedder.embed([_tokenized(entry) for entry in entries]))

@@ -45,7 +45,7 @@ MEANINGS: Mapping[str, Meaning] = {"minilm": Meaning(1.25, (0.35, 0.65))}
 
 COMPARABLE = frozenset({"minilm", "static"})
 """Embedders whose cosines of unrelated texts have nearly the same mean and deviation: .03–.18 and .09–.11 for questions
-and passages of everyday, medquad, cosqa-dev and longmemeval-dev. Those of another one are standardised by themselves."""
+and passages of everyday, medquad, cosqa-dev, longmemeval-dev. Those of another one are standardised by themselves."""
 
 TIME_LOG_ODDS = 1.0
 """What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
