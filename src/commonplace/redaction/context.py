@@ -46,10 +46,10 @@ _AWS_SECRET: Final = re.compile(r"""[\s"'`=:>,]([A-Za-z0-9/+]{40})(?![A-Za-z0-9/
 _AWS_REACH: Final = 160
 
 _SEPARATOR: Final = (
-    rf"[*_]{{0,2}}(?:{_QUOTE}|\]){{0,2}}[*_]{{0,2}}[ \t]{{0,8}}+"  # what closes the name
-    r"(?::[ ]?[a-z]{1,12}(?:[ ]?\|[ ]?none)?[ ]{0,2}(?==))?"  # the type in `password: str = "…"`
-    rf"(?:(?:=>|:=|={{1,3}}|:|(?<=[ ])is:?(?=[ ])|,?[\s\\]{{0,40}}+(?:{_QUOTE})?value(?:{_QUOTE})?[ ]?[:=])"
-    r"[*]{0,2}[ \t]{0,8}|>(?=[^\s<>]{6,256}</)|(?P<space>(?<=[ \t])))"
+    rf"[*_]{{0,2}}+(?:{_QUOTE}|\]){{0,2}}+[*_]{{0,2}}+[ \t]{{0,8}}+"  # what closes the name
+    r"(?::[ ]?[a-z]{1,12}+(?:[ ]?\|[ ]?none)?[ ]{0,2}(?==))?+"  # the type in `password: str = "…"`
+    rf"(?:(?:=>|:=|={{1,3}}+|:|(?<=[ ])is:?+(?=[ ])|,?[\s\\]{{0,40}}+(?:{_QUOTE})?value(?:{_QUOTE})?[ ]?[:=])"
+    r"[*]{0,2}+[ \t]{0,8}+|>(?=[^\s<>]{6,256}</)|(?P<space>(?<=[ \t])))"
 )
 """What stands between a name and its value; after `--password` a space is enough."""
 _NAMES: Final = "(?:passwor[dt]|passwd|passphrase|pwd|secret|token|key)"
@@ -159,7 +159,8 @@ def _headers(view: View) -> Iterator[Secret]:
         done = match.end()
         scheme, value = (match[1] or "").lower(), match[2]
         is_basic = scheme == "basic"
-        if b":" in decoded(value) if is_basic else may_be_token(value) or (scheme and may_be_password(value)):
+        start = value[:_JUDGED]
+        if b":" in decoded(value) if is_basic else may_be_token(start) or (scheme and may_be_password(start)):
             yield Secret("authorization header", match.start(2), match.end(2))
     for at in places(view.lowered, "auth"):
         match = _ENCODED.match(view.plain, at)
