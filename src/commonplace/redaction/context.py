@@ -51,7 +51,7 @@ _SEPARATOR: Final = (
     rf"(?:(?:=>|:=|={{1,3}}+|:|(?<=[ ])is:?+(?=[ ])|,?[\s\\]{{0,40}}+(?:{_QUOTE})?value(?:{_QUOTE})?[ ]?[:=])"
     r"[*]{0,2}+[ \t]{0,8}+|>(?=[^\s<>]{6,256}</)|(?P<space>(?<=[ \t])))"
 )
-"""What stands between a name and its value; after `--password` a space is enough."""
+"""What stands between a name and its value; after `--password` and `ENV PASSWORD` a space is enough."""
 _NAMES: Final = "(?:passwor[dt]|passwd|passphrase|pwd|secret|token|key)"
 _VALUE: Final = (
     r"""(?:[rbu]{0,2}(?P<quote>\\{0,7}(?:"{1,3}|'{1,3}|`))(?P<quoted>[^\s"'`\\]{6,}+)(?P=quote)|"""
@@ -71,7 +71,7 @@ _PASSWORDS, _TOKENS = ("pass", "pwd"), ("secret", "token", "key")
 _KIND_OF_KEY: Final = re.compile(
     r"(?:api|access|secret|private|account|storage|master|encryption|signing|auth)[ _-]?\Z"
 )
-_FLAG: Final = re.compile(r"--[\w-]{0,40}\Z")
+_FLAG: Final = re.compile(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
 _NO_SECRET: Final = re.compile(
     r"(?:next|page|paging|pagination|continuation|forward|backward|output|cursor|lock|change|update|action|sync|"
     r"idempotency|client|request|identity|public[_-]?key)[_-]?(?:tok|key)\Z|::\w{0,40}\Z"
@@ -110,7 +110,7 @@ _COMMANDS: Final = tuple(
 _COMMAND: Final = re.compile(r"(?:[^\n\\]++|\\[\s\S])*+")
 _LONGEST_COMMAND: Final = 1_000
 _NETRC: Final = re.compile(
-    r"machine\s{1,40}+(?:localhost|[\w-]{1,63}+[.:][\w.:-]{1,192}+)\s{1,40}+"
+    r"(?:default|machine\s{1,40}+(?:localhost|[\w-]{1,63}+[.:][\w.:-]{1,192}+))\s{1,40}+"
     r"(?:(?:login|account)\s{1,40}+\S{1,256}+\s{1,40}+){1,2}password\s{1,40}+" + _GIVEN
 )
 
@@ -138,10 +138,11 @@ def _commands(view: View) -> Iterator[Secret]:
                 done = command.end()
                 for match in flag.finditer(view.lowered, at, done):
                     yield from _given(view, match, may_be_secret)
-    for at in places(view.lowered, "machine"):
-        entry = _NETRC.match(view.lowered, at)
-        if entry:
-            yield from _given(view, entry, is_given)
+    for anchor in ("machine", "default"):
+        for at in places(view.lowered, anchor):
+            entry = _NETRC.match(view.lowered, at)
+            if entry:
+                yield from _given(view, entry, is_given)
 
 
 def _given(view: View, match: re.Match[str], may_be_secret: Callable[[str], bool]) -> Iterator[Secret]:
