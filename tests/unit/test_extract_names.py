@@ -30,6 +30,7 @@ NAMED = [
     ("We flew to San Francisco, then to Kraków.", ["San Francisco place", "Kraków place"]),
     ("It rained on the Ohio River.", ["Ohio River place"]),
     ("auth.ts uses [redacted: github token] of GitHub.", ["auth.ts file", "GitHub tool"]),
+    ("auth.ts uses [redacted: 1password key] of GitHub.", ["auth.ts file", "GitHub tool"]),
     ("We met Dr. Chen and Prime Minister Ardern.", ["Chen person", "Ardern person"]),
     ("We met W. Dale Nelson of NASA.", ["W. Dale Nelson person", "NASA organization"]),
     ("We heard FAA Administrator Allan McArtor.", ["FAA organization", "Allan McArtor person"]),

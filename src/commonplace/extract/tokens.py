@@ -11,7 +11,7 @@ from commonplace.extract.sentences import ABBREVIATIONS
 _TOKEN: Final = re.compile(
     r"""
     https?://[^\s<>"'`)\]}|]+
-    | \[redacted:\ [a-z ]{1,40}\]               # stands for a secret, and names nothing
+    | \[redacted:\ [a-z0-9 ]{1,40}\]             # stands for a secret, and names nothing
     | `[^`\n]{1,120}`
     | ['’](?:s|re|ve|ll|m|d)\b
     | (?:[^\W\d_]\.){2,}                      # U.S.

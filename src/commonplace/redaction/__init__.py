@@ -13,7 +13,7 @@ from typing import Final
 
 from commonplace.redaction.cards import find_cards
 from commonplace.redaction.context import find_in_context
-from commonplace.redaction.tokens import find_tokens
+from commonplace.redaction.tokens import VENDORS, find_tokens
 from commonplace.redaction.view import Secret, view_of
 
 __all__ = ["KINDS", "Redacted", "Secret", "find_secrets", "redact", "with_placeholders"]
@@ -23,7 +23,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "private key": "A PEM, OpenSSH, PGP or age private key, also in JSON and without its end.",
         "aws access key": "The id of an AWS access key (`AKIA…`, `ASIA…`).",
         "aws secret key": "The 40 characters of an AWS secret key, where AWS or the key's id is named shortly before.",
-        "gcp key": "A Google API key (`AIza…`) or OAuth client secret (`GOCSPX-…`).",
+        "gcp key": "A Google API key (`AIza…`), OAuth client secret (`GOCSPX-…`) or access token (`ya29.…`).",
         "azure key": "An Azure key in a connection string, a shared access signature, a client secret.",
         "github token": "A GitHub token (`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`).",
         "gitlab token": "A GitLab token (`glpat-…` and its relatives).",
@@ -39,6 +39,12 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "twilio key": "A Twilio API key (`SK` and 32 hexadecimal digits).",
         "telegram token": "The token of a Telegram bot (`123456789:AA…`).",
         "discord token": "The token of a Discord bot, or the secret path of a Discord webhook.",
+        **{
+            f"{vendor.lower()} key": f"A key or token of {vendor} ({', '.join(f'`{prefix}…`' for prefix in prefixes)})."
+            for vendor, prefixes, _ in VENDORS
+        },
+        "mailchimp key": "A Mailchimp key (32 hexadecimal digits and `-us1`).",
+        "terraform key": "A token of HCP Terraform (`….atlasv1.…`).",
         "json web token": "A JSON web token, of which the first part names an algorithm.",
         "payment card": "A payment card's number, grouped or not: known issuer, its length, valid check digit.",
         "password in a url": "The password in `scheme://user:password@host`; the rest of the address stays.",

@@ -47,7 +47,9 @@ def find_cards(view: View) -> Iterator[Secret]:
         starts.extend(_each(view.digits, drawing))
     for start in starts:
         match = _NUMBER.match(view.plain, start)
-        if match and not _is_other(view, match) and _is_card(re.sub("[ -]", "", match[0])):
+        if not match or _is_piece(view, match):
+            continue
+        if _is_card(re.sub("[ -]", "", match[0])) and not _is_other(view, match):
             yield Secret("payment card", match.start(), match.end())
 
 
@@ -75,11 +77,19 @@ def _is_article(digits: str) -> bool:
     return (3 * sum(map(int, digits[-2::-2])) + sum(map(int, digits[-1::-2]))) % 10 == 0
 
 
-def _is_other(view: View, match: re.Match[str]) -> bool:
-    """Tell a piece of a longer grouped number (an IBAN), or one that the words before it call something else."""
+def _is_piece(view: View, match: re.Match[str]) -> bool:
+    """Tell a piece of a longer grouped number, such as an IBAN."""
+    if not (match[1] or match[2]):
+        return False
     start, end = match.span()
+    return bool(_BEFORE.search(view.plain[max(0, start - 2) : start]) or _AFTER.match(view.plain, end))
+
+
+def _is_other(view: View, match: re.Match[str]) -> bool:
+    """Tell an ungrouped number that the words before it call something else."""
     if match[1] or match[2]:
-        return bool(_BEFORE.search(view.plain[max(0, start - 2) : start]) or _AFTER.match(view.plain, end))
+        return False
+    start, end = match.span()
     before = view.lowered[max(0, start - _NEAR) : start]
     if end - start in _COMMON_LENGTHS and not _CARD.search(before):
         return True

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from commonplace.redaction.values import decoded, is_disordered, may_be_password, may_be_token
+from commonplace.redaction.values import (
+    SHORTEST_PASSWORD,
+    SHORTEST_TOKEN,
+    decoded,
+    is_disordered,
+    is_given,
+    may_be_password,
+    may_be_token,
+)
 from commonplace.redaction.view import Secret, View, places
 
 _URL_PASSWORD: Final = re.compile(
-    r"://(?<=[A-Za-z0-9]://)[^\s/?#@:\"'`<>]{0,256}:([^\s/@\"'`<>]{1,256})@[A-Za-z0-9_\[$({%]"
+    r"://(?<=[A-Za-z0-9]://)[^\s/?#@:\"'`<>]{0,256}+:([^\s/@\"'`<>]{1,256}+)@[A-Za-z0-9_\[$({%]"
 )
 _TEMPLATE: Final = re.compile(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
 
+_QUOTE: Final = r"""\\{0,7}["'`]"""
+"""A quotation mark, escaped or not: a string may stand in a string."""
 _HEADER: Final = re.compile(
-    r"""(?i:authorization)(?:\\{0,7}["'`\]]){0,2}[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,7}["'`])?"""
-    r"""(?i:(bearer|basic|token|apikey))[ \t]{1,4}"""
-    r"([A-Za-z0-9._~+/=:-]{6,}+)"
+    rf"(?i:authorization)(?:{_QUOTE}|\]){{0,2}}[ \t]{{0,4}}[:=,][ \t]{{0,4}}(?:{_QUOTE})?"
+    r"(?:(?i:(bearer|basic|token|apikey))[ \t]{1,4})?([A-Za-z0-9._~+/=:-]{6,}+)"
 )
-_BEARER: Final = re.compile(r"""(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)""")
+_BEARER: Final = re.compile(r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)")
+_ENCODED: Final = re.compile(rf"auth{_QUOTE}[ ]?:[ ]?{_QUOTE}([A-Za-z0-9+/]{{8,}}+={{0,2}}){_QUOTE}")
+"""The name and password that Docker keeps for a registry, in base64."""
 
 _AWS_CONTEXT: Final = tuple(
     (anchor, re.compile(pattern))
     for anchor, pattern in (
-        ("aws", r"aws[\w .:'\"-]{0,24}(?:secret|cred|access.?key)"),
-        ("akia", "akia[a-z0-9]{16}"),
-        ("asia", "asia[a-z0-9]{16}"),
+        ("aws", r"aws(?:(?!aws)[\w .:'\"-]){0,24}?(?:secret|cred|access.?key)"),
+        ("akia", "(?<![a-z0-9])akia[a-z0-9]{16}"),
+        ("asia", "(?<![a-z0-9])asia[a-z0-9]{16}"),
         ("secretaccesskey", ""),
         ("secret_access_key", ""),
     )
@@ -35,36 +46,32 @@ _AWS_SECRET: Final = re.compile(r"""[\s"'`=:>,]([A-Za-z0-9/+]{40})(?![A-Za-z0-9/
 _AWS_REACH: Final = 160
 
 _SEPARATOR: Final = (
-    r"""[*_]{0,2}(?:\\{0,7}["'`\]]){0,2}[*_]{0,2}[ \t]{0,8}"""  # what closes the name
-    r"(?::[ ]?[A-Za-z]{1,12}(?:[ ]?\|[ ]?None)?[ ]{0,2}(?==))?"  # the type in `password: str = "…"`
-    r"(?:=>|:=|={1,3}|:|(?<=[ ])is:?(?=[ ]))[*]{0,2}[ \t]{0,8}"
+    rf"[*_]{{0,2}}+(?:{_QUOTE}|\]){{0,2}}+[*_]{{0,2}}+[ \t]{{0,8}}+"  # what closes the name
+    r"(?::[ ]?[a-z]{1,12}+(?:[ ]?\|[ ]?none)?[ ]{0,2}(?==))?+"  # the type in `password: str = "…"`
+    rf"(?:(?:=>|:=|={{1,3}}+|:|(?<=[ ])is:?+(?=[ ])|,?[\s\\]{{0,40}}+(?:{_QUOTE})?value(?:{_QUOTE})?[ ]?[:=])"
+    r"[*]{0,2}+[ \t]{0,8}+|>(?=[^\s<>]{6,256}</)|(?P<space>(?<=[ \t])))"
 )
-_BARE: Final = r"""(?:[^\s"'`,;<>()\[\]{}&?\\]|&(?!\w{1,30}=)|\\(?![nrt"'`\\]))"""
-"""A character of a value without quotes; a line break written as `\\n` ends it, as a real one does."""
+"""What stands between a name and its value; after `--password` and `ENV PASSWORD` a space is enough."""
+_NAMES: Final = "(?:passwor[dt]|passwd|passphrase|pwd|secret|token|key)"
 _VALUE: Final = (
-    r"""(?:[rbuRBU]{0,2}(?P<quote>\\{0,7}(?:"{1,3}|'{1,3}|`))(?P<quoted>[^\s"'`\\]{6,}+)(?P=quote)|"""
-    rf"""(?P<bare>{_BARE}{{6,128}}+)(?![(\[{{]|'[a-z]|(?<=[=:])["'`]\w))"""
+    r"""(?:[rbu]{0,2}(?P<quote>\\{0,7}(?:"{1,3}|'{1,3}|`))(?P<quoted>[^\s"'`\\]{6,}+)(?P=quote)|"""
+    rf"""(?P<bare>(?:[^\s"'`,;<>()\[\]{{}}&?kpst]++|&(?!\w{{1,30}}=)|(?!{_NAMES}[*_]{{0,2}}[:=])[kpst])++)"""
+    r"""(?![(\[{]|'[a-z]|(?<=[=:])["'`]\w))"""
 )
-"""In quotes, escaped or doubled where a string is in a string; or bare, as where the name is in the quotes too."""
-_PUNCTUATION: Final = ".:*|\\"
-_REST: Final = re.compile(f"{_BARE}*+")
-_KINDS_OF_KEY: Final = (
-    "api", "access", "secret", "private", "account", "storage", "master", "encryption", "signing", "auth"
-)  # fmt: skip
-_PASSWORD: Final = re.compile(r"(?i:passwor[dt]|passwd|passphrase|pwd)(?![A-Za-z0-9])" + _SEPARATOR + _VALUE)
-_TOKEN: Final = re.compile(
-    f"(?i:secret|token|(?:{'|'.join(f'(?<={kind})|(?<={kind}[ _-])' for kind in _KINDS_OF_KEY)})key)(?![A-Za-z0-9])"
-    + _SEPARATOR
-    + _VALUE
+"""In quotes, escaped or doubled where a string is in a string; or bare, as where the name is in the quotes too.
+
+Another name with a separator ends a bare value: so no character is read for two names.
+"""
+_PASSWORD: Final = re.compile(
+    r"""(?:pass(?:wor[dt]|wd|phrase|(?<=[_"'`-]pass)|(?=:[ ]?["'`]))|pwd)(?![a-z0-9])""" + _SEPARATOR + _VALUE
 )
-_ASSIGNMENTS: Final = (
-    ("passw", _PASSWORD, "password"),
-    ("passphrase", _PASSWORD, "password"),
-    ("pwd", _PASSWORD, "password"),
-    ("secret", _TOKEN, "secret value"),
-    ("token", _TOKEN, "secret value"),
-    ("key", _TOKEN, "secret value"),
+_TOKEN: Final = re.compile("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
+_PASSWORDS, _TOKENS = ("pass", "pwd"), ("secret", "token", "key")
+"""What is looked for, as the names of passwords and of tokens hold it."""
+_KIND_OF_KEY: Final = re.compile(
+    r"(?:api|access|secret|private|account|storage|master|encryption|signing|auth)[ _-]?\Z"
 )
+_FLAG: Final = re.compile(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
 _NO_SECRET: Final = re.compile(
     r"(?:next|page|paging|pagination|continuation|forward|backward|output|cursor|lock|change|update|action|sync|"
     r"idempotency|client|request|identity|public[_-]?key)[_-]?(?:tok|key)\Z|::\w{0,40}\Z"
@@ -73,8 +80,39 @@ _NO_SECRET: Final = re.compile(
 _BEFORE: Final = 48
 _JUDGED: Final = 128
 """By so many characters of a value it is told whether it is a secret; all of it is then one."""
-_CODE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-"""What stands unquoted and is an attribute or the name of a constant."""
+_PUNCTUATION: Final = ".:*|\\"
+_CODE: Final = re.compile(
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]\w+(?:Key|Token|Secret|Type)s?"
+)
+"""What stands unquoted and is an attribute or the name of a constant or a type."""
+
+
+_GIVEN: Final = r"""(?P<given>[^\s"'`\\]{4,256}+)"""
+_COMMANDS: Final = tuple(
+    (name, re.compile(rf"(?<=[\s\"'`]){flag}"), may_be_secret)
+    for name, flag, may_be_secret in (
+        (
+            "curl",
+            rf"(?:-[a-z]{{0,8}}u|--(?:proxy-)?user(?=[\s=]))[\s=]?(?:{_QUOTE})?[^\s:\"'`]{{0,128}}+:{_GIVEN}",
+            is_given,
+        ),
+        ("sshpass", rf"-p[\s\"',]{{0,6}}{_GIVEN}(?=[\"']?\s+(?:ssh|scp|sftp|rsync)\b)", is_given),
+        ("sshpass", rf"-p[\s\"',]{{0,6}}{_GIVEN}", may_be_password),
+        ("mysql", rf"-p[\"']?{_GIVEN}", may_be_password),
+        ("mariadb", rf"-p[\"']?{_GIVEN}", may_be_password),
+        ("mongo", rf"-p[\s\"',]{{1,6}}{_GIVEN}", may_be_password),
+        ("redis-cli", rf"-a[\s\"',]{{1,6}}{_GIVEN}", may_be_password),
+        ("sqlcmd", rf"-p[\s\"',]{{0,6}}{_GIVEN}", may_be_password),
+        (" login", rf"-p[\s\"',]{{1,6}}{_GIVEN}", may_be_password),
+    )
+)
+"""A command, the flag that gives it a password, and what tells one."""
+_COMMAND: Final = re.compile(r"(?:[^\n\\]++|\\[\s\S])*+")
+_LONGEST_COMMAND: Final = 1_000
+_NETRC: Final = re.compile(
+    r"(?:default|machine\s{1,40}+(?:localhost|[\w-]{1,63}+[.:][\w.:-]{1,192}+))\s{1,40}+"
+    r"(?:(?:login|account)\s{1,40}+\S{1,256}+\s{1,40}+){1,2}password\s{1,40}+" + _GIVEN
+)
 
 
 def find_in_context(view: View) -> Iterator[Secret]:
@@ -85,23 +123,50 @@ def find_in_context(view: View) -> Iterator[Secret]:
             yield Secret("password in a url", match.start(1), match.end(1))
     yield from _headers(view)
     yield from _aws_secrets(view)
-    for anchor, pattern, kind in _ASSIGNMENTS:
+    yield from _commands(view)
+    for anchor in (*_PASSWORDS, *_TOKENS):
+        yield from _assigned(view, anchor)
+
+
+def _commands(view: View) -> Iterator[Secret]:
+    """Yield passwords that commands are given, and those of a `.netrc`."""
+    for name, flag, may_be_secret in _COMMANDS:
         done = 0
+        for at in places(view.lowered, name):
+            command = _COMMAND.match(view.lowered, at, at + _LONGEST_COMMAND) if at >= done else None
+            if command:
+                done = command.end()
+                for match in flag.finditer(view.lowered, at, done):
+                    yield from _given(view, match, may_be_secret)
+    for anchor in ("machine", "default"):
         for at in places(view.lowered, anchor):
-            secret = _assigned(view, at, pattern, kind) if at >= done else None
-            if secret:
-                yield secret
-                done = secret.end
+            entry = _NETRC.match(view.lowered, at)
+            if entry:
+                yield from _given(view, entry, is_given)
+
+
+def _given(view: View, match: re.Match[str], may_be_secret: Callable[[str], bool]) -> Iterator[Secret]:
+    start, end = match.span("given")
+    if may_be_secret(view.plain[start:end]):
+        yield Secret("password", start, end)
 
 
 def _headers(view: View) -> Iterator[Secret]:
+    done = 0
     for at in places(view.lowered, "authorization"):
-        match = _HEADER.match(view.plain, at)
+        match = _HEADER.match(view.plain, at) if at >= done else None
         if not match:
             continue
-        is_basic = match[1].lower() == "basic"
-        if b":" in decoded(match[2]) if is_basic else may_be_password(match[2]) or may_be_token(match[2]):
+        done = match.end()
+        scheme, value = (match[1] or "").lower(), match[2]
+        is_basic = scheme == "basic"
+        start = value[:_JUDGED]
+        if b":" in decoded(value) if is_basic else may_be_token(start) or (scheme and may_be_password(start)):
             yield Secret("authorization header", match.start(2), match.end(2))
+    for at in places(view.lowered, "auth"):
+        match = _ENCODED.match(view.plain, at)
+        if match and b":" in decoded(match[1]):
+            yield Secret("authorization header", match.start(1), match.end(1))
     for at in places(view.lowered, "bearer"):
         match = _BEARER.match(view.plain, at)
         if match and may_be_token(match[1]):
@@ -122,27 +187,39 @@ def _aws_secrets(view: View) -> Iterator[Secret]:
                 yield Secret("aws secret key", match.start(1), match.end(1))
 
 
-def _assigned(view: View, at: int, pattern: re.Pattern[str], kind: str) -> Secret | None:
-    match = pattern.match(view.plain, at)
-    if not match:
-        return None
-    if kind == "password":
-        may_be_secret = may_be_password
-    elif _NO_SECRET.search(view.lowered, max(0, at - _BEFORE), at + len("key")):
-        return None
-    else:
-        may_be_secret = may_be_token
-    group = "quoted" if match["quoted"] else "bare"
-    value = match[group][:_JUDGED]
-    if group == "bare":
-        value = value.rstrip(_PUNCTUATION)
-        if _CODE.fullmatch(value):
-            return None
-    if not may_be_secret(value):
-        return None
-    start, end = match.span(group)
-    if group == "bare":
-        if end - start == _JUDGED and (rest := _REST.match(view.plain, end)):
-            end = rest.end()
-        end = start + len(view.plain[start:end].rstrip(_PUNCTUATION))
-    return Secret(kind, start, end)
+def _is_named(text: str, at: int, anchor: str, match: re.Match[str]) -> bool:
+    """Tell whether the name that ends in an anchor is that of a secret."""
+    start = max(0, at - _BEFORE)
+    if match["space"] is not None and not _FLAG.search(text, start, at):
+        return False
+    if anchor in _PASSWORDS:
+        return True
+    is_key = anchor != "key" or _KIND_OF_KEY.search(text, start, at)
+    return bool(is_key) and not _NO_SECRET.search(text, start, at + len("key"))
+
+
+def _assigned(view: View, anchor: str) -> Iterator[Secret]:
+    """Yield literal values behind a name. Many names may have one value, which is judged once."""
+    kind, pattern, may_be_secret, shortest = (
+        ("password", _PASSWORD, may_be_password, SHORTEST_PASSWORD)
+        if anchor in _PASSWORDS
+        else ("secret value", _TOKEN, may_be_token, SHORTEST_TOKEN)
+    )
+    judged: dict[str, bool] = {}
+    text = view.lowered
+    for at in places(text, anchor):
+        match = pattern.match(text, at)
+        if not match:
+            continue
+        start, end = match.span("quoted" if match["quoted"] else "bare")
+        if end - start < shortest or not _is_named(text, at, anchor, match):
+            continue
+        value = view.plain[start:end]
+        if not match["quoted"]:
+            value = value.rstrip(_PUNCTUATION)
+        key = value[:_JUDGED]
+        if key not in judged:
+            is_code = not match["quoted"] and _CODE.fullmatch(key)
+            judged[key] = not is_code and may_be_secret(key)
+        if judged[key]:
+            yield Secret(kind, start, start + len(value))

@@ -4,48 +4,149 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from commonplace.redaction.values import decoded, may_be_token
 from commonplace.redaction.view import Secret, View, places, runs
 
 _WORD: Final = "[A-Za-z0-9_-]"
+_ALNUM: Final = "[A-Za-z0-9]"
+_HEX: Final = "[0-9a-f]"
+_UUID: Final = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+_FREE: Final = "(?<![A-Za-z0-9].)"
+_APART: Final = "(?<![A-Za-z0-9_-].)"
+"""What may not stand before a token, looked for behind its first character."""
 _SNOWFLAKE: Final = "[MNO][DTjz][AEIMQUYcgk][w-z0-5]"
 """Three digits in base64, as which a Discord bot's token begins with its number."""
-_DISCORD: Final = (
-    rf"[MNO](?<![A-Za-z0-9_.-].)[DTjz][AEIMQUYcgk][w-z0-5](?:{_SNOWFLAKE}){{4,5}}[A-Za-z0-9]{{0,4}}"
-    rf"\.{_WORD}{{6,7}}\.{_WORD}{{27,40}}+"
+_BOT: Final = rf"(?:{_SNOWFLAKE}){{4,5}}[A-Za-z0-9]{{0,4}}\.{_WORD}{{6,7}}\.{_WORD}{{27,40}}+"
+
+VENDORS: Final = (
+    ("Adafruit", ("aio_",), f"{_ALNUM}{{28}}"),
+    ("Airtable", ("pat",), rf"{_ALNUM}{{14}}\.{_HEX}{{64}}"),
+    ("Alibaba Cloud", ("LTAI",), f"{_ALNUM}{{16,26}}"),
+    ("Atlassian", ("ATATT3", "ATCTT3"), f"{_WORD}{{40,}}+(?:=[0-9A-F]{{8}})?"),
+    ("Bitbucket", ("ATBB",), f"{_ALNUM}{{32}}"),
+    ("Brevo", ("xkeysib-", "xsmtpsib-"), f"{_HEX}{{64}}-{_ALNUM}{{16}}"),
+    ("Buildkite", ("bkua_",), f"{_HEX}{{40}}"),
+    ("Cerebras", ("csk-",), f"{_ALNUM}{{40,}}+"),
+    ("CircleCI", ("CCIPAT_", "CCIPRJ_"), f"{_ALNUM}{{20,24}}_{_HEX}{{40}}"),
+    ("Clojars", ("CLOJARS_",), "[a-z0-9]{60}"),
+    ("Cloudflare", ("cfk_", "cfut_", "cfat_", "v1.0-"), f"{_ALNUM}{{40,}}+|{_HEX}{{24}}-{_HEX}{{140,}}+"),
+    ("Contentful", ("CFPAT-",), f"{_WORD}{{40,}}+"),
+    ("Databricks", ("dapi",), f"{_HEX}{{32}}(?:-[0-9]{{1,2}})?"),
+    ("DigitalOcean", ("dop_v1_", "doo_v1_", "dor_v1_"), f"{_HEX}{{64}}"),
+    ("Docker", ("dckr_pat_", "dckr_oat_"), f"{_WORD}{{27,}}+"),
+    ("Doppler", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim."), rf"(?:{_WORD}{{1,40}}\.)?{_ALNUM}{{40,}}+"),
+    ("Duffel", ("duffel_live_", "duffel_test_"), f"{_WORD}{{40,}}+"),
+    ("Dynatrace", ("dt0c01.", "dt0s01."), r"[A-Z2-7]{8,24}\.[A-Z2-7]{64}"),
+    ("E2B", ("e2b_",), f"{_HEX}{{40}}"),
+    ("EasyPost", ("EZAK", "EZTK"), f"{_ALNUM}{{54}}"),
+    ("Figma", ("figd_",), f"{_WORD}{{40,}}+"),
+    ("Fireworks", ("fw_",), f"{_ALNUM}{{22,24}}"),
+    ("Flutterwave", ("FLWSECK-", "FLWSECK_TEST-"), f"{_ALNUM}{{32}}-X|{_ALNUM}{{32}}"),
+    ("Fly", ("fo1_",), f"{_WORD}{{43}}"),
+    ("Grafana", ("glsa_", "glc_"), f"{_ALNUM}{{32}}_[0-9A-Fa-f]{{8}}|[A-Za-z0-9+/]{{32,}}+={{0,2}}"),
+    ("Groq", ("gsk_",), f"{_ALNUM}{{40,}}+"),
+    ("HashiCorp Vault", ("hvs.", "hvb.", "hvr."), f"{_WORD}{{24,}}+"),
+    ("Heroku", ("HRKU-",), f"{_WORD}{{36,}}+"),
+    ("HubSpot", ("pat-na1-", "pat-na2-", "pat-eu1-", "pat-ap1-"), _UUID),
+    ("Jina", ("jina_",), f"{_WORD}{{50,}}+"),
+    ("JFrog", ("AKCp",), f"{_ALNUM}{{69,}}+"),
+    ("LangSmith", ("lsv2_pt_", "lsv2_sk_"), f"{_HEX}{{32}}_{_HEX}{{10}}"),
+    ("Linear", ("lin_api_", "lin_oauth_"), f"{_ALNUM}{{32,}}+"),
+    ("Mailgun", ("key-",), f"{_HEX}{{32}}"),
+    ("MailerSend", ("mlsn.",), f"{_HEX}{{64}}"),
+    ("Mapbox", ("sk.eyJ",), rf"{_WORD}{{20,}}+\.{_WORD}{{20,}}+"),
+    ("Neon", ("napi_",), f"{_ALNUM}{{40,}}+"),
+    ("Netlify", ("nfp_",), f"{_ALNUM}{{36}}"),
+    ("New Relic", ("NRAK-", "NRII-"), f"{_WORD}{{27,32}}+"),
+    ("Notion", ("ntn_", "secret_"), f"{_ALNUM}{{40,}}+"),
+    ("NuGet", ("oy2",), "[a-z0-9]{43}"),
+    ("NVIDIA", ("nvapi-",), f"{_WORD}{{60,}}+"),
+    ("1Password", ("ops_eyJ",), "[A-Za-z0-9+/]{100,}+={0,2}"),
+    ("Perplexity", ("pplx-",), f"{_ALNUM}{{40,}}+"),
+    ("Pinecone", ("pcsk_",), "[A-Za-z0-9_]{50,}+"),
+    ("PlanetScale", ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"), "[A-Za-z0-9_.=-]{32,64}+"),
+    ("PostHog", ("phx_",), f"{_ALNUM}{{40,}}+"),
+    ("Postman", ("PMAK-",), f"{_HEX}{{24}}-{_HEX}{{34}}"),
+    ("Prefect", ("pnu_",), f"{_ALNUM}{{36}}"),
+    ("Pulumi", ("pul-",), f"{_HEX}{{40}}"),
+    ("Razorpay", ("rzp_live_", "rzp_test_"), f"{_ALNUM}{{14}}"),
+    ("ReadMe", ("rdme_",), "[a-z0-9]{70}"),
+    ("Replicate", ("r8_",), f"{_ALNUM}{{37}}"),
+    ("Resend", ("re_",), f"{_ALNUM}{{8}}_{_ALNUM}{{20,24}}"),
+    ("RubyGems", ("rubygems_",), f"{_HEX}{{48}}"),
+    ("Sentry", ("sntryu_", "sntrys_"), f"{_HEX}{{64}}|eyJ[A-Za-z0-9+/]{{20,}}+={{0,2}}_[A-Za-z0-9+/]{{43}}"),
+    ("Shippo", ("shippo_live_", "shippo_test_"), f"{_HEX}{{40}}"),
+    ("Shopify", ("shpat_", "shpca_", "shppa_", "shpss_"), "[0-9a-fA-F]{32}"),
+    ("SonarQube", ("squ_", "sqp_", "sqa_"), f"{_HEX}{{40}}"),
+    ("Sourcegraph", ("sgp_",), f"(?:{_HEX}{{16}}_|local_)?{_HEX}{{40}}"),
+    ("Square", ("sq0atp-", "sq0csp-"), f"{_WORD}{{22,43}}+"),
+    ("Supabase", ("sbp_", "sb_secret_"), f"{_HEX}{{40}}|{_WORD}{{20,}}+"),
+    ("Tailscale", ("tskey-",), f"[a-z]{{3,8}}-{_ALNUM}{{8,24}}-{_ALNUM}{{16,}}+"),
+    ("Tavily", ("tvly-",), f"(?:dev-|prod-)?{_WORD}{{28,}}+"),
+    ("Together", ("tgp_v1_",), f"{_WORD}{{40,}}+"),
+    ("Typeform", ("tfp_",), f"{_WORD}{{40,}}+"),
+    ("Vercel", ("vcp_", "vci_", "vca_", "vcr_", "vck_"), f"{_WORD}{{40,}}+"),
+    ("WakaTime", ("waka_",), _UUID),
+    ("xAI", ("xai-",), f"{_ALNUM}{{60,}}+"),
 )
+"""Vendors of which the keys have prefixes of their own: name, prefixes, and what follows them."""
 
 _FORMS: Final = (
-    ("aws access key", r"A(?<![A-Za-z0-9_/+-]A)[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9_/+-])"),
-    ("gcp key", rf"A(?<!{_WORD}A)Iza{_WORD}{{35}}(?!{_WORD})"),
-    ("gcp key", rf"G(?<!{_WORD}G)OCSPX-{_WORD}{{24,}}+"),
-    ("azure key", r"[A-Za-z0-9_~.-](?<![\w~.-].)[A-Za-z0-9_~.-]{2}[0-9]Q~[A-Za-z0-9_~.-]{31,34}+(?![\w~-])"),
-    ("github token", r"g(?<![A-Za-z0-9]g)h[pousr]_[A-Za-z0-9]{36,}+(?!_)"),
-    ("github token", r"g(?<![A-Za-z0-9]g)ithub_pat_[A-Za-z0-9_]{36,}+"),
-    ("gitlab token", rf"g(?<![A-Za-z0-9]g)l(?:pat|dt|rt|ptt|ft|agent|soat|cbt)-{_WORD}{{20,}}+"),
-    ("slack token", rf"x(?<!{_WORD}x)ox[abeoprs]-(?=[A-Za-z-]{{0,20}}[0-9])[A-Za-z0-9-]{{16,}}+"),
-    ("slack token", rf"x(?<!{_WORD}x)app-[0-9]-[A-Za-z0-9-]{{30,}}+"),
-    ("stripe key", r"[sr](?<![A-Za-z0-9].)k_(?:live|test)_[A-Za-z0-9]{16,}+"),
-    ("stripe key", r"w(?<![A-Za-z0-9]w)hsec_[A-Za-z0-9+/]{24,}+=*"),
-    ("anthropic key", rf"s(?<!{_WORD}s)k-ant-[a-z0-9]{{3,12}}-{_WORD}{{20,}}+"),
-    ("openai key", rf"s(?<!{_WORD}s)k-{_WORD}{{20,}}+"),
-    ("hugging face token", r"h(?<![A-Za-z0-9]h)f_[A-Za-z0-9]{30,}+(?!_)"),
-    ("npm token", r"n(?<![A-Za-z0-9]n)pm_[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
-    ("pypi token", rf"p(?<!{_WORD}p)ypi-AgE{_WORD}{{50,}}+"),
-    ("sendgrid key", rf"S(?<!{_WORD}S)G\.{_WORD}{{16,32}}+\.{_WORD}{{30,}}+"),
-    ("twilio key", r"S(?<![A-Za-z0-9_]S)K[0-9a-f]{32}(?![A-Za-z0-9_])"),
-    ("telegram token", rf"A(?<=[0-9]{{8}}:A)A{_WORD}{{33}}(?!{_WORD})"),
-    ("discord token", _DISCORD),
-    ("private key", r"A(?<![A-Za-z0-9_-]A)GE-SECRET-KEY-1[A-Z0-9]{58}"),
-    ("json web token", rf"e(?<!{_WORD}e)yJ{_WORD}{{12,}}+\.{_WORD}++\.{_WORD}*+(?:\.{_WORD}++){{0,2}}"),
+    ("aws access key", "A(?<![A-Za-z0-9_/+-].)", "[KS]IA", r"[A-Z0-9]{16}(?![A-Za-z0-9_/+-])"),
+    ("gcp key", f"A{_APART}", "Iza", rf"{_WORD}{{35}}(?!{_WORD})"),
+    ("gcp key", f"G{_APART}", "OCSPX-", rf"{_WORD}{{24,}}+"),
+    ("gcp key", f"y{_APART}", r"a29\.", rf"{_WORD}{{30,}}+"),
+    ("github token", f"g{_FREE}", "h[pousr]_", r"[A-Za-z0-9]{36,}+(?!_)"),
+    ("github token", f"g{_FREE}", "ithub_pat_", r"[A-Za-z0-9_]{36,}+"),
+    ("gitlab token", f"g{_FREE}", "l(?:pat|dt|rt|ptt|ft|imt|oas|agent|soat|cbt)-", rf"{_WORD}{{20,}}+"),
+    ("slack token", f"x{_APART}", "ox[abeoprs]-", r"(?=[A-Za-z-]{0,20}[0-9])[A-Za-z0-9-]{16,}+"),
+    ("slack token", f"x{_APART}", "app-[0-9]-", r"[A-Za-z0-9-]{30,}+"),
+    ("stripe key", f"s{_FREE}", "k_(?:live|test)_", r"[A-Za-z0-9]{16,}+"),
+    ("stripe key", f"r{_FREE}", "k_(?:live|test)_", r"[A-Za-z0-9]{16,}+"),
+    ("anthropic key", f"s{_APART}", "k-ant-", rf"[a-z0-9]{{3,12}}-{_WORD}{{20,}}+"),
+    ("openai key", f"s{_APART}", "k-", rf"{_WORD}{{20,}}+"),
+    ("hugging face token", f"h{_FREE}", "f_", r"[A-Za-z0-9]{30,}+(?!_)"),
+    ("npm token", f"n{_FREE}", "pm_", r"[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
+    ("pypi token", f"p{_APART}", "ypi-AgE", rf"{_WORD}{{50,}}+"),
+    ("sendgrid key", f"S{_APART}", r"G\.", rf"{_WORD}{{16,32}}+\.{_WORD}{{30,}}+"),
+    ("twilio key", "S(?<![A-Za-z0-9_].)", "K", r"[0-9a-f]{32}(?![A-Za-z0-9_])"),
+    ("telegram token", "A(?<=[0-9]{8}:.)", "A", rf"{_WORD}{{33}}(?!{_WORD})"),
+    *(("discord token", f"{first}(?<![A-Za-z0-9_.-].)", _SNOWFLAKE.removeprefix("[MNO]"), _BOT) for first in "MNO"),
+    ("private key", f"A{_APART}", "GE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
+    *(
+        (f"{vendor.lower()} key", prefix[0] + _APART, re.escape(prefix[1:]), f"(?:{rest})(?!{_WORD})")
+        for vendor, prefixes, rest in VENDORS
+        for prefix in prefixes
+    ),
+    ("json web token", f"e{_APART}", "yJ", rf"{_WORD}{{12,}}+\.{_WORD}++\.{_WORD}*+(?:\.{_WORD}++){{0,2}}"),
 )
-"""Each begins with one character, which the search compares first, and only then looks at what stands before it."""
+"""A kind; its first character and what may stand before it; the rest of its prefix; what follows.
 
-_TOKEN: Final = re.compile("|".join(f"({pattern})" for _, pattern in _FORMS))
-_SHORTEST: Final = 20
+The search compares one character, then looks at what stands before it, and only then at more.
+"""
+
+
+def _grouped(forms: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield beginnings with all prefixes that begin so."""
+    by_first: dict[str, list[str]] = {}
+    for _, first, prefix, _ in forms:
+        by_first.setdefault(first, []).append(prefix)
+    for first, prefixes in by_first.items():
+        yield first, "|".join(dict.fromkeys(prefixes))
+
+
+_PREFIX: Final = re.compile("|".join(f"{first}(?:{prefixes})(?={_WORD}{{2}})" for first, prefixes in _grouped(_FORMS)))
+_SAME_FIRST: Final = {
+    letter: (re.compile("|".join(f"({first}{prefix}{rest})" for _, first, prefix, rest in forms)), forms)
+    for letter, forms in (
+        (letter, [form for form in _FORMS if form[1][0] == letter]) for letter in {form[1][0] for form in _FORMS}
+    )
+}
+"""By its first letter the pattern of every form, a group for each."""
+_SHORTEST, _JUDGED = 20, 256
 _DIGIT: Final = re.compile("[0-9]")
 
 _PATHS: Final = (
@@ -58,6 +159,22 @@ _PATHS: Final = (
 )
 _AFTER: Final = tuple((kind, anchor, re.compile(pattern)) for kind, anchor, pattern in _PATHS)
 """A kind, what it stands behind, and its pattern."""
+
+_INNER: Final = tuple(
+    (kind, before, re.compile(pattern))
+    for kind, before, pattern in (
+        (
+            "azure key",
+            4,
+            r"Q~(?<![\w~.-][A-Za-z0-9_~.-]{3}[0-9]..)(?<=[A-Za-z0-9_~.-]{3}[0-9]..)[A-Za-z0-9_~.-]{31,34}+(?![\w~-])",
+        ),
+        ("mailchimp key", 32, rf"-us(?<![A-Za-z0-9]{_HEX}{{32}}...)(?<={_HEX}{{32}}...)[0-9]{{1,2}}(?!{_WORD})"),
+        ("terraform key", 14, rf"\.atlasv1\.(?<={_ALNUM}{{14}}.{{9}}){_WORD}{{60,}}+"),
+        ("fly key", 0, r"fm2_(?<![A-Za-z0-9]....)[A-Za-z0-9+/]{100,}+={0,2}"),
+        ("stripe key", 0, r"whsec_(?<![A-Za-z0-9].{6})[A-Za-z0-9+/]{24,}+=*"),
+    )
+)
+"""A kind, the characters of it that stand before what is searched for, and the pattern."""
 
 _FILLING: Final = r"""(?:[ \t\r\n>|#*"'`,\\]|\\[rn])*+"""
 _LINE: Final = re.compile(
@@ -74,8 +191,10 @@ def find_tokens(view: View) -> Iterator[Secret]:
     """Yield what shows by its own form."""
     yield from _private_keys(view.plain)
     for start, end in runs(view.words, b"w", _SHORTEST):
-        if _DIGIT.search(view.plain, start, end) or view.plain.find("hf_", start, end) >= 0:
-            yield from _tokens(view.plain, start, end)
+        yield from _tokens(view.plain, start, end)
+    for kind, before, pattern in _INNER:
+        for inner in pattern.finditer(view.plain):
+            yield Secret(kind, inner.start() - before, inner.end())
     for kind, anchor, pattern in _AFTER:
         for at in places(view.plain, anchor):
             match = pattern.match(view.plain, at + len(anchor))
@@ -85,12 +204,22 @@ def find_tokens(view: View) -> Iterator[Secret]:
 
 def _tokens(text: str, start: int, end: int) -> Iterator[Secret]:
     """Yield the tokens that begin in a long word."""
-    while match := _TOKEN.search(text, start, end):
-        kind = _FORMS[(match.lastindex or 1) - 1][0]
-        is_real = _CHECKS.get(kind, bool)(match[0])
+    done = start
+    for prefix in _PREFIX.finditer(text, start, end):
+        at = prefix.start()
+        if at < done:
+            continue
+        pattern, forms = _SAME_FIRST[text[at]]
+        match = pattern.match(text, at)
+        if not match:
+            continue
+        kind = forms[(match.lastindex or 1) - 1][0]
+        is_web_token = kind == "json web token"
+        is_real = _CHECKS.get(kind, _is_generated)(match[0] if is_web_token else match[0][:_JUDGED])
         if is_real:
-            yield Secret(kind, match.start(), match.end())
-        start = match.end() if is_real or kind != "json web token" else text.index(".", match.start())
+            yield Secret(kind, at, match.end())
+        if is_real or not is_web_token:
+            done = match.end()
 
 
 def _is_web_token(value: str) -> bool:
@@ -107,7 +236,19 @@ def _is_mixed(value: str) -> bool:
     return may_be_token(value) or (value.lower() != value != value.upper() and len(set(value)) > 9)
 
 
+def _is_generated(value: str) -> bool:
+    return bool(_DIGIT.search(value)) or _is_mixed(value)
+
+
+def _is_access_key(value: str) -> bool:
+    """Tell an id without a digit from a word in capitals that begins as ids do."""
+    return bool(_DIGIT.search(value)) or value.startswith("AKIA") or bool(_NO_WORD.search(value))
+
+
+_NO_WORD: Final = re.compile("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
+    **{f"{vendor.lower()} key": _is_mixed for vendor, *_ in VENDORS},
+    "aws access key": _is_access_key,
     "openai key": may_be_token,
     "hugging face token": _is_mixed,
     "json web token": _is_web_token,

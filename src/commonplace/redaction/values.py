@@ -67,6 +67,11 @@ def may_be_password(value: str) -> bool:
     return is_mixed and entropy_bits(value) >= PASSWORD_BITS and not (_is_name(value) or is_stand_in(value))
 
 
+def is_given(value: str) -> bool:
+    """Tell whether a value that certainly stands where a password does is one, and no name or stand-in."""
+    return not (_is_name(value) or is_stand_in(value))
+
+
 def may_be_token(value: str) -> bool:
     """Tell whether a value is disordered and no stand-in."""
     return is_disordered(value) and not is_stand_in(value)

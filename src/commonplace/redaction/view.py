@@ -6,6 +6,7 @@ words and long numbers are runs of one character, that `find` reaches faster tha
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,9 +49,15 @@ _DIGITS: Final = _drawing({"0": string.digits, "-": " -"})
 
 
 def view_of(text: str) -> View:
-    """Return a text with each other character as one `?`, so that patterns are cheap and offsets stay right."""
-    raw = text.encode("ascii", "replace")
-    plain = text if text.isascii() else raw.decode("ascii")
+    """Return a text with each other character as one `?`, so that patterns are cheap and offsets stay right.
+
+    A line break or tab that is written as `\n`, `\r` or `\t` in a string is a blank, no letter of what follows it.
+    """
+    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+    if "\\" in plain:
+        for written in (r"\n", r"\r", r"\t"):
+            plain = plain.replace(written, "\\ ")
+    raw = plain.encode("ascii")
     return View(plain, plain.lower(), raw.translate(_WORDS), raw.translate(_DIGITS))
 
 
@@ -65,12 +72,8 @@ def places(text: str, anchor: str) -> Iterator[int]:
 def runs(drawing: bytes, mark: bytes, shortest: int) -> Iterator[tuple[int, int]]:
     """Yield the (start, end) of every run of one mark that has at least so many of it."""
     needle = mark * shortest
+    whole = re.compile(mark + b"++")
     at = drawing.find(needle)
-    while at >= 0:
-        end = at + shortest
-        while drawing.startswith(needle, end):
-            end += shortest
-        while drawing.startswith(mark, end):
-            end += 1
-        yield at, end
-        at = drawing.find(needle, end)
+    while at >= 0 and (run := whole.match(drawing, at)):
+        yield run.span()
+        at = drawing.find(needle, run.end())

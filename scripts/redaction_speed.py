@@ -1,0 +1,100 @@
+"""Time the search for secrets in a million characters of each of many hostile texts, and in a text of words.
+
+    .venv/bin/python scripts/redaction_speed.py
+
+A careless pattern takes minutes on one of them. The time is that of the process, in seconds.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from commonplace.redaction import find_secrets
+from commonplace.redaction.tokens import VENDORS
+
+SIZE = 1_000_000
+NAMES = ("password", "passw", "pass", "pwd", "secret", "token", "key", "api_key", "authorization", "bearer", "auth")
+COMMANDS = (
+    "curl -u ",
+    "curl -u a:",
+    "curl -\n",
+    "sshpass -p ",
+    "mysql -p",
+    "machine ",
+    "machine a login b ",
+    " login -p ",
+)
+MARKS = ("=", "= ", ":", ": ", "=a1", "=a1b2c3 ", '="', "='", '="a1', "=\\", " is ", "**: ", "\n value:", " ", ">", "|")
+PIECES = (
+    *"a7-_.~/+=:\"'`\\& \n",
+    *(
+        "a1",
+        "\\n",
+        "\\\\",
+        "''",
+        '""',
+        "://",
+        "://a:",
+        "://a:b",
+        "a://a:a1@",
+        "aws ",
+        "aws",
+        "aws secret ",
+        "akia",
+        "AKIA",
+    ),
+    *(
+        "eyJ",
+        "eyJ.",
+        "eyJ0.",
+        "eyJhbGciOiJub.",
+        "sk-",
+        "sk-.",
+        "ghp_",
+        "xoxb-",
+        "MDEw~",
+        "Q~",
+        ".atlasv1.",
+        "-us",
+        "whsec_",
+    ),
+    *("sig=", "?sig=", "&sig=a", "/api/webhooks/", "4111 ", "4111-", "0-", "41111111111111 ", "[redacted: "),
+    *("-----BEGIN ", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----aB1cdefgh\n", "-----END "),
+    *(name + mark for name in NAMES for mark in MARKS),
+    *COMMANDS,
+    *(prefix + end for _, prefixes, _ in VENDORS for prefix in prefixes for end in ("", ".")),
+)
+
+
+def texts() -> dict[str, str]:
+    """Return the hostile texts by a short name."""
+    chance = random.Random(7)  # noqa: S311 - no secret is made
+    base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    lines = "\n".join("".join(chance.choices(base64, k=76)) for _ in range(SIZE // 77))
+    words = ("the", "password", "of", "a", "token", "is", "in", "key", "curl", "login", "secret", "and", "value", "x1")
+    named = {repr(piece): piece * (SIZE // len(piece)) for piece in PIECES}
+    named["base64 in lines"] = lines
+    named["base64 in one line"] = lines.replace("\n", "")
+    named["a key without an end"] = "-----BEGIN PRIVATE KEY-----\n" + lines
+    named["words behind the mark of a key"] = "-----BEGIN PRIVATE KEY-----\n" + "a word or two " * (SIZE // 14)
+    named["words"] = " ".join(chance.choices(words, k=SIZE // 5))
+    named["pieces"] = "".join(chance.choices(PIECES, k=SIZE // 6))
+    return named
+
+
+def main() -> None:
+    taken = []
+    for name, text in texts().items():
+        start = time.process_time()
+        find_secrets(text)
+        taken.append((time.process_time() - start, name))
+    taken.sort(reverse=True)
+    for seconds, name in taken[:30]:
+        print(f"{seconds:6.3f} s  {name}")
+    slowest, middle = taken[0][0], taken[len(taken) // 2][0]
+    print(f"{len(taken)} texts of a million characters: the slowest {slowest:.3f} s, the middle one {middle:.3f} s")
+
+
+if __name__ == "__main__":
+    main()
