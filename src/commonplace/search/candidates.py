@@ -11,7 +11,7 @@ from commonplace.types import TokenEntry
 
 LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
 COVERAGE, WORDS = "coverage", "words"
-TIME, RETENTION, BEHIND = "time", "retention", "behind"
+TIME, SPEAKER, RETENTION, BEHIND = "time", "speaker", "retention", "behind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Candidates:
         words: the share of the query that BM25 found, 0–1.
         lengths: how many tokens the passage has; int64.
         asks: whether it asks something; bool.
+        speakers: who speaks in it, 0 where it does not begin with that, else as `conversation.SPEAKERS` has them; int8.
     """
 
     numbers: NDArray[np.int64]
@@ -41,6 +42,7 @@ class Candidates:
     words: NDArray[np.float32]
     lengths: NDArray[np.int64]
     asks: NDArray[np.bool_]
+    speakers: NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -49,7 +51,9 @@ class Candidates:
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
         floats = (self.lexical, self.dense, self.late, self.literal, self.coverage, self.words)
-        return sum(array.nbytes for array in (self.numbers, self.owners, self.lengths, self.asks, *floats))
+        return sum(
+            array.nbytes for array in (self.numbers, self.owners, self.lengths, self.asks, self.speakers, *floats)
+        )
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
         """Return the candidates where `keep` (bool, shape (n,)) is true."""
@@ -64,6 +68,7 @@ class Candidates:
             self.words[keep],
             self.lengths[keep],
             self.asks[keep],
+            self.speakers[keep],
         )
 
     def followed_by(self, others: Candidates) -> Candidates:
@@ -108,6 +113,14 @@ class TokenRows:
         for token in token_ids:
             held[np.searchsorted(ends, np.flatnonzero(self.token_ids == token), side="right")] = True
         return held
+
+    def beginnings(self, count: int) -> NDArray[np.uint16]:
+        """Return the first tokens of each row, uint16, shape (n, count), 0 where it has fewer."""
+        places = (np.cumsum(self.lengths) - self.lengths)[:, np.newaxis] + np.arange(count)
+        has = np.arange(count) < self.lengths[:, np.newaxis]
+        found = np.zeros((len(self), count), dtype=np.uint16)
+        found[has] = self.token_ids[places[has]]
+        return found
 
     def ascending(self) -> TokenRows:
         """Return the rows by number ascending."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from commonplace.search.candidates import DENSE, LATE, LEXICAL, TIME
+from commonplace.search.candidates import DENSE, LATE, LEXICAL, SPEAKER, TIME
 
-WEIGHTS = {LEXICAL: 0.7, DENSE: 1.0, LATE: 1.0, TIME: 2.0}
-"""Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, which is a plain bonus.
+WEIGHTS = {LEXICAL: 0.7, DENSE: 1.0, LATE: 1.0, TIME: 2.0, SPEAKER: 0.5}
+"""Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, and the fitting speaker, 0
+or 1, which are plain bonuses.
 
 Those of words and tokens count as far as the words may decide; see `SHARE`."""
 
