@@ -23,9 +23,9 @@ SPEAKERS: Final[Mapping[str, int]] = {
 
 _OF_USER = re.compile(r"\b(?:i|i'm|i've|i'd|me|my|mine|myself|we|our|us)\b", re.IGNORECASE)
 _OF_ASSISTANT = re.compile(
-    r"\byou(?:'d|'ve| had| have)? (?:also |just |once |previously |earlier )?(?:said|told|mentioned|suggested|gave|given"
-    r"|recommended|wrote|written|explained|listed|described|provided|proposed|advised|shared|showed|shown)\b"
-    r"|\bdid you (?:say|tell|mention|suggest|give|recommend|write|explain|list|describe|provide|propose|advise|share)\b",
+    r"\byou(?:'d|'ve| had| have)? (?:also |just |once |previously |earlier )?(?:said|told|mentioned|suggested|gave"
+    r"|given|recommended|wrote|written|explained|listed|described|provided|proposed|advised|shared|showed|shown)\b"
+    r"|\bdid you (?:say|tell|mention|suggest|give|recommend|write|explain|list|describe|provide|propose|advise)\b",
     re.IGNORECASE,
 )
 _TO_ASSISTANT = re.compile(r"\byour?\b", re.IGNORECASE)
