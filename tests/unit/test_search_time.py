@@ -133,7 +133,7 @@ class TestFit:
         assert fit(np.array([(1, since, until)]), march).tolist() == pytest.approx([expected], rel=1e-5)
 
     def test_what_lies_in_the_margin_of_an_asked_time_fits_by_half(self) -> None:
-        """Asked for 1 March give or take half a day: that day, the one before, half of which is near, and an older one."""
+        """Asked for 1 March give or take half a day: that day, the one before, half of it near, and an older one."""
         asked = AskedTime("10 days ago", at("2026-03-01"), at("2026-03-02"), margin=DAY / 2)
         begins = [at("2026-03-01"), at("2026-02-28"), at("2026-02-26")]
         dates = np.array([(1, begin, begin + DAY) for begin in begins])
