@@ -14,6 +14,7 @@ from tests.unit.searching import Notebook, notebook
 from commonplace.ranking.fusion import fuse
 from commonplace.search.candidates import Candidates
 from commonplace.search.constants import ANSWER_SHARE, NEIGHBOUR_SHARES, WEIGHTS, meaning_of
+from commonplace.search.conversation import speaker_asked_for
 from commonplace.search.ordering import Context, Ranking, order
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.types import Filter
@@ -26,7 +27,8 @@ def candidates(**signals: Any) -> Candidates:
     """Return candidates 1, 2, … with these signals, 0 for the others, of ten tokens each unless it says otherwise."""
     count = len(next(iter(signals.values())))
     given: dict[str, Any] = {name: np.zeros(count, np.float32) for name in SIGNALS}
-    given |= {"lengths": np.full(count, 10), "asks": np.zeros(count, np.bool_), "spaces": np.zeros(count, np.uint8)}
+    given |= {"lengths": np.full(count, 10), "asks": np.zeros(count, np.bool_)}
+    given |= {"speakers": np.zeros(count, np.int8), "spaces": np.zeros(count, np.uint8)}
     given |= {name: np.array(values, dtype=given[name].dtype) for name, values in signals.items()}
     numbers = np.arange(1, count + 1)
     return Candidates(numbers, numbers, **given)
@@ -98,6 +100,32 @@ def test_a_single_neighbour_and_a_question_lend_what_is_worked_out() -> None:
     # The second turn stands between two, one of which has nothing to lend; the third, of 120 tokens, receives half.
     expected = [0.0, (step / 2 + ANSWER_SHARE) * own, two * own / 2]
     assert ranking.signals["neighbours"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("question", "speaker"),
+    [
+        ("What did I buy for my sister?", 1),
+        ("Which restaurant did you recommend to me?", 2),
+        ("I'm looking back at our talk. You mentioned two books: which?", 2),
+        ("Can you suggest something for my dinner?", 0),
+        ("What does Anna want?", 0),
+    ],
+)
+def test_a_question_tells_whose_words_it_is_about(question: str, speaker: int) -> None:
+    assert speaker_asked_for(question) == speaker
+
+
+def test_who_spoke_counts_where_the_question_says_i(tmp_path: Path) -> None:
+    """Of two turns alike the user's stands first; it is read off the word before the colon, and shown."""
+    book = notebook("sqlite", tmp_path)
+    book.remember("agent", "assistant: bought a red bicycle in Ghent")
+    book.remember("user", "user: bought a red bicycle in Ghent")
+    book.remember("Eve", "Eve: bought a red bicycle in Ghent")
+    book.remember("none", "")
+    hits = book.search("what did I buy in Ghent", min_score=0.0, abstain_below=0.0).hits
+    assert hits[0].owner_id == "user"
+    assert {hit.owner_id: hit.signals["speaker"] for hit in hits} == {"user": 1.0, "agent": 0.0, "Eve": 0.0}
 
 
 def test_the_parts_times_their_weights_add_up_to_the_value() -> None:

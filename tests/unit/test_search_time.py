@@ -132,6 +132,30 @@ class TestFit:
         march = AskedTime("in March", at("2026-03-01"), at("2026-04-01"))
         assert fit(np.array([(1, since, until)]), march).tolist() == pytest.approx([expected], rel=1e-5)
 
+    def test_what_lies_in_the_margin_of_an_asked_time_fits_by_half(self) -> None:
+        """Asked for 1 March give or take half a day: that day, the one before, half of it near, and an older one."""
+        asked = AskedTime("10 days ago", at("2026-03-01"), at("2026-03-02"), margin=DAY / 2)
+        begins = [at("2026-03-01"), at("2026-02-28"), at("2026-02-26")]
+        dates = np.array([(1, begin, begin + DAY) for begin in begins])
+        moment = np.array([(2, at("2026-02-28T13:00"), at("2026-02-28T13:00"))])
+        assert fit(dates, asked).tolist() == [1.0, 0.25, 0.0]
+        assert fit(moment, asked).tolist() == [0.5]
+
+    @pytest.mark.parametrize(
+        ("query", "margin"),
+        [
+            ("what did I plant 10 days ago", 0.1 * 9 * DAY + 0.1 * 9 * 3600),
+            ("what did I plant four weeks ago", 0.1 * (24 * DAY + 9 * 3600)),
+            ("what did I plant 3 days ago", 0.0),
+            ("what did I plant on 1 February", 0.0),
+            ("what happened 10 days ago", 0.0),
+        ],
+    )
+    def test_who_says_ago_may_be_wrong_by_a_tenth(self, query: str, margin: float) -> None:
+        """People count days no farther than a week; who asks for all of a day wants that day."""
+        [asked] = asked_times(Request(query, "n", 10, "two-stage", Filter(), 0.0, 0.0, 100, now=NOW)).times
+        assert asked.margin == pytest.approx(margin)
+
     def test_open_ends_of_both_sides_fit(self) -> None:
         """What is so since 2015 is so since 2020."""
         since_2020 = AskedTime("since 2020", at("2020-01-01"), inf)

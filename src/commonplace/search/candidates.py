@@ -12,7 +12,7 @@ from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 
 LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
 COVERAGE, WORDS = "coverage", "words"
-TIME, RETENTION, BEHIND = "time", "retention", "behind"
+TIME, SPEAKER, RETENTION, BEHIND = "time", "speaker", "retention", "behind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Candidates:
         spaces: codes of the passages' embedders, places in `PreparedQuery.embedders`; uint8, shape (n,).
         lengths: how many tokens the passage has; int64.
         asks: whether it asks something; bool.
+        speakers: who speaks in it, 0 where it does not begin with that, else as `conversation.SPEAKERS` has them; int8.
     """
 
     numbers: NDArray[np.int64]
@@ -66,6 +67,7 @@ class Candidates:
     spaces: NDArray[np.uint8]
     lengths: NDArray[np.int64]
     asks: NDArray[np.bool_]
+    speakers: NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -74,7 +76,7 @@ class Candidates:
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
         floats = (self.lexical, self.dense, self.late, self.literal, self.coverage, self.words)
-        numbers = (self.numbers, self.owners, self.spaces, self.lengths, self.asks)
+        numbers = (self.numbers, self.owners, self.spaces, self.lengths, self.asks, self.speakers)
         return sum(array.nbytes for array in (*numbers, *floats))
 
     def select(self, keep: NDArray[np.bool_]) -> Candidates:
@@ -91,6 +93,7 @@ class Candidates:
             self.spaces[keep],
             self.lengths[keep],
             self.asks[keep],
+            self.speakers[keep],
         )
 
     def followed_by(self, others: Candidates) -> Candidates:
@@ -138,6 +141,14 @@ class TokenRows:
         for token in token_ids:
             held[np.searchsorted(ends, np.flatnonzero(self.token_ids == token), side="right")] = True
         return held
+
+    def beginnings(self, count: int) -> NDArray[np.uint16]:
+        """Return the first tokens of each row, uint16, shape (n, count), 0 where it has fewer."""
+        places = (np.cumsum(self.lengths) - self.lengths)[:, np.newaxis] + np.arange(count)
+        has = np.arange(count) < self.lengths[:, np.newaxis]
+        found = np.zeros((len(self), count), dtype=np.uint16)
+        found[has] = self.token_ids[places[has]]
+        return found
 
     def ascending(self) -> TokenRows:
         """Return the rows by number ascending."""

@@ -23,6 +23,7 @@ from commonplace.search.candidates import (
     LEXICAL,
     NEIGHBOURS,
     RETENTION,
+    SPEAKER,
     TIME,
     WORDS,
     Candidates,
@@ -38,7 +39,7 @@ from commonplace.search.constants import (
     WEIGHTS,
     meaning_of,
 )
-from commonplace.search.conversation import answers, steps
+from commonplace.search.conversation import answers, speaker_asked_for, steps
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import LITERAL as IS_LITERAL
 from commonplace.search.times import NO_TIMES, AskedTimes, DatedOwners
@@ -166,6 +167,10 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
         weights[TIME] = np.full(len(candidates), WEIGHTS[TIME], dtype=np.float32)
         odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
         evidence[TIME] = TIME_LOG_ODDS
+    speaker = speaker_asked_for(request.query)
+    if speaker and candidates.speakers.any():
+        signals[SPEAKER] = parts[SPEAKER] = (candidates.speakers == speaker).astype(np.float32)
+        weights[SPEAKER] = np.full(len(candidates), WEIGHTS[SPEAKER], dtype=np.float32)
     one = np.ones(len(candidates), dtype=np.float32)
     if context.beside:
         signals[NEIGHBOURS] = parts[NEIGHBOURS] = _lent(fuse(parts, weights), candidates, context.beside)

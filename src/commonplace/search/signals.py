@@ -14,11 +14,12 @@ from commonplace.ranking.calibration import literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, Spaces, TokenRows, concatenate, cosines, token_rows
 from commonplace.search.constants import FADING
+from commonplace.search.conversation import SPEAKERS
 from commonplace.search.recall import first_places
 from commonplace.text.analysis import fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from commonplace.index.contract import LexicalStatistics, Scope, Scored
     from commonplace.index.directory import Generation
@@ -75,6 +76,7 @@ class TokenWeights:
         weights: what each tells in any text; float32, shape (q,).
         passages: how many there are in the namespace.
         question_marks: the tokens that end a question; uint16, shape (m,).
+        speakers: who speaks in a passage, by the two tokens that it begins with.
     """
 
     similarities: Similarities
@@ -82,6 +84,7 @@ class TokenWeights:
     weights: NDArray[np.float32]
     passages: int
     question_marks: NDArray[np.uint16]
+    speakers: Mapping[tuple[int, ...], int]
 
     def shares(self, rows: TokenRows) -> Shares:
         """Return how much of the query each row covers."""
@@ -107,8 +110,8 @@ def weigh_tokens(
     kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
     token_ids = query.token_ids[kept]
     passages = generation.dense.passages(scope) + len(rows)
-    marks = model.tokenize(_QUESTION_MARKS)
-    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages, marks)
+    marks, speakers = _punctuation(model)
+    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages, marks, speakers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,7 @@ class Reader:
             spaces=rows.spaces,
             lengths=rows.lengths,
             asks=rows.holding(self.tokens.question_marks),
+            speakers=_speakers(rows, self.tokens.speakers),
         )
 
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
@@ -238,6 +242,21 @@ class Reader:
 def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
     """Return the sum of the terms' IDF; one that stands there twice counts twice."""
     return sum(rarity(term, statistics.documents, statistics.frequencies) for term in terms)
+
+
+def _punctuation(model: TokenModel) -> tuple[NDArray[np.uint16], Mapping[tuple[int, ...], int]]:
+    """Return the tokens that end a question, and those that a turn of each speaker begins with."""
+    beginnings = {tuple(model.tokenize(f"{word}:").tolist()): speaker for word, speaker in SPEAKERS.items()}
+    return model.tokenize(_QUESTION_MARKS), beginnings
+
+
+def _speakers(rows: TokenRows, beginnings: Mapping[tuple[int, ...], int]) -> NDArray[np.int8]:
+    """Return who speaks in each row, int8, shape (n,), 0 where it does not tell."""
+    first, speakers = rows.beginnings(2), np.zeros(len(rows), dtype=np.int8)
+    for tokens, speaker in beginnings.items():
+        if len(tokens) == first.shape[1]:
+            speakers[(first == tokens).all(axis=1)] = speaker
+    return speakers
 
 
 def _with_languages(frequencies: NDArray[np.int64], query: PreparedQuery, generation: Generation) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +41,7 @@ MOST_PASSAGES = 400
 
 _EARLIEST, _LATEST = datetime(1, 1, 1, tzinfo=UTC).timestamp(), datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 _WORD = re.compile(r"\w+")
+_AGO = re.compile(r"\bago\b", re.IGNORECASE)
 
 _OPEN_WORDS = frozenset(
     """
@@ -53,13 +55,21 @@ _OPEN_WORDS = frozenset(
 """What people say around a date when they ask for all of that time, besides stop words."""
 
 
+WEEK_S = 7 * 86_400.0
+
+ROUGHLY, NEAR = 0.1, 0.5
+"""Who says "ten days ago" or "four weeks ago" may be wrong by a tenth of that: what lies so near fits by half. Round
+guesses. Of less than a week people know the day."""
+
+
 @dataclass(frozen=True, slots=True)
 class AskedTime:
-    """A time that a question names, as it was understood. `text`: its words."""
+    """A time that a question names, as it was understood. `text`: its words. `margin`: seconds it may be wrong by."""
 
     text: str
     since: float
     until: float
+    margin: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +114,20 @@ def asked_times(request: Request) -> AskedTimes:
     texts: dict[tuple[float, float], str] = {}
     for mention in found:
         texts.setdefault((mention.since, mention.until), mention.text)
+    is_all = all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest)
     return AskedTimes(
-        times=tuple(AskedTime(text, since, until) for (since, until), text in texts.items())[:MOST_TIMES],
-        is_all=all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest),
+        times=tuple(
+            AskedTime(text, since, until, 0.0 if is_all else _margin(text, now - until))
+            for (since, until), text in texts.items()
+        )[:MOST_TIMES],
+        is_all=is_all,
         is_written=any(character.isdigit() for mention in found for character in mention.text),
     )
+
+
+def _margin(text: str, ago: float) -> float:
+    """Return how many seconds a time may be wrong by that ended so many seconds before the question."""
+    return ROUGHLY * ago if _AGO.search(text) and WEEK_S <= ago < inf else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +166,11 @@ class DatedOwners:
 def dated_owners(store: Store, request: Request, asked: AskedTimes, in_scope: NDArray[np.int64] | None) -> DatedOwners:
     """Return the memories of a time; `in_scope` are ascending numbers of the owners that may be found, None all."""
     dates = [
-        _table(store.dated(request.namespace, time.since, time.until, as_of=request.wanted.as_of))
+        _table(
+            store.dated(
+                request.namespace, time.since - time.margin, time.until + time.margin, as_of=request.wanted.as_of
+            )
+        )
         for time in asked.times
     ]
     fits = [fit(each, time) for each, time in zip(dates, asked.times, strict=True)]
@@ -175,21 +198,30 @@ def passages_worth_recalling(store: Store, namespace: str, dated: DatedOwners) -
 
 
 def fit(dates: NDArray[np.float64], asked: AskedTime) -> NDArray[np.float32]:
-    """Return the share of each stretch of time that lies in the asked one, which it overlaps; float32, shape (n,).
+    """Return the share of each stretch of time that lies in the asked one; float32, shape (n,).
 
     It is the chance that a moment picked from the memory's time is one that is asked for: 1 for a day in an asked
-    month, 1/31 for a month around an asked day, 1 for a moment. What has an open end is taken to last `OPEN_S`.
+    month, 1/31 for a month around an asked day, 1 for a moment. What has an open end is taken to last `OPEN_S`. Of what
+    lies in the margin only, `NEAR` of its share counts.
 
     Args:
-        dates: owner number, since, until; float64, shape (n, 3).
+        dates: owner number, since, until, which overlap the asked time or its margin; float64, shape (n, 3).
     """
+    exact = _share(dates, asked.since, asked.until)
+    if not asked.margin:
+        return exact
+    near = _share(dates, asked.since - asked.margin, asked.until + asked.margin)
+    return np.asarray(np.maximum(exact, np.float32(NEAR) * near), dtype=np.float32)
+
+
+def _share(dates: NDArray[np.float64], begin: float, end: float) -> NDArray[np.float32]:
     _, since, until = dates.T
-    shared = np.minimum(np.minimum(until, asked.until) - np.maximum(since, asked.since), OPEN_S)
+    shared = np.minimum(np.minimum(until, end) - np.maximum(since, begin), OPEN_S)
     length = until - since
     length[np.isinf(length)] = OPEN_S
-    share = np.divide(shared, length, out=np.ones(len(length)), where=length > 0)
-    result: NDArray[np.float32] = np.minimum(share, 1.0).astype(np.float32)
-    return result
+    is_here = (since < end) & ((until > begin) | ((length <= 0) & (since >= begin)))
+    share = np.divide(shared, length, out=is_here.astype(np.float64), where=is_here & (length > 0))
+    return np.asarray(np.minimum(share, 1.0), dtype=np.float32)
 
 
 def _table(dates: Sequence[tuple[int, float, float]]) -> NDArray[np.float64]:
