@@ -94,7 +94,9 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
         most = options["max_tokens"]
         limits = {"max_tokens": min(_HOOK_TOKENS, loaded.context.max_tokens) if most is None else most}
         agent = options["agent"] or strategy_name(event.agent, loaded.agents)
-        made = _made(invocation, loaded, event.prompt[:MAX_QUERY_CHARACTERS], {**options, **limits, "agent": agent})
+        made = _made(
+            invocation, loaded, event.prompt[:MAX_QUERY_CHARACTERS], {**options, **limits, "agent": agent, "weak": 0}
+        )
     except StoreMissingError:
         return SUCCESS
     except (CommonplaceError, OSError) as error:

@@ -56,6 +56,9 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         first_rank=candidate.rank,
         reranked_by=result.reranked_by,
         probability=hit.probability,
+        confidence=hit.confidence,
+        stands_before=result.trace.moved.get(hit_id, ""),
+        superseded_by=hit.superseded_by,
     )
 
 

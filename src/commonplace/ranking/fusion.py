@@ -1,4 +1,4 @@
-"""Several signals into one ranking: standardise, weigh, add; neighbours lend; scores follow the order.
+"""Several signals into one ranking: standardise, weigh, add; neighbours lend.
 
 It knows arrays of candidates, not where they came from.
 """
@@ -55,8 +55,3 @@ def lend(
     known = (numbers[places] == pairs).all(axis=1)
     np.add.at(received, places[known, 0], np.float32(share) * np.maximum(scores[places[known, 1]], 0))
     return received
-
-
-def never_below_what_follows(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return values in rank order, each raised to the highest one at or after it, so that a threshold cuts a tail."""
-    return np.maximum.accumulate(values[::-1])[::-1]

@@ -6,22 +6,20 @@ It knows signals and weights, not where they were read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
+from commonplace.ranking.calibration import calibration_of, evidence
 from commonplace.ranking.fusion import fuse, lend
 from commonplace.search.candidates import (
-    COVERAGE,
     DENSE,
     LATE,
     LEXICAL,
     NEIGHBOURS,
     RETENTION,
     TIME,
-    WORDS,
     Candidates,
 )
 from commonplace.search.constants import NEIGHBOUR_SHARES, TIME_LOG_ODDS, weights_of
@@ -32,6 +30,9 @@ from commonplace.search.times import NO_TIMES, AskedTimes, DatedOwners
 
 _IS_HELD = np.float32(0.5)
 """What holds an asked date literally stands between the memories that mostly fit it and those that hardly do."""
+
+_TIME_ALONE, _NO_TIME = 8.0, -5.0
+"""Where the time is the whole question: the log-odds of relevance that a perfect fit adds, and that none has. Round."""
 
 _BESIDE = np.float32(1e-3)
 """Newness decides between fits that differ by less than this, which only those of years to days do."""
@@ -46,10 +47,11 @@ class Ranking:
         signals: what was fused, by name, before standardising.
         weights: weight of each standardised signal; empty for a single-signal method.
         odds: log-odds of relevance; float32, shape (n,).
-        calibration: the scale that they are on.
         evidence: what each signal weighs in them, by name.
+        passages: how many there are to choose from.
         asked: the times that the query names.
         fault: why meaning had no part in it; "" where it had.
+        newer: of candidates that are memories, by index, those that may have overtaken them, newest first.
     """
 
     terms: tuple[str, ...]
@@ -58,10 +60,11 @@ class Ranking:
     signals: Mapping[str, NDArray[np.float32]]
     weights: Mapping[str, float]
     odds: NDArray[np.float32]
-    calibration: Calibration
     evidence: Mapping[str, float]
+    passages: int
     asked: AskedTimes = NO_TIMES
     fault: str = ""
+    newer: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
@@ -92,26 +95,32 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     """Return the candidates with what orders them."""
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
-        signals = {LEXICAL: candidates.lexical}
-        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, *_odds(query, candidates, context))
+        return _by_one(LEXICAL, candidates.lexical, query, candidates, context)
     if request.method == "semantic":
-        return Ranking(
-            query.terms, candidates, candidates.dense, {DENSE: candidates.dense}, {}, *_odds(query, candidates, context)
-        )
+        return _by_one(DENSE, candidates.dense, query, candidates, context)
     if context.dated is not None and context.asked.is_all:
         return _by_time(query, candidates, context, context.dated)
     return _fused(request, query, candidates, context)
 
 
+def _by_one(
+    name: str, values: NDArray[np.float32], query: PreparedQuery, candidates: Candidates, context: Context
+) -> Ranking:
+    found = _judged(query, candidates, context)
+    signals = {**found.evidence, name: values}
+    return Ranking(query.terms, candidates, values, signals, {}, found.odds, found.weights, context.passages)
+
+
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
     signals, weights = _own_signals(candidates), weights_of(query.embedder)
-    odds, calibration, evidence = _odds(query, candidates, context)
+    found = _judged(query, candidates, context)
+    odds, adds = found.odds, dict(found.weights)
     if context.dated is None:
         del weights[TIME]
     else:
         signals[TIME] = context.dated.fits_of(candidates.owners)
         odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
-        evidence[TIME] = TIME_LOG_ODDS
+        adds[TIME] = TIME_LOG_ODDS
     own = fuse(signals, weights)
     values = own
     if context.beside:
@@ -123,7 +132,8 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     if context.retention is not None:
         signals[RETENTION], weights[RETENTION] = context.retention, request.retention_weight
         values = values + fuse({RETENTION: context.retention}, weights)
-    return Ranking(query.terms, candidates, values, signals, weights, odds, calibration, evidence, context.asked)
+    signals = {**found.evidence, **signals}
+    return Ranking(query.terms, candidates, values, signals, weights, odds, adds, context.passages, context.asked)
 
 
 def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dated: DatedOwners) -> Ranking:
@@ -137,12 +147,20 @@ def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dat
     candidates, fits = candidates.select(keep), fits[keep]
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
-    # The time is the whole question, so its fit stands for how well each signal covers the question.
-    own, calibration, evidence = _odds(query, candidates, context)
-    odds = np.maximum(log_odds(calibration, fits, fits, fits, context.passages), np.where(is_held[keep], own, -np.inf))
-    evidence = {TIME: sum(evidence.values())}
+    found = _judged(query, candidates, context)
+    odds = np.maximum(
+        np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], found.odds, -np.inf)
+    )
     return Ranking(
-        query.terms, candidates, values, {TIME: fits}, {}, odds.astype(np.float32), calibration, evidence, asked
+        query.terms,
+        candidates,
+        values,
+        {**found.evidence, TIME: fits},
+        {},
+        odds.astype(np.float32),
+        {TIME: _TIME_ALONE},
+        context.passages,
+        asked,
     )
 
 
@@ -150,13 +168,16 @@ def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
     return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
 
 
-def _odds(
-    query: PreparedQuery, candidates: Candidates, context: Context
-) -> tuple[NDArray[np.float32], Calibration, dict[str, float]]:
-    """Return the log-odds of relevance, float32, shape (n,), the scale that they are on, and what signals weigh."""
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind of it weighs."""
+
+    odds: NDArray[np.float32]
+    evidence: Mapping[str, NDArray[np.float32]]
+    weights: Mapping[str, float]
+
+
+def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _Judged:
     calibration = calibration_of(query.embedder)
-    if not query.embedder:
-        # Without a vector, how well its words are covered stands for how alike they are: the scale wants both.
-        calibration = replace(calibration, coverage=calibration.coverage + calibration.dense, dense=0.0)
-    odds = log_odds(calibration, candidates.coverage, candidates.words, candidates.dense, context.passages)
-    return odds, calibration, {COVERAGE: calibration.coverage, WORDS: calibration.words, DENSE: calibration.dense}
+    found = evidence(candidates.dense, candidates.late, candidates.words, candidates.lexical, context.passages)
+    return _Judged(calibration.log_odds(found), found, calibration.weights)
