@@ -119,7 +119,10 @@ def context_of(
     """
     hits, spans = _completed(result, following or {})
     found = distinct(hits)
-    certain = [hit for hit in found if weak is None or hit.confidence != "weak"]
+    likely = {hit.id for hit in hits if weak is None or hit.confidence != "weak"}
+    # What may have overtaken something likely is worth as much, however little of the question it repeats.
+    likely |= {newer for newer, older in result.trace.moved.items() if older in likely}
+    certain = [hit for hit in found if hit.id in likely]
     related = [hit for hit in found if hit.kind == "memory" and hit not in certain][:weak]
     text, hits = assemble(certain, related, max_tokens=max_tokens, count=count, form=form, spans=spans)
     named = tuple(dict.fromkeys(reference(hit) for hit in hits))
