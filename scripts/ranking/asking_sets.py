@@ -1,16 +1,17 @@
-"""Ask labelled sets everything that the fit of the score scale needs, and note the raw signals of what is found.
+"""Ask labelled sets everything that the fit of the probabilities needs, and note the raw signals of what is found.
 
 Of each set there is the whole, and small stores of a few of its texts: how relevant the best of many looks by chance
-depends on how many there are. Questions that nothing answers are those of other sets, random words of the set itself,
-and random words of other sets' questions.
+depends on how many there are. Questions that nothing answers are of the same kind: those whose answers are taken out
+and those of other people's stores; and questions of other sets, which are about something else altogether.
 """
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,163 +19,195 @@ import numpy as np
 from numpy.typing import NDArray
 
 import commonplace
-from commonplace.benchmarks.abstaining import word_salad, words_of
 from commonplace.benchmarks.datasets import read_corpus, read_judged_queries
 from commonplace.benchmarks.dialogues import read_dialogues
+from commonplace.memories.times import seconds
 from commonplace.types import Document
 
-DEPTH = 40
-SIGNALS = ("coverage", "words", "dense")
-MOST_QUERIES = 600
+DEPTH = 60
+SIGNALS = ("dense", "late", "words", "lexical")
+MOST_QUERIES = 500
 SMALL_STORES = 40
-SMALL_SIZES = (3, 5, 8, 12, 20, 40)
-CODE = frozenset({"cosqa-dev", "pydoc", "sections"})
-"""Sets about the same things: their questions are not asked of each other, since some would be answered."""
+SMALL_SIZES = (3, 5, 8, 12, 20)
+STRANGERS = 200
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with the ids that answer it, and those that nearly do; its kind in the words of the set."""
+
+    text: str
+    relevant: frozenset[str]
+    near: frozenset[str] = frozenset()
+    style: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The first hits of one query in rank order: signals, shape (n, 4), the last one the logarithm of the passages + 1,
-    and which hits are relevant."""
+    """The first hits of one query in rank order: signals, shape (n, 4), and which are relevant or nearly so."""
 
-    signals: NDArray[np.float64]
+    query: Query
+    signals: Floats
     relevant: NDArray[np.bool_]
+    near: NDArray[np.bool_]
+    passages: int
+
+    def without_answers(self) -> Judged:
+        """Return the same question as one that nothing answers."""
+        keep = ~(self.relevant | self.near)
+        return replace(self, signals=self.signals[keep], relevant=self.relevant[keep], near=self.near[keep])
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Texts that make one store, and questions about them."""
+
+    name: str
+    documents: Sequence[Document]
+    queries: Sequence[Query]
 
 
 @dataclass
 class Asked:
-    """A labelled set: its own queries, and by kind those that nothing in it answers."""
+    """What a set's questions found: those that something answers, and by kind those that nothing does."""
 
     name: str
     answerable: list[Judged] = field(default_factory=list)
     unanswerable: dict[str, list[Judged]] = field(default_factory=dict)
 
-    @property
-    def strangers(self) -> list[Judged]:
-        """All that nothing answers, but the questions of other parts of the same set: those are near misses."""
-        return [row for kind, rows in self.unanswerable.items() if kind != "same kind" for row in rows]
-
-    def add(self, other: Asked) -> None:
-        """Take in what another store of the same set was asked."""
-        self.answerable += other.answerable
-        for kind, rows in other.unanswerable.items():
-            self.unanswerable.setdefault(kind, []).extend(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """A set as it is read: texts, and queries with the ids that answer them."""
-
-    name: str
-    documents: Sequence[Document]
-    queries: Sequence[tuple[str, frozenset[str]]]
+    def take(self, found: Iterable[Judged], kind: str = "") -> None:
+        """Take in answers to questions of a kind that nothing answers; "" is what something may answer."""
+        for each in found:
+            if each.query.relevant and not kind:
+                self.answerable.append(each)
+            else:
+                self.unanswerable.setdefault(kind or each.query.style, []).append(each)
 
 
 def read_set(folder: Path, most: int, chance: random.Random) -> Labelled:
     """Read a set of the BEIR layout; of more texts than `most`, those that answer and as many others as have room."""
     judged, _ = read_judged_queries(folder / "queries.jsonl", folder / "qrels.tsv")
-    queries = [(each.text, frozenset(id_ for id_, grade in each.grades.items() if grade > 0)) for each in judged]
-    if len(queries) > MOST_QUERIES:
-        queries = chance.sample(queries, MOST_QUERIES)
-    wanted = frozenset(id_ for _, ids in queries for id_ in ids)
+    queries = [Query(each.text, frozenset(id_ for id_, grade in each.grades.items() if grade > 0)) for each in judged]
+    queries = chance.sample(queries, min(len(queries), MOST_QUERIES))
+    wanted = frozenset(id_ for each in queries for id_ in each.relevant)
     documents = list(read_corpus(folder / "corpus.jsonl"))
     others = [each.id for each in documents if each.id not in wanted]
     kept = wanted | frozenset(chance.sample(others, min(len(others), max(0, most - len(wanted)))))
     return Labelled(folder.name, [each for each in documents if each.id in kept], queries)
 
 
-def read_conversations(file: Path) -> list[Labelled]:
-    """Read the conversations of LoCoMo, with the questions of categories 1–4 that have evidence."""
+def read_conversations(file: Path, form: str, most: int) -> list[Labelled]:
+    """Read conversations with the questions that have evidence; the rest of its sessions nearly answers them."""
     return [
         Labelled(
-            "locomo",
+            form,
             each.turns,
-            [(one.text, frozenset(one.turns)) for one in each.questions if one.is_counted and one.turns],
+            [
+                Query(
+                    one.text,
+                    frozenset(one.turns),
+                    frozenset(turn.id for turn in each.turns if turn.session in one.sessions) - frozenset(one.turns),
+                    one.type,
+                )
+                for one in each.questions
+                if one.is_counted and one.turns
+            ],
         )
-        for each in read_dialogues(file, "locomo")
+        for each, _ in zip(read_dialogues(file, form), range(most), strict=False)
+    ]
+
+
+def read_everyday(folder: Path) -> list[Labelled]:
+    """Read each person's memories and questions."""
+    memories = [json.loads(line) for line in (folder / "memories.jsonl").open(encoding="utf-8")]
+    questions = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
+    return [
+        Labelled(
+            "everyday",
+            [
+                Document(id=each["id"], text=each["content"], at=seconds("at", each["at"]))
+                for each in memories
+                if each["user"] == user
+            ],
+            [
+                Query(each["question"], frozenset(each["relevant"]), frozenset(each["stale"]), each["style"])
+                for each in questions
+                if each["user"] == user
+            ],
+        )
+        for user in sorted({each["user"] for each in memories})
     ]
 
 
 @contextmanager
-def stored(directory: Path | None, documents: Iterable[Document], embedder: str) -> Iterator[commonplace.engine.Engine]:
-    """Open a store of the documents: in a directory, where it is left and found again, or in one that is removed."""
-    with TemporaryDirectory() as passing:
-        place = directory or Path(passing) / "store"
-        is_new = not place.exists()
-        with commonplace.open(place, embedder=embedder) as book:
-            if is_new:
-                book.index_documents(documents)
-            yield book
+def stored(documents: Iterable[Document], embedder: str) -> Iterator[commonplace.engine.Engine]:
+    """Open a passing store of the documents."""
+    with TemporaryDirectory() as passing, commonplace.open(Path(passing) / "store", embedder=embedder) as book:
+        book.index_documents(documents)
+        yield book
 
 
-def ask(book: commonplace.engine.Engine, queries: Iterable[tuple[str, frozenset[str]]]) -> list[Judged]:
-    """Return the first hits of each query."""
+def ask(book: commonplace.engine.Engine, queries: Iterable[Query]) -> list[Judged]:
+    """Return the first hits of each query, as they are ranked before what is newer is moved."""
     passages = book.index_status().counts["passages"]
     found = []
-    for query, wanted in queries:
-        hits = book.search(query, limit=DEPTH, min_score=0.0).hits
-        rows = [[*(hit.signals[name] for name in SIGNALS), np.log1p(passages)] for hit in hits]
-        signals = np.array(rows, dtype=np.float64).reshape(-1, len(SIGNALS) + 1)
-        found.append(Judged(signals, np.array([hit.owner_id in wanted for hit in hits], dtype=bool)))
+    for query in queries:
+        hits = sorted(
+            book.search(query.text, limit=DEPTH, min_score=0.0).hits, key=lambda hit: (-hit.signals["fused"], hit.id)
+        )
+        signals = np.array([[hit.signals[name] for name in SIGNALS] for hit in hits], np.float32)
+        found.append(
+            Judged(
+                query,
+                signals.reshape(-1, len(SIGNALS)),
+                np.array([hit.owner_id in query.relevant for hit in hits], dtype=bool),
+                np.array([hit.owner_id in query.near for hit in hits], dtype=bool),
+                passages,
+            )
+        )
     return found
 
 
-def unanswered(texts: Iterable[str]) -> list[tuple[str, frozenset[str]]]:
-    """Return questions as those that nothing answers."""
-    return [(text, frozenset()) for text in texts]
-
-
-def strange_to(name: str, sets: Mapping[str, Sequence[str]], count: int, chance: random.Random) -> list[str]:
-    """Return so many questions of the sets that are about other things than the named one, equally many of each."""
-    others = [questions for other, questions in sets.items() if other != name and not (name in CODE and other in CODE)]
-    return [text for part in others for text in chance.sample(part, min(len(part), count // len(others)))]
+def strangers(sets: Mapping[str, Sequence[Query]], own: str, chance: random.Random) -> list[Query]:
+    """Return questions of the other sets, equally many of each, as such that nothing answers."""
+    others = [queries for name, queries in sets.items() if name != own]
+    count = STRANGERS // max(1, len(others))
+    return [Query(each.text, frozenset()) for part in others for each in chance.sample(part, min(len(part), count))]
 
 
 def ask_whole(
-    labelled: Labelled, questions: Mapping[str, Sequence[str]], embedder: str, chance: random.Random, place: Path | None
+    stores: Sequence[Labelled], sets: Mapping[str, Sequence[Query]], embedder: str, chance: random.Random
 ) -> Asked:
-    """Ask a store of the whole set."""
-    share = 4 if labelled.name == "locomo" else 1  # ten conversations, each a store of its own
-    strangers = strange_to(labelled.name, questions, 240 // share, chance)
-    seed = chance.randrange(1 << 30)
-    asked = {
-        "others": strangers,
-        "own words": word_salad(words_of(each.text for each in labelled.documents), 100 // share, seed),
-        "other words": word_salad(words_of(strangers), 100 // share, seed),
-    }
-    with stored(place, labelled.documents, embedder) as book:
-        return Asked(
-            labelled.name,
-            ask(book, labelled.queries),
-            {kind: ask(book, unanswered(texts)) for kind, texts in asked.items()},
-        )
+    """Ask each store its own questions, and some of the other stores and sets."""
+    asked = Asked(stores[0].name)
+    strange = strangers(sets, asked.name, chance)
+    for number, one in enumerate(stores):
+        with stored(one.documents, embedder) as book:
+            asked.take(ask(book, one.queries))
+            asked.take(ask(book, strange[number :: len(stores)]), "of other sets")
+    return asked
 
 
 def ask_small(
-    labelled: Labelled, questions: Mapping[str, Sequence[str]], embedder: str, chance: random.Random
+    stores: Sequence[Labelled], sets: Mapping[str, Sequence[Query]], embedder: str, chance: random.Random
 ) -> Asked:
-    """Ask stores of a few texts of the set, some of which answer one of its questions."""
-    by_id = {each.id: each for each in labelled.documents}
-    strangers = strange_to(labelled.name, questions, 240, chance)
-    seed = chance.randrange(1 << 30)
-    own = word_salad(words_of(each.text for each in labelled.documents), SMALL_STORES, seed)
-    other = word_salad(words_of(strangers), SMALL_STORES, seed)
-    found = Asked(f"small {labelled.name}")
+    """Ask stores of a few texts of the set, some of which answer one of its questions, the set's other questions."""
+    asked = Asked(f"small {stores[0].name}")
+    strange = strangers(sets, stores[0].name, chance)
     for number in range(SMALL_STORES):
-        size = chance.choice(SMALL_SIZES)
-        queries = chance.sample(list(labelled.queries), max(1, min(4, size // 2)))
-        chosen = {id_: by_id[id_] for _, wanted in queries for id_ in sorted(wanted & by_id.keys())[:1]}
-        while len(chosen) < size:
-            one = chance.choice(labelled.documents)
-            chosen[one.id] = one
-        same = [text for text, wanted in chance.sample(list(labelled.queries), 8) if not wanted & chosen.keys()][:4]
-        asked = {"others": chance.sample(strangers, 4), "words": [own[number], other[number]], "same kind": same}
-        with stored(None, chosen.values(), embedder) as book:
-            found.add(
-                Asked(
-                    found.name,
-                    ask(book, queries),
-                    {kind: ask(book, unanswered(texts)) for kind, texts in asked.items()},
-                )
-            )
-    return found
+        one, size = stores[number % len(stores)], SMALL_SIZES[number % len(SMALL_SIZES)]
+        by_id = {each.id: each for each in one.documents}
+        answerable = [each for each in one.queries if each.relevant & by_id.keys()]
+        queries = chance.sample(answerable, max(1, size // 3))
+        kept = {sorted(each.relevant & by_id.keys())[0] for each in queries}
+        while len(kept) < size:
+            kept.add(chance.choice(one.documents).id)
+        taken_out = [each for each in one.queries if not (each.relevant | each.near) & kept]
+        with stored([by_id[id_] for id_ in sorted(kept)], embedder) as book:
+            asked.take(ask(book, [each for each in answerable if each.relevant & kept][:6]))
+            others = [replace(each, relevant=frozenset()) for each in taken_out]
+            asked.take(ask(book, chance.sample(others, min(6, len(others)))), "taken out")
+            asked.take(ask(book, chance.sample(strange, min(4, len(strange)))), "of other sets")
+    return asked

@@ -15,7 +15,7 @@ from commonplace.ingest.documents import index_documents
 from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
+from commonplace.search.constants import FLOOR
 from commonplace.search.pipeline import Searcher
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
@@ -87,8 +87,7 @@ class Notebook:
         given: dict[str, Any] = {
             "limit": 10,
             "method": "two-stage",
-            "min_score": DEFAULT_MIN_SCORE,
-            "abstain_below": ABSTAIN_BELOW,
+            "min_score": FLOOR,
             "stage1_limit": 100,
             **values,
         }

@@ -134,7 +134,7 @@ def test_tags_are_asked_in_the_same_way_where_a_strategy_is_for_all_types() -> N
 
 
 def test_a_part_of_the_wishes_changes_types_and_tags_of_a_request_alone() -> None:
-    request = Request("q", "n", 3, "bm25", Filter(phases=("any",), types=("test",), tags=("a",)), 0.5, 0.0, 9)
+    request = Request("q", "n", 3, "bm25", Filter(phases=("any",), types=("test",), tags=("a",)), 0.5, 9)
     wanted = Filter(phases=("any",), types=("code",))
     assert for_part(request, Wishes(types=["code"], limit=7)) == replace(request, wanted=wanted)
 

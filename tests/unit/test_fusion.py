@@ -1,23 +1,12 @@
-"""Fusion, lending between neighbours and the 0–1 scale: exact values worked out by hand."""
+"""Fusion and lending between neighbours: exact values worked out by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from commonplace.ranking.calibration import (
-    ANCHOR,
-    RIVALS,
-    Calibration,
-    Likelihood,
-    literal_share,
-    log_odds,
-    probabilities,
-    scale,
-)
-from commonplace.ranking.fusion import bounded, fuse, lend, never_below_what_follows, ramp, standardise
-
-CERTAIN = Likelihood(intercept=0.0, odds=0.0, share=1.0)
+from commonplace.ranking.calibration import literal_share
+from commonplace.ranking.fusion import bounded, fuse, lend, ramp, standardise
 
 
 def test_standardised_values_have_mean_0_and_deviation_1() -> None:
@@ -70,50 +59,7 @@ def test_a_neighbour_below_the_mean_takes_nothing_away() -> None:
     assert received == pytest.approx([0.5, 0.0])
 
 
-def test_scores_in_rank_order_never_rise_again() -> None:
-    """A threshold on them must cut a tail and not punch holes."""
-    assert never_below_what_follows(np.array([0.5, 0.7, 0.2, 0.3])).tolist() == [0.7, 0.7, 0.3, 0.3]
-
-
-def test_the_anchor_of_a_calibration_falls_on_its_score() -> None:
-    """0.70 is what the thresholds of agent strategies mean; −1 + 2·½ + 3·0 + 4·⅛ = 0.5, less a half of ln 1."""
-    calibration = Calibration(-1.0, coverage=2.0, words=3.0, dense=4.0, size=-0.5, anchor=0.5, likelihood=CERTAIN)
-    signals = [np.array([value], np.float32) for value in (0.5, 0.0, 0.125)]
-    odds = log_odds(calibration, *signals, passages=0)
-    assert odds == pytest.approx([0.5])
-    assert scale(calibration, odds) == pytest.approx([ANCHOR])
-    assert log_odds(calibration, *signals, passages=99) == pytest.approx([0.5 - np.log(100) / 2])
-
-
 def test_a_passage_that_scores_the_querys_rarity_holds_half_of_it() -> None:
     """BM25 grows with the length of the query; relevance does not."""
     assert literal_share(np.array([0.0, 6.0, 18.0], np.float32), 6.0) == pytest.approx([0.0, 0.5, 1.0])
     assert literal_share(np.array([0.0], np.float32), 0.0).tolist() == [0.0]
-
-
-def test_the_scale_is_monotone_and_stays_within_0_and_1() -> None:
-    """Scores are compared across queries, so order and range must hold at the extremes."""
-    calibration = Calibration(0.0, 1.0, 1.0, 1.0, 0.0, 0.0, CERTAIN)
-    scores = scale(calibration, np.array([-80.0, -1.0, 0.0, 1.0, 80.0], np.float32))
-    assert (np.diff(scores) >= 0).all()
-    assert scores[0] >= 0.0
-    assert scores[-1] <= 1.0
-    sure = Calibration(0.0, 1.0, 1.0, 1.0, 0.0, 0.0, Likelihood(0.0, 1.0, 1.0))
-    assert probabilities(sure, np.array([80.0, -80.0], np.float32)) == pytest.approx([1.0, 0.0])
-
-
-def test_probability_is_shared_out_among_the_candidates_and_none_of_them() -> None:
-    """Odds of 1 each for two passages and for none: a third each, σ(ln ⅓) = ¼; alone, a half and a third."""
-    calibration = Calibration(0.0, 1.0, 1.0, 1.0, 0.0, 0.0, CERTAIN)
-    assert probabilities(calibration, np.array([0.0, 0.0], np.float32)) == pytest.approx([0.25, 0.25])
-    assert probabilities(calibration, np.array([0.0], np.float32)) == pytest.approx([1 / 3])
-    assert len(probabilities(calibration, np.array([], np.float32))) == 0
-
-
-def test_probability_looks_at_the_first_candidates_alone() -> None:
-    """A long tail of poor ones, which a wider search only makes longer, takes nothing from the first."""
-    calibration = Calibration(0.0, 1.0, 1.0, 1.0, 0.0, 0.0, Likelihood(0.5, 1.0, 1.0))
-    first = np.linspace(3, 1, RIVALS).astype(np.float32)
-    longer = np.concatenate((first, np.zeros(500, np.float32)))
-    assert probabilities(calibration, longer)[:RIVALS] == pytest.approx(probabilities(calibration, first))
-    assert (np.diff(probabilities(calibration, longer)) <= 0).all()

@@ -10,8 +10,8 @@ import pytest
 from tests.contract.stores import BACKENDS
 from tests.unit.searching import Notebook, notebook
 
-from commonplace.ranking.calibration import CALIBRATION, scale
-from commonplace.search.constants import ABSTAIN_BELOW
+from commonplace.ranking.calibration import calibration_of, probabilities, scores
+from commonplace.search.constants import FLOOR
 
 NOTES = {
     "postgres": "We chose Postgres for billing",
@@ -44,27 +44,64 @@ def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
-def test_a_handful_of_memories_answers_what_it_can_and_nothing_else(book: Notebook, is_indexed: bool) -> None:
+def test_a_handful_of_memories_answers_what_it_can_and_calls_nothing_else_likely(
+    book: Notebook, is_indexed: bool
+) -> None:
     """How rare a word is cannot be told by five texts, and the best of five has little chance to look good."""
     for id_, text in NOTES.items():
         book.remember(id_, text)
     if is_indexed:
         book.project()
     assert {query: book.found(query)[:1] for query in ANSWERED} == {query: [id_] for query, id_ in ANSWERED.items()}
-    assert {query: book.found(query) for query in UNANSWERED} == {query: [] for query in UNANSWERED}
+    for query in UNANSWERED:
+        assert {hit.confidence for hit in book.search(query).hits} <= {"weak"}
 
 
-def test_copies_of_an_answer_do_not_push_it_below_the_cut(book: Notebook) -> None:
-    """In a store of copies all that they say is common; common words told nothing, and the answer looked poor."""
+def test_a_question_about_something_else_is_not_answered_by_one_of_three(book: Notebook) -> None:
+    """In a store of three memories one is always the nearest; the score must not say that it answers."""
+    book.remember("nuts", "I am allergic to tree nuts, peanuts are fine")
+    book.remember("work", "The office is open from nine to five")
+    book.remember("cat", "Our cat is called Moth")
+    assert [hit.confidence for hit in book.search("do I own a Tesla").hits if hit.confidence != "weak"] == []
+    [first, *_] = book.search("what is the cat called").hits
+    assert (first.owner_id, first.confidence) == ("cat", "sure")
+
+
+def test_what_lies_below_the_floor_is_counted(book: Notebook) -> None:
+    """Whoever is told nothing must know whether anything was near."""
+    for id_, text in NOTES.items():
+        book.remember(id_, text)
+    query = "who deploys the website"
+    everything = book.search(query, min_score=0.0)
+    assert (everything.held_back, everything.best_held_back) == (0, None)
+    low = [hit.score for hit in everything.hits if hit.score < 0.9]
+    cut = book.search(query, min_score=0.9)
+    assert [hit.owner_id for hit in cut.hits] == ["deploy"]
+    assert (cut.held_back, cut.best_held_back) == (len(low), max(low))
+    told = cut.to_dict()
+    assert (told["held_back"], told["best_held_back"]) == (len(low), round(max(low), 4))
+
+
+def test_scores_fall_with_the_rank(book: Notebook) -> None:
+    """The score belongs to the probability, and neither rises with the rank."""
+    for id_, text in NOTES.items():
+        book.remember(id_, text)
+    for query in ANSWERED:
+        hits = book.search(query, min_score=0.0).hits
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        probability = np.array([hit.probability for hit in hits], np.float32)
+        assert [hit.score for hit in hits] == pytest.approx(scores(probability).tolist())
+
+
+def test_copies_of_an_answer_leave_it_above_the_floor(book: Notebook) -> None:
+    """In a store of copies all that they say is common, and none of them stands out."""
     text = "The billing service keeps its invoices in Postgres, in the cluster of the finance team"
     book.remember("first", text)
-    [alone] = book.search("where does billing keep invoices").hits
     for number in range(4):
         book.remember(f"copy-{number}", f"{text}, version {number}")
-    hits = {hit.owner_id: hit.score for hit in book.search("where does billing keep invoices").hits}
+    hits = book.search("where does billing keep invoices").hits
     assert len(hits) == 5
-    assert hits["first"] >= ABSTAIN_BELOW
-    assert hits["first"] == pytest.approx(alone.score, abs=0.05)
+    assert min(hit.score for hit in hits) > FLOOR
 
 
 def test_a_likely_hit_is_told_from_an_unlikely_one(book: Notebook) -> None:
@@ -74,7 +111,7 @@ def test_a_likely_hit_is_told_from_an_unlikely_one(book: Notebook) -> None:
     hits = {hit.owner_id: hit.probability or 0.0 for hit in book.search("who deploys the website", min_score=0.0).hits}
     assert hits["deploy"] > 0.5
     assert max(value for id_, value in hits.items() if id_ != "deploy") < 0.1
-    [*strange] = book.search(UNANSWERED[0], min_score=0.0, abstain_below=0.0).hits
+    [*strange] = book.search(UNANSWERED[0], min_score=0.0).hits
     assert max(hit.probability or 0.0 for hit in strange) < 0.3
     [*told] = book.search("who deploys the website").to_dict()["hits"]
     assert told[0]["probability"] == round(hits["deploy"], 4)
@@ -95,8 +132,12 @@ def test_what_a_receipt_says_of_the_signals_adds_up_to_the_score(
 ) -> None:
     """Also where no vector was made of the query, and where a time is asked for."""
     book.remember("deploy", NOTES["deploy"], at=1_715_000_000.0)
-    result = book.search(query, min_score=0.0, abstain_below=0.0, **asked)
+    result = book.search(query, min_score=0.0, **asked)
     [hit] = result.hits
     adds = sum(value * result.trace.evidence.get(name, 0.0) for name, value in hit.signals.items())
-    odds = CALIBRATION.intercept + CALIBRATION.size * np.log(2) + adds
-    assert hit.score == pytest.approx(scale(CALIBRATION, np.array([odds], np.float32))[0], abs=1e-5)
+    bare = (
+        -5.0 if query.startswith("what happened") else calibration_of("" if "by_words" in asked else "static").intercept
+    )
+    expected = probabilities(np.array([bare + adds], np.float32))
+    assert hit.probability == pytest.approx(expected[0], abs=1e-5)
+    assert hit.score == pytest.approx(scores(expected)[0], abs=1e-5)

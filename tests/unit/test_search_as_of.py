@@ -59,10 +59,10 @@ def test_the_version_of_then_is_found_and_the_one_of_now_is_not(
     if indexed == "after the change":
         book.project()
     for query in ("billing MySQL hera", "billing database machine"):
-        result = book.search(query, wanted=Filter(as_of=then), method=method, min_score=0.0, abstain_below=0.0)
+        result = book.search(query, wanted=Filter(as_of=then), method=method, min_score=0.0)
         assert result.hits[0].text == OLD
         assert NEW not in {hit.text for hit in result.hits}
-    now = book.search("billing database machine", method=method, min_score=0.0, abstain_below=0.0)
+    now = book.search("billing database machine", method=method, min_score=0.0)
     assert now.hits[0].text == NEW
     assert OLD not in {hit.text for hit in now.hits}
 
@@ -81,11 +81,12 @@ def test_the_past_is_found_as_if_it_were_the_present(
     then = moved.clock
     moved.remember("billing", NEW)
     moved.remember("another", "A new colleague, Ben, began in the design team.")
-    past = moved.search(query, wanted=Filter(as_of=then)).hits
-    present = stayed.search(query).hits
+    # What was written since counts in the index's statistics, so rarities differ a little in so small a store, and so
+    # does the order of what hardly answers.
+    past = moved.search(query, wanted=Filter(as_of=then), min_score=0.7).hits
+    present = stayed.search(query, min_score=0.7).hits
     assert past[0].text == OLD or "invoices" in query
     assert [hit.text for hit in past] == [hit.text for hit in present]
-    # What was written since counts in the index's statistics, so rarities differ a little in so small a store.
     assert [hit.score for hit in past] == pytest.approx([hit.score for hit in present], abs=0.05)
     for signal in ("dense", "late", "coverage", "words"):
         ours = [hit.signals[signal] for hit in past]
@@ -113,7 +114,7 @@ def test_what_was_archived_is_found_as_of_a_time_before_and_not_after(make: Call
     fill(book)
     then = book.clock
     book.archive("billing")
-    assert "billing" not in book.found("billing database", min_score=0.0, abstain_below=0.0)
+    assert "billing" not in book.found("billing database", min_score=0.0)
     assert book.found("billing database", wanted=Filter(as_of=then))[0] == "billing"
     assert book.found("billing database", wanted=Filter(as_of=then - 1.0), min_score=0.0)[:1] != ["billing"]
 
@@ -152,7 +153,7 @@ def test_an_artifact_is_found_as_of_a_time_since_it_was_stored(make: Callable[[s
     fill(book)
     then = book.clock
     book.index_documents(Document("manual", "The billing manual names the database and its machine."))
-    assert "manual" not in book.found("billing manual", wanted=Filter(as_of=then), min_score=0.0, abstain_below=0.0)
+    assert "manual" not in book.found("billing manual", wanted=Filter(as_of=then), min_score=0.0)
     assert book.found("billing manual", wanted=Filter(as_of=book.clock))[0] == "manual"
 
 
@@ -166,7 +167,7 @@ def test_a_forgotten_past_is_not_found(make: Callable[[str], Notebook]) -> None:
     assert book.found("billing MySQL", wanted=wanted)[0] == "billing"
     with book.store.change_memories(NAMESPACE) as change:
         change.erase(["billing"])
-    assert "billing" not in book.found("billing MySQL", wanted=wanted, min_score=0.0, abstain_below=0.0)
+    assert "billing" not in book.found("billing MySQL", wanted=wanted, min_score=0.0)
 
 
 def test_more_of_the_past_than_is_ranked_keeps_its_best(make: Callable[[str], Notebook]) -> None:

@@ -44,7 +44,7 @@ def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
 
 def search(book: Notebook, query: str, kind: Subject = "relation", **wanted: tuple[str, ...] | float) -> list[Hit]:
     namespace = texts_of(NAMESPACE, kind)
-    request = Request(query, namespace, 10, "two-stage", Filter(**wanted), 0.0, 0.0, 100)  # type: ignore[arg-type]
+    request = Request(query, namespace, 10, "two-stage", Filter(**wanted), 0.0, 100)  # type: ignore[arg-type]
     return list(book.searcher.search(request).hits)
 
 

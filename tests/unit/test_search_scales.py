@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from commonplace.errors import MissingExtraError
 from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.ranking.calibration import ANCHOR, BY_EMBEDDER, CALIBRATION, calibration_of, log_odds, scale
 from commonplace.search.constants import Meaning, meaning_of
 from commonplace.search.request import prepare
 from commonplace.types import Embedding
@@ -22,22 +20,6 @@ def test_a_transformers_vectors_count_more_than_a_tables() -> None:
 @pytest.mark.parametrize("name", ["", "hashing", "openai:text-embedding-3-small"])
 def test_an_embedder_that_nothing_was_fitted_for_has_the_defaults(name: str) -> None:
     assert meaning_of(name) == Meaning()
-    assert calibration_of(name) is CALIBRATION
-
-
-@pytest.mark.parametrize("name", BY_EMBEDDER)
-def test_every_scale_has_its_anchor_where_hits_are_cut(name: str) -> None:
-    """0.70 means the same whoever made the vectors; nothing at all is far below any cut, everything far above.
-
-    In stores of a few passages and of a million.
-    """
-    calibration = calibration_of(name)
-    assert scale(calibration, np.array([calibration.anchor], np.float32))[0] == pytest.approx(ANCHOR)
-    signals = np.array([0.0, 1.0], np.float32)
-    for passages in (3, 1_000_000):
-        nothing, everything = scale(calibration, log_odds(calibration, signals, signals, signals, passages))
-        assert nothing < 0.25
-        assert everything > 0.95
 
 
 def test_a_query_tells_what_made_its_vector() -> None:

@@ -62,7 +62,7 @@ def book(make: Callable[[], Notebook]) -> Notebook:
 
 
 def asked(query: str, *, method: str = "two-stage", now: float | None = NOW, wanted: Filter | None = None) -> Request:
-    return Request(query, NAMESPACE, 10, method, wanted or Filter(), 0.4, 0.65, 100, now=now)  # type: ignore[arg-type]
+    return Request(query, NAMESPACE, 10, method, wanted or Filter(), 0.3, 100, now=now)  # type: ignore[arg-type]
 
 
 class TestAskedTimes:
@@ -242,10 +242,7 @@ class TestTimeBesideWords:
 
     def test_a_date_raises_the_score_of_what_fits_it(self, book: Notebook) -> None:
         """That it happened when it was asked for is evidence."""
-        plain, dated = (
-            book.search("Anna mended something in March", now=now, min_score=0.0, abstain_below=0.0)
-            for now in (None, NOW)
-        )
+        plain, dated = (book.search("Anna mended something in March", now=now, min_score=0.0) for now in (None, NOW))
         assert plain.hits[0].owner_id == dated.hits[0].owner_id == "fence"
         assert dated.hits[0].score > plain.hits[0].score
         assert "time" not in plain.hits[0].signals

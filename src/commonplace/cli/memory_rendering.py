@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.cli.escaping import harmless, harmless_line
-from commonplace.cli.rendering import INDENT, columns, snippet_lines, wrapped
+from commonplace.cli.rendering import INDENT, columns, print_held_back, said, snippet_lines, wrapped
 from commonplace.cli.screen import counted
 from commonplace.cli.sentences import (
     LINES_LISTED,
@@ -83,14 +83,16 @@ def print_recalled(result: SearchResult, target: Console) -> None:
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else told(moment(hit.at))
         tags = " ".join(f"#{tag}" for tag in hit.tags)
-        known = (f"{hit.score:.2f}", hit.tier, when, hit.source, tags)
+        known = (said(hit), hit.tier, when, hit.source, tags)
         print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
         for line in snippet_lines(hit, result.query, columns(target.width)):
             target.print(Text(INDENT) + line)
     if not result.hits:
         target.print("No memory is about this.", style="bold")
         print_under(_TRY, target, "dim")
+        print_held_back(result, target)
         return
+    print_held_back(result, target)
     target.print(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", style="dim")
 
 
@@ -119,10 +121,12 @@ def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
     from rich.text import Text
 
     name = harmless_line(receipt.reference)
-    likely = "" if receipt.probability is None else f", probability of relevance {receipt.probability:.2f}"
+    likely = "" if receipt.probability is None else f", {receipt.confidence}: probability {receipt.probability:.2f}"
     target.print(
         Text.assemble("Why ", (name, "cyan"), f" is hit {receipt.rank} with {receipt.score:.2f}{likely}"), style="bold"
     )
+    for moved in _moved(receipt):
+        target.print(INDENT + moved, style="dim")
     for line in wrapped(Text(harmless(text), style="dim"), target.width)[:LINES_LISTED]:
         target.print(Text(INDENT) + line)
     target.print()
@@ -141,6 +145,13 @@ def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
         for left in receipt.rejected[:LISTED]:
             target.print(f"{INDENT}{left.rank}. {harmless_line(left.reference)} ({left.score:.2f}): {left.reason}")
         print_more(len(receipt.rejected), target)
+
+
+def _moved(receipt: Receipt) -> list[str]:
+    """Say where a hit stands because a memory is newer than another."""
+    newer = f"stands before {harmless_line(receipt.stands_before)}, which is older" if receipt.stands_before else ""
+    older = f"older: {harmless_line(receipt.superseded_by)} is newer" if receipt.superseded_by else ""
+    return [line for line in (newer, older) if line]
 
 
 def told(moment: datetime) -> str:

@@ -53,6 +53,7 @@ def print_result(result: SearchResult, target: Console, *, name: Name | None = N
         target.print("\nResults:")
         for rank, hit in enumerate(result.hits, 1):
             print_hit(rank, hit, result.query, target, told[rank - 1])
+    print_held_back(result, target)
     target.print(f"\nTotal latency: {result.latency_ms}ms")
     names = list(dict.fromkeys(f"@{name}" for name in told))
     if names:
@@ -87,9 +88,22 @@ def print_hit(rank: int, hit: Hit, query: str, target: Console, name: str) -> No
     """Print one numbered hit with the part of its text that matches, the matching words emphasised."""
     from rich.text import Text
 
-    target.print(Text.assemble(f"{rank}. ", (name, "cyan"), f" ({hit.score:.2f})"))
+    target.print(Text.assemble(f"{rank}. ", (name, "cyan"), f" ({said(hit)})"))
     for line in snippet_lines(hit, query, columns(target.width)):
         target.print(Text(INDENT) + line)
+
+
+def said(hit: Hit) -> str:
+    """Return the score of a hit, the word for it, and the newer memory that may have overtaken it."""
+    older = f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
+    return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence, older)))
+
+
+def print_held_back(result: SearchResult, target: Console) -> None:
+    """Say how many lie below the floor, where any do."""
+    if result.best_held_back is not None:
+        told = f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}"
+        target.print(f"{told}; --min-score 0 shows them", style="dim")
 
 
 def snippet_lines(hit: Hit, query: str, width: int) -> list[Text]:

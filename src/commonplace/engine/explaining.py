@@ -46,7 +46,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
                 value,
                 candidate.standardised.get(name, 0.0),
                 candidate.weights.get(name, 0.0),
-                value * result.trace.evidence.get(name, 0.0),
+                value * candidate.evidence.get(name, 0.0),
             )
             for name, value in {**candidate.signals, **_of_reranking(hit)}.items()
         ),
@@ -56,6 +56,9 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         first_rank=candidate.rank,
         reranked_by=result.reranked_by,
         probability=hit.probability,
+        confidence=hit.confidence,
+        stands_before=result.trace.moved.get(hit_id, ""),
+        superseded_by=hit.superseded_by,
     )
 
 

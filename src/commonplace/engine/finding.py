@@ -11,9 +11,9 @@ from commonplace.engine.strategies import about, for_part, joined, wishes_of
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
-from commonplace.search.constants import ABSTAIN_BELOW, DEFAULT_MIN_SCORE
+from commonplace.search.constants import FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen
-from commonplace.search.result import SearchResult
+from commonplace.search.result import SearchResult, merged
 from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class Finding(Retrievals):
             method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
             as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
                 Tuesday", which mean its end, or "two hours ago", which mean that very moment.
-            min_score: drop hits below it, 0–1; 0 keeps all that was ranked. None is the setting, and where that is
-                "auto": no hits at all unless the best one reaches 0.72, then all from 0.40 up.
+            min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
+                where that is "auto" a low floor: the result tells how many lie below it.
             types: only artifacts of these types.
             phases: only owners of these phases, and those that have none.
             tags: only owners with one of these tags.
@@ -142,8 +142,7 @@ class Finding(Retrievals):
             limit=settings.limit if limit is None else limit,
             method=method or settings.method,  # type: ignore[arg-type]
             wanted=wanted,
-            min_score=DEFAULT_MIN_SCORE if floor is None else floor,
-            abstain_below=ABSTAIN_BELOW if floor is None else 0.0,
+            min_score=FLOOR if floor is None else floor,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
             per_owner=per_owner,
             now=now,
@@ -225,8 +224,8 @@ class Finding(Retrievals):
         in_process = self._answer_from_process(request)
         if in_process is None or not in_process.hits:
             return stored
-        hits = sorted((*stored.hits, *in_process.hits), key=lambda hit: (-hit.score, hit.id))
-        return replace(stored, hits=tuple(hits[: request.limit]), in_process=in_process)
+        hits = merged([stored.hits, in_process.hits])
+        return replace(stored, hits=hits[: request.limit], in_process=in_process)
 
     def _answer_from_store(self, request: Request) -> SearchResult:
         """Search by the store's embedder of now; once more if that is changed meanwhile."""

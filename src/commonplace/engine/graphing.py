@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from commonplace.graph.keeping import GraphKeeper
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.views import Addition, Deletion, Merging, Settlement, Splitting
+    from commonplace.search.result import SearchResult
 
 _LEAST_SCORE: Final = 0.3
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
@@ -293,16 +294,35 @@ class Graphing(Finding):
             limit=limit,
             method="two-stage",
             wanted=Filter(),
-            min_score=_LEAST_SCORE,
-            abstain_below=0.0,
+            min_score=0.0,
             stage1_limit=max(limit, self.settings.search.stage1_limit),
         )
         found = self._answer_from_store(request)
         worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
-        return TextHits({hit.owner_id: hit.score for hit in found.hits}, found.degraded, found.notices, worded)
+        scores = _judged_alone(found, self._embedder.stamp.name)
+        told = {id_: score for id_, score in scores.items() if score >= _LEAST_SCORE}
+        return TextHits(told, found.degraded, found.notices, worded)
 
     def _words_of(self, memory: str, version: int) -> str:
         if not memory:
             return ""
         found = self._store.versions(self.namespace, memory)
         return next((each.record.content for each in found if each.record.version == version), "")
+
+
+def _judged_alone(found: SearchResult, embedder: str) -> dict[str, float]:
+    """Return the score of each text by itself, never below what follows, by the ids of their owners.
+
+    What a graph holds is short and often alike: no text of it may be less likely for that another is as near.
+    """
+    import numpy as np
+
+    from commonplace.ranking.calibration import text_scale_of
+    from commonplace.search.candidates import COVERAGE, DENSE, WORDS
+
+    coverage, words, dense = (
+        np.array([hit.signals[name] for hit in found.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
+    )
+    scores = text_scale_of(embedder if dense.any() else "")(coverage, words, dense, found.trace.passages)
+    lifted = np.maximum.accumulate(scores[::-1])[::-1].tolist()
+    return {hit.owner_id: score for hit, score in zip(found.hits, lifted, strict=True)}

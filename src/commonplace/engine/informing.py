@@ -35,7 +35,7 @@ PASSAGES_TOGETHER = 3
 class Informing(Finding):
     """The part of `Engine` that puts together what a model should know."""
 
-    def context(
+    def context(  # noqa: PLR0913 - the options of a facade
         self,
         task: str = "",
         max_tokens: int | None = None,
@@ -46,11 +46,13 @@ class Informing(Finding):
         tags: Sequence[str] | None = None,
         min_score: float | None = None,
         min_trust: float = 0.0,
+        weak: int | None = None,
     ) -> Context:
         """Return what is worth knowing before a task, as one text for a model, fenced and labelled as data.
 
-        It holds the passages that answer the task, those of one file together in reading order, within a budget of
-        tokens. Without a task it holds what is kept long, the most present first, and then the newest of the rest.
+        It holds the passages that are likely to answer the task, those of one file together in reading order, and under
+        "Possibly related" a few memories that are weak, within a budget of tokens. Without a task it holds what is kept
+        long, the most present first, and then the newest of the rest.
 
         Args:
             task: in words; "" is none yet, as at the start of a session.
@@ -59,13 +61,15 @@ class Informing(Finding):
                 memories are, where this call does not. Without a task it chooses nothing.
             limit: how many passages at most, 1–1000; None is 30, or as many artifacts and memories as the agent's
                 strategy has, each with its best passages.
-            kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score.
+            kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score. With a `min_score`,
+                given here or by the strategy, all that reaches it is taken, whatever its confidence.
+            weak: how many memories that are weak at most, 0–1000; None is 3. A hook, which nobody asks, takes 0.
 
         Raises:
             UsageError: a value is out of its range.
         """
         from commonplace.search.choosing import without_old_news
-        from commonplace.search.context import context_of
+        from commonplace.search.context import POSSIBLY_RELATED, context_of
 
         own = self.settings.context
         budget = whole("max_tokens", own.max_tokens if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
@@ -98,7 +102,9 @@ class Informing(Finding):
             result = find(limit, kinds)
         following = self._under_headings(result)
         count = self._tokens.count_tokens
-        made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following)
+        few = POSSIBLY_RELATED if weak is None else whole("weak", weak, 0, MAX_LIMIT)
+        taken = few if wishes.min_score is None and self.settings.search.min_score is None else None
+        made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following, weak=taken)
         self.count_use(made.hits)
         return made
 

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.search.trace import Unmade
+from commonplace.search.result import merged
+from commonplace.search.trace import HeldBack, Unmade
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
 from commonplace.types import ARTIFACT_TYPES, Stage
 
@@ -150,20 +151,28 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
     """
     if len(results) == 1:
         return replace(results[0], hits=results[0].hits[:limit])
-    hits = sorted((hit for each in results for hit in each.hits), key=lambda hit: (-hit.score, hit.id))
+    hits = merged([each.hits for each in results])
     stages: dict[str, Stage] = {}
     for stage in (stage for each in results for stage in each.stages):
         before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
         stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
     traces = [each.trace for each in results]
-    kept = hits[:limit]
     candidates = Unmade(lambda: tuple(chain.from_iterable(each.candidates for each in traces)))
     numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
     return replace(
         results[0],
         wanted=replace(results[0].wanted, types=_types_of(each.wanted.types for each in results)),
-        trace=replace(traces[0], candidates=candidates, numbers=numbers),
-        hits=tuple(kept),
+        trace=replace(
+            traces[0],
+            candidates=candidates,
+            numbers=numbers,
+            moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
+            held_back=HeldBack(
+                sum(each.held_back.owners for each in traces),
+                max((each.held_back.best for each in traces if each.held_back.best is not None), default=None),
+            ),
+        ),
+        hits=hits[:limit],
         stages=tuple(stages.values()),
         latency_ms=sum(each.latency_ms for each in results),
         degraded=any(each.degraded for each in results),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,8 +113,12 @@ class Agent:
         return self.service.retrieve(self.name, last_text(conversation), limit)
 
     def prompt(self, conversation: str | Sequence[Message | Mapping[str, Any]], limit: int | None = None) -> Prompt:
-        """Return what its model is to be told before a conversation; arguments as for `retrieve`."""
+        """Return what its model is to be told before a conversation: of what is retrieved all that is not weak.
+
+        Arguments as for `retrieve`.
+        """
         found = self.retrieve(conversation, limit)
+        found = replace(found, hits=tuple(hit for hit in found.hits if hit.confidence != "weak"))
         return Prompt("\n\n".join(filter(None, (self.definition.instructions, found.to_text()))), found.lines)
 
 

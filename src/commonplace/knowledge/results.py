@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from commonplace.formats.fence import Recalled, fence
+from commonplace.types import Confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class KnowledgeHit:
         content: its text.
         score: 0–1, of the re-ranker where there was one, else of the first stage.
         similarity: 0–1, of the first stage.
+        confidence: "sure", "likely" or "weak", by the first stage; None where vectors of another embedder found it.
         metadata: the map itself.
     """
 
@@ -63,6 +65,7 @@ class KnowledgeHit:
     score: float
     similarity: float
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    confidence: Confidence | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -111,8 +114,12 @@ class Retrieval:
     def to_text(self) -> str:
         """Return the texts for a model to read: fenced and labelled as data, "" where there are none."""
         return fence(
-            Recalled(hit.id, hit.content, f"knowledge of {hit.agent}, score {hit.score:.2f}") for hit in self.hits
+            Recalled(hit.id, hit.content, ", ".join(filter(None, (*_said(hit), hit.confidence)))) for hit in self.hits
         )
+
+
+def _said(hit: KnowledgeHit) -> tuple[str, str]:
+    return f"knowledge of {hit.agent}", f"score {hit.score:.2f}"
 
 
 class RelevantKnowledge(list[str]):

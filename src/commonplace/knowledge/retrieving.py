@@ -9,8 +9,8 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from commonplace.errors import CommonplaceError
 from commonplace.knowledge.indexing import embedder_of, is_stale
@@ -18,7 +18,7 @@ from commonplace.knowledge.reranking import reranked
 from commonplace.knowledge.results import KnowledgeHit, Retrieval
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
-from commonplace.types import Filter
+from commonplace.types import Confidence, Filter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,11 +61,17 @@ class _Row:
     vectors: NDArray[np.int8]
 
 
+class _Ranked(NamedTuple):
+    number: int
+    score: float
+    confidence: Confidence | None = None
+
+
 @dataclass(slots=True)
 class _Found:
-    """What a stage found: numbers of items with scores, best first; and what is to be told."""
+    """What a stage found, best first, and what is to be told."""
 
-    ranked: list[tuple[int, float]] = field(default_factory=list)
+    ranked: list[_Ranked] = field(default_factory=list)
     is_degraded: bool = False
     notices: list[str] = field(default_factory=list)
 
@@ -95,12 +101,12 @@ class Retriever:
         query = asked.query[:MAX_QUERY_CHARACTERS]
         count = min(MAX_LIMIT, asked.limit * self._means.config.retrieval_factor)
         found = self._first_stage(asked.agent, query, count)
-        items = self._ground.store.knowledge(self._ground.namespace).of_numbers([n for n, _ in found.ranked])
+        items = self._ground.store.knowledge(self._ground.namespace).of_numbers([each.number for each in found.ranked])
         # What was found may have been deleted since.
         candidates = [
-            _hit(items[number], score)
-            for number, score in found.ranked
-            if score >= asked.min_score and number in items and items[number].deleted_at is None
+            _hit(items[each.number], each)
+            for each in found.ranked
+            if each.score >= asked.min_score and each.number in items and items[each.number].deleted_at is None
         ]
         if not candidates:
             found.notices += self.notices_of(asked.agent)
@@ -146,7 +152,7 @@ class Retriever:
         found.ranked = self._numbers(result)
         return found
 
-    def _by_own_vectors(self, agent: str, query: str, count: int, found: _Found) -> list[tuple[int, float]] | None:
+    def _by_own_vectors(self, agent: str, query: str, count: int, found: _Found) -> list[_Ranked] | None:
         """Return the best items of an agent by cosine; None where that cannot be had, which is told."""
         vectors = self._means.vectors
         assert vectors is not None
@@ -170,7 +176,7 @@ class Retriever:
         scores = cosines(asked, rows.vectors).clip(0.0)
         # The rows are in the order of their numbers, which a stable sort keeps among equals.
         best = np.argsort(-scores, kind="stable")[:count].tolist()
-        return [(rows.numbers[place], float(scores[place])) for place in best]
+        return [_Ranked(rows.numbers[place], float(scores[place])) for place in best]
 
     def _rows_of(self, agent: str) -> _Row | None:
         """Return the vectors of an agent's items, None where some are of another embedder."""
@@ -198,17 +204,16 @@ class Retriever:
             method="bm25" if is_lexical else "two-stage",
             wanted=Filter(kinds=("knowledge",), agents=(agent,)),
             min_score=0.0,
-            abstain_below=0.0,
             stage1_limit=max(_FEWEST_CANDIDATES, count),
             by_words=bool(is_lexical),
         )
 
-    def _numbers(self, result: SearchResult) -> list[tuple[int, float]]:
-        """Return the numbers of the items that hits are of, with their scores."""
+    def _numbers(self, result: SearchResult) -> list[_Ranked]:
+        """Return the numbers of the items that hits are of, with their scores and confidence."""
         numbers = result.trace.numbers
         passages = self._ground.store.passages(self._ground.namespace, list(numbers.values()))
         return [
-            (passages[numbers[hit.id]].owner_number, hit.score)
+            _Ranked(passages[numbers[hit.id]].owner_number, hit.score, hit.confidence)
             for hit in result.hits
             if numbers.get(hit.id) in passages
         ]
@@ -229,10 +234,11 @@ class Retriever:
         return [_rescored(candidates[place], score) for place, score in order], means.reranker_name
 
 
-def _hit(item: StoredKnowledge, score: float) -> KnowledgeHit:
-    record = item.record
-    return KnowledgeHit(item.owner.id, record.agent, record.content, score, score, json.loads(record.metadata))
+def _hit(item: StoredKnowledge, found: _Ranked) -> KnowledgeHit:
+    record, score = item.record, found.score
+    known = json.loads(record.metadata)
+    return KnowledgeHit(item.owner.id, record.agent, record.content, score, score, known, found.confidence)
 
 
 def _rescored(hit: KnowledgeHit, score: float) -> KnowledgeHit:
-    return KnowledgeHit(hit.id, hit.agent, hit.content, score, hit.similarity, hit.metadata)
+    return replace(hit, score=score)

@@ -42,7 +42,6 @@ class Recogniser:
             method="bm25",
             wanted=Filter(kinds=("artifact", "knowledge")),
             min_score=0.0,
-            abstain_below=0.0,
             stage1_limit=_PASSAGES,
             per_owner=_PASSAGES,
         )

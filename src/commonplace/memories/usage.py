@@ -10,10 +10,7 @@ if TYPE_CHECKING:
     from commonplace.types import Hit
 
 COUNTED_HITS = 3
-"""Of one answer, at most so many hits count as used, and only those that are relevant beyond doubt."""
-
-BEYOND_DOUBT = 0.80
-"""The score from which a hit is: hardly a question about nothing finds anything that has it, in a store of any size."""
+"""Of one answer, at most so many hits count as used, and only those that are `sure`."""
 
 ONCE_IN_S = 3_600.0
 """Recalled again within the hour, a memory was used once: asking thrice must not carry it up a tier."""
@@ -37,7 +34,7 @@ class UseCounter:
         with self._lock:
             for hit in hits[:COUNTED_HITS]:
                 is_fresh = abs(now - self._counted.get(hit.owner_id, -ONCE_IN_S)) >= ONCE_IN_S
-                if hit.kind == "memory" and hit.score >= BEYOND_DOUBT and is_fresh:
+                if hit.kind == "memory" and hit.confidence == "sure" and is_fresh:
                     self._counted[hit.owner_id] = now
                     self._pending[hit.owner_id] = None
             return len(self._pending) >= MOST_PENDING

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commonplace.models.contract import RerankResult, TokenizedText
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.calibration import CALIBRATION, log_odds, scale
+from commonplace.ranking.calibration import text_scale_of
 from commonplace.ranking.late import find_matches, weighted_share
 from commonplace.text.analysis import analyse, without_unspaced
 
@@ -29,7 +29,7 @@ UNRELATED = 0.2
 class StaticReranker:
     """Ranks by what the static token vectors and the words say. Safe for threads.
 
-    The scores are on the scale of a search's: from 0.70 on a text most likely answers. A text that shares no word with
+    From a score of 0.70 on a text most likely answers. A text that shares no word with
     the query, nor any that is like one, and is not like it as a whole either, has 0.
     """
 
@@ -58,7 +58,7 @@ class StaticReranker:
         coverage = (1 - unspaced) * coverage + unspaced * shared
         dense = (1 - unspaced) * np.einsum("nd,d->n", vectors[1:], vectors[0])
         held = np.maximum(literal, shared)
-        found = scale(CALIBRATION, log_odds(CALIBRATION, coverage, held, dense, PASSAGES))
+        found = text_scale_of("static")(coverage, held, dense, PASSAGES)
         return np.where((coverage > 0) | (shared > 0) | (dense >= UNRELATED), found, np.float32(0))
 
     def _shares(

@@ -1,52 +1,162 @@
-"""Raw signals into one 0–1 scale that means the same for every query, and into the probability of relevance.
+"""Raw signals into the probability that a hit is relevant, and into the 0–1 score and the word that stand for it.
 
-Both rest on the same log-odds, a logistic function of signals that are absolute: none is relative to the candidates
-of a query. The scale is moved so that its anchor falls on 0.70, and bent there. The probability also looks at the other
-candidates, since one that is much likelier than all others is more often right than one of many alike.
+The probability is a logistic function of signals that are absolute, and of how far a passage's cosine stands out among
+the candidates of the query. It is fitted for each embedder on several kinds of data, with questions that nothing
+answers among them. Score and confidence are fixed functions of it, the same for all, so that two hits of equal
+probability have equal scores whatever found them.
+
+A text that is judged by itself, without a search, has a scale of its own: see `TextScale`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-ANCHOR = 0.70
+from commonplace.types import Confidence
 
-ABOVE, BELOW = 0.4, 1.5
-"""What one of log-odds counts above the anchor and below it. If each counted one, whatever shares a few words with a
-query would have 1.00, and what shares none would have a third in a store of a few texts. Round numbers."""
+ANCHOR: Final = 0.70
+ANCHOR_PROBABILITY: Final = 0.05
+"""What a score of 0.70 stands for: nineteen in twenty of the queries of documents and code that have a relevant hit
+among the first forty keep the first of them there. Fitted by `scripts/ranking/fit_calibration.py`."""
 
-RIVALS = 30
-"""Among so many of the first candidates, and that none is relevant, the evidence is shared out."""
+ABOVE, BELOW = 0.5, 1.0
+"""What one of the probability's log-odds counts in the score's, above the anchor and below it: a score of 0.30 stands
+for a probability of 0.01, one of 0.85 for 0.24, and one of 0.93 for 0.60."""
 
-_LEAST = -80.0
+SURE, LIKELY = 0.60, 0.24
+"""From these probabilities on a hit is called `sure` and `likely`; below it is `weak`."""
+
+RIVALS: Final = 5
+"""A cosine stands out from the mean of so many of the best others."""
+
+FAINT: Final = np.float32(0.25)
+"""Texts with a smaller cosine are hardly about the same."""
+
+COMMON_WORDS: Final = np.float32(0.2)
+"""Any question has so much of its words in common with something, though nothing answers it."""
+
+LEAD, FAINTNESS, LATE, WORDS, LEXICAL = "lead", "faintness", "late", "words_beyond_chance", "lexical_by_size"
+"""The kinds of evidence: what a cosine has over the mean of the best others; what it lacks of `FAINT`, for what stands
+out among strangers may be one itself; late interaction; the part of the query's words that were found, as far as it is
+more than `COMMON_WORDS`; BM25 divided by ln(1 + passages), by as much as its best value grows by chance."""
+
+_LEAST: Final = -30.0
 """Less than this is as good as never; float32 ends where e is raised to 89."""
-
-_NONE = 0.0
-"""The log-odds that stand for none of them being relevant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Likelihood:
-    """Weights of a passage's own log-odds, and of the logarithm of its share among the candidates' odds."""
-
-    intercept: float
-    odds: float
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Weights of the raw signals in the log-odds of relevance, and the log-odds that the anchor stands for.
+    """The log-odds of relevance of a passage that has no evidence at all, and what each kind of evidence adds."""
 
-    Attributes:
-        size: of the logarithm of the number of passages. The best of many reaches by chance what the best of few does
-            not, so it is negative: what is found in a large store has to be better.
-        likelihood: what the log-odds say of the probability of relevance.
+    intercept: float
+    weights: Mapping[str, float]
+
+    def log_odds(self, found: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the log-odds of relevance of the candidates of one query and one embedder, float32, shape (n,).
+
+        Args:
+            found: what `evidence` returns.
+        """
+        value = self.intercept + sum(np.float32(weight) * found[name] for name, weight in self.weights.items())
+        return np.asarray(value, dtype=np.float32)
+
+
+BY_EMBEDDER: Final[Mapping[str, Calibration]] = {
+    "static": Calibration(-3.39, {LEAD: 6.79, FAINTNESS: 7.98, LATE: 4.45, LEXICAL: 0.72}),
+    "minilm": Calibration(-2.53, {LEAD: 11.87, FAINTNESS: 9.39, WORDS: 2.10}),
+    "": Calibration(-4.15, {LATE: 4.41, LEXICAL: 1.16}),
+}
+"""Fitted by `scripts/ranking/fit_calibration.py`, which names the sets. Cosines of one embedder mean something else
+than those of another, so each has weights of its own; "" is a query without a vector."""
+
+
+def calibration_of(embedder: str) -> Calibration:
+    """Return the weights that were fitted for an embedder of that name; for any other, those of a query without a
+    vector: nobody knows what its cosines mean."""
+    return BY_EMBEDDER.get(embedder, BY_EMBEDDER[""])
+
+
+def leads(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return how far each cosine lies above the mean of the `RIVALS` best others, float32, shape (n,).
+
+    Where there are fewer others, their mean; of a single one the cosine itself.
+    """
+    if len(cosines) < 2:
+        return cosines.copy()
+    rivals = min(RIVALS, len(cosines) - 1)
+    best = -np.sort(-cosines)[: rivals + 1]
+    total = np.float32(best.sum())
+    # One of the best has all the others of them for rivals; the rest have the first ones.
+    own = np.maximum(cosines, best[-1])
+    return np.asarray(cosines - (total - own) / np.float32(rivals), dtype=np.float32)
+
+
+def evidence(
+    dense: NDArray[np.float32],
+    late: NDArray[np.float32],
+    words: NDArray[np.float32],
+    lexical: NDArray[np.float32],
+    passages: int,
+) -> dict[str, NDArray[np.float32]]:
+    """Return what speaks for and against each candidate of a query, by name, float32, shape (n,).
+
+    Args:
+        dense: cosine of query and passage, −1–1.
+        late: late-interaction coverage of the query, 0–1.
+        words: the part of the query that BM25 found, 0–1.
+        lexical: BM25, not negative.
+        passages: how many there are to choose from.
+    """
+    return {
+        LEAD: leads(dense),
+        FAINTNESS: np.minimum(dense - FAINT, np.float32(0)),
+        LATE: late,
+        WORDS: np.maximum(words - COMMON_WORDS, np.float32(0)),
+        LEXICAL: np.asarray(lexical / np.float32(math.log1p(max(1, passages))), dtype=np.float32),
+    }
+
+
+def probabilities(odds: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the probabilities of hits, given by their log-odds in rank order, never rising with the rank.
+
+    Hits whose probabilities rise are as likely as they are together (pool adjacent violators: Ayer et al. 1955), so
+    what is said is right on the mean, and what is called sure never stands below what is called weak.
+    """
+    blocks: list[tuple[float, int]] = []
+    for value in _logistic(odds).tolist():
+        total, count = value, 1
+        while blocks and blocks[-1][0] * count < total * blocks[-1][1]:
+            before = blocks.pop()
+            total, count = total + before[0], count + before[1]
+        blocks.append((total, count))
+    means = np.array([total / count for total, count in blocks], dtype=np.float32)
+    return np.repeat(means, [count for _, count in blocks]) if blocks else np.empty(0, np.float32)
+
+
+def scores(probability: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the score of each probability, float32, shape (n,): increasing, `ANCHOR` at `ANCHOR_PROBABILITY`."""
+    held = np.clip(probability.astype(np.float64), 1e-9, 1 - 1e-9)
+    beyond = np.log(held / (1 - held)) - math.log(ANCHOR_PROBABILITY / (1 - ANCHOR_PROBABILITY))
+    return _logistic(math.log(ANCHOR / (1 - ANCHOR)) + beyond * np.where(beyond > 0, ABOVE, BELOW))
+
+
+def confidence(probability: float) -> Confidence:
+    """Return the word for a probability."""
+    return "sure" if probability >= SURE else "likely" if probability >= LIKELY else "weak"
+
+
+@dataclass(frozen=True, slots=True)
+class TextScale:
+    """A score of one text for one query that no other text can raise or lower.
+
+    The graph's entities and facts and the re-ranker without a language model are judged so. 0.70 is where a text most
+    likely answers, and one of log-odds counts `above` and `below` it.
     """
 
     intercept: float
@@ -55,38 +165,34 @@ class Calibration:
     dense: float
     size: float
     anchor: float
-    likelihood: Likelihood
+    above: float = 0.4
+    below: float = 1.5
+
+    def __call__(
+        self,
+        coverage: NDArray[np.float32],
+        words: NDArray[np.float32],
+        dense: NDArray[np.float32],
+        passages: int,
+    ) -> NDArray[np.float32]:
+        """Return scores, 0–1, float32, shape (n,); the arguments are those of `log_odds`."""
+        odds = self.intercept + self.coverage * coverage + self.words * words + self.dense * dense
+        beyond = odds + self.size * math.log1p(passages) - self.anchor
+        return _logistic(math.log(ANCHOR / (1 - ANCHOR)) + beyond * np.where(beyond > 0, self.above, self.below))
 
 
-CALIBRATION = Calibration(
-    intercept=-1.969,
-    coverage=3.295,
-    words=2.663,
-    dense=6.582,
-    size=-0.323,
-    anchor=-0.36,
-    likelihood=Likelihood(intercept=0.177, odds=0.584, share=0.951),
-)
-"""Log-odds of relevance; fitted by `scripts/ranking/fit_calibration.py`, which names the sets."""
-
-BY_EMBEDDER: Mapping[str, Calibration] = {
-    "static": CALIBRATION,
-    "minilm": Calibration(
-        intercept=-2.185,
-        coverage=3.262,
-        words=3.014,
-        dense=7.381,
-        size=-0.392,
-        anchor=-0.26,
-        likelihood=Likelihood(intercept=0.068, odds=0.699, share=0.812),
-    ),
+_STATIC_TEXTS: Final = TextScale(-1.969, coverage=3.295, words=2.663, dense=6.582, size=-0.323, anchor=-0.36)
+_TEXTS_BY_EMBEDDER: Final[Mapping[str, TextScale]] = {
+    "static": _STATIC_TEXTS,
+    "minilm": TextScale(-2.185, coverage=3.262, words=3.014, dense=7.381, size=-0.392, anchor=-0.26),
+    # Without a vector, how well its words are covered stands for how alike they are.
+    "": replace(_STATIC_TEXTS, coverage=_STATIC_TEXTS.coverage + _STATIC_TEXTS.dense, dense=0.0),
 }
-"""Cosines of one embedder mean something else than those of another: each has a scale of its own, fitted likewise."""
 
 
-def calibration_of(embedder: str) -> Calibration:
-    """Return the scale that was fitted for an embedder of that name; for any other, that of the default one."""
-    return BY_EMBEDDER.get(embedder, CALIBRATION)
+def text_scale_of(embedder: str) -> TextScale:
+    """Return the scale of texts that are judged by themselves; of an unknown embedder, that of the static table."""
+    return _TEXTS_BY_EMBEDDER.get(embedder, _STATIC_TEXTS)
 
 
 def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.float32]:
@@ -101,54 +207,5 @@ def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.floa
     return np.asarray(np.minimum(scores / (2 * rarity), 1.0), dtype=np.float32)
 
 
-def log_odds(
-    calibration: Calibration,
-    coverage: NDArray[np.float32],
-    words: NDArray[np.float32],
-    dense: NDArray[np.float32],
-    passages: int,
-) -> NDArray[np.float32]:
-    """Return the log-odds of relevance, float32, shape (n,).
-
-    Args:
-        coverage: late-interaction coverage of the query by what its tokens weigh in any text, 0–1.
-        words: the part of the query that BM25 found, 0–1.
-        dense: cosine of query and passage, −1–1.
-        passages: how many there are to choose from.
-    """
-    value = (
-        calibration.intercept
-        + calibration.coverage * coverage
-        + calibration.words * words
-        + calibration.dense * dense
-        + calibration.size * math.log1p(passages)
-    )
-    return np.asarray(value, dtype=np.float32)
-
-
-def scale(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return scores in 0–1, monotone in the log-odds, exactly `ANCHOR` at the calibration's anchor."""
-    above = odds - np.float32(calibration.anchor)
-    bent = above * np.where(above > 0, np.float32(ABOVE), np.float32(BELOW))
-    value = bent + np.float32(math.log(ANCHOR / (1.0 - ANCHOR)))
-    return _logistic(value)
-
-
-def probabilities(calibration: Calibration, odds: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the probability that each candidate is relevant, float32, shape (n,).
-
-    Args:
-        odds: log-odds of relevance of the candidates of one query, best ranked first.
-    """
-    if not len(odds):
-        return odds
-    first = odds[:RIVALS].astype(np.float64)
-    best = max(float(first.max()), _NONE)
-    share = odds - (best + math.log(float(np.exp(first - best).sum()) + math.exp(_NONE - best)))
-    likelihood = calibration.likelihood
-    value = likelihood.intercept + likelihood.odds * odds + likelihood.share * share
-    return _logistic(value)
-
-
-def _logistic(value: NDArray[np.float32]) -> NDArray[np.float32]:
+def _logistic(value: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float32]:
     return np.asarray(1.0 / (1.0 + np.exp(-np.maximum(value, _LEAST))), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Several signals into one ranking: standardise, weigh, add; neighbours lend; scores follow the order.
+"""Several signals into one ranking: standardise, weigh, add; neighbours lend.
 
 It knows arrays of candidates, not where they came from.
 """
@@ -84,8 +84,3 @@ def bounded(received: NDArray[np.float32], lengths: NDArray[np.int64], fully: in
     A short turn needs those around it to be understood; a long one says itself what it is about.
     """
     return np.asarray(received * np.minimum(1.0, fully / np.maximum(lengths, 1)), dtype=np.float32)
-
-
-def never_below_what_follows(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return values in rank order, each raised to the highest one at or after it, so that a threshold cuts a tail."""
-    return np.maximum.accumulate(values[::-1])[::-1]

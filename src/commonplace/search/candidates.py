@@ -152,7 +152,10 @@ class TokenRows:
 
     def ascending(self) -> TokenRows:
         """Return the rows by number ascending."""
-        order = np.argsort(self.numbers)
+        return self.take(np.argsort(self.numbers))
+
+    def take(self, order: NDArray[np.intp]) -> TokenRows:
+        """Return the rows in that order, int64, shape (m,), each at most once."""
         lengths = self.lengths[order]
         shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
         places = np.arange(len(self.token_ids)) + np.repeat(shifts, lengths)

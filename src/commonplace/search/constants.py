@@ -68,16 +68,9 @@ what it was asked."""
 SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
 
-ABSTAIN_BELOW = 0.72
-"""Where the caller names no cut: a query whose best hit is below this is about nothing in the index.
-
-A quarter of log-odds above the anchor. Of that, none, a quarter below and a half above, it serves both ends best on the
-sets that may be fitted on, each judged by a scale that was fitted without it: 95 % of the first relevant hits stay, and
-nine in ten unanswerable queries get nothing."""
-
-DEFAULT_MIN_SCORE = 0.4
-"""Where the caller names no cut: what hits must reach once the best one is good enough. Nearly all first relevant hits
-do, and in a store of a few texts what shares no word with the query does not."""
+FLOOR = 0.3
+"""Where the caller names no least score: what lies below it is held back, a probability of 0.01. Of the questions that
+something answers one in a hundred gets nothing for it, and one in two hundred loses what would be among five hits."""
 
 
 def meaning_of(embedder: str) -> Meaning:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
     from commonplace.types import Passage
 
+POSSIBLY_RELATED: Final = 3
+"""So many memories that are weak are in a context at most, after what is likely."""
+_HEADING: Final = "Possibly related:"
 _LAST_LINE: Final = "References:"
 _FEWEST_TOKENS: Final = 24
 """A piece with fewer is not worth its label."""
@@ -57,7 +60,8 @@ class Context:
     """What a model is to know before it does a task.
 
     Attributes:
-        text: fenced and labelled data, and a line that names the references; "" where nothing is relevant.
+        text: fenced and labelled data, likely passages first, then, under a heading, weak memories; and a line that
+            names the references; "" where nothing is relevant.
         references: how people and tools name what stands in it, best first.
         hits: what stands in it, best first; the last one may be cut short in the text.
         tokens: of the text, counted by the default embedder's vocabulary.
@@ -102,10 +106,12 @@ def context_of(
     count: CountTokens,
     form: Form = Form(),
     following: Mapping[int, Passage] | None = None,
+    weak: int | None = POSSIBLY_RELATED,
 ) -> Context:
-    """Return the context that the hits of a result make.
+    """Return the context that the hits of a result make: what is likely, and a few memories that are weak.
 
     Args:
+        weak: how many of these at most; None takes every hit as it comes.
         max_tokens: the text has at most so many.
         count: the tokens of a text; that of two texts is at most the sum of theirs.
         following: for hits that say nothing by themselves, as `unsaid` names them, what comes next in their texts, by
@@ -113,7 +119,12 @@ def context_of(
     """
     hits, spans = _completed(result, following or {})
     found = distinct(hits)
-    text, hits = assemble(found, max_tokens=max_tokens, count=count, form=form, spans=spans)
+    likely = {hit.id for hit in hits if weak is None or hit.confidence != "weak"}
+    # What may have overtaken something likely is worth as much, however little of the question it repeats.
+    likely |= {newer for newer, older in result.trace.moved.items() if older in likely}
+    certain = [hit for hit in found if hit.id in likely]
+    related = [hit for hit in found if hit.kind == "memory" and hit not in certain][:weak]
+    text, hits = assemble(certain, related, max_tokens=max_tokens, count=count, form=form, spans=spans)
     named = tuple(dict.fromkeys(reference(hit) for hit in hits))
     return Context(
         task=result.query,
@@ -124,7 +135,7 @@ def context_of(
         degraded=result.degraded,
         notices=result.notices,
         latency_ms=result.latency_ms,
-        left_out=len(found) - len(hits),
+        left_out=len(certain) + len(related) - len(hits),
         agent=result.agent,
         found=result,
     )
@@ -185,11 +196,33 @@ class _Chosen:
 
 
 def assemble(
-    hits: Sequence[Hit], *, max_tokens: int, count: CountTokens, form: Form = Form(), spans: Spans | None = None
+    hits: Sequence[Hit],
+    related: Sequence[Hit] = (),
+    *,
+    max_tokens: int,
+    count: CountTokens,
+    form: Form = Form(),
+    spans: Spans | None = None,
 ) -> tuple[str, tuple[Hit, ...]]:
-    """Return the text of as many hits as there is room for, best first, and these hits."""
-    chosen: list[_Chosen] = []
+    """Return the text of as many hits as there is room for, best first, and these hits.
+
+    Args:
+        related: what comes under a heading after them, where there is room left.
+    """
     room = max_tokens - count(f"{OPENING}\n{CLOSING}\n{_LAST_LINE if form.references else ''}")
+    chosen = _fitting(hits, room, count, form)
+    room -= sum(_cost(each.hit, each.text, count, form) for each in chosen)
+    room -= count(f"{_HEADING}\n{OPENING}\n{CLOSING}\n") if chosen else count(_HEADING)
+    beside = (
+        [] if any(each.is_cut for each in chosen) or len(chosen) < len(hits) else _fitting(related, room, count, form)
+    )
+    named = tuple(each.hit for each in (*chosen, *beside))
+    return _rendered(chosen, beside, form, spans or {}) if named else "", named
+
+
+def _fitting(hits: Sequence[Hit], room: int, count: CountTokens, form: Form) -> list[_Chosen]:
+    """Return the first hits that there is room for, the last of them cut where it is too long."""
+    chosen: list[_Chosen] = []
     for hit in hits:
         cost = _cost(hit, hit.text, count, form)
         if cost > room:
@@ -199,18 +232,24 @@ def assemble(
             break
         chosen.append(_Chosen(hit, hit.text))
         room -= cost
-    return _rendered(chosen, form, spans or {}) if chosen else "", tuple(each.hit for each in chosen)
+    return chosen
 
 
-def _rendered(chosen: Sequence[_Chosen], form: Form, spans: Spans) -> str:
+def _rendered(chosen: Sequence[_Chosen], beside: Sequence[_Chosen], form: Form, spans: Spans) -> str:
+    parts = [_fenced(chosen, form, spans)] if chosen else []
+    if beside:
+        parts.append(f"{_HEADING}\n{_fenced(beside, form, spans)}")
+    if form.references:
+        named = dict.fromkeys(reference(each.hit) for each in (*chosen, *beside))
+        parts.append(f"{_LAST_LINE} {', '.join(f'@{each}' for each in named)}")
+    return "\n\n".join(parts)
+
+
+def _fenced(chosen: Sequence[_Chosen], form: Form, spans: Spans) -> str:
     groups: dict[tuple[str, str], list[_Chosen]] = {}
     for each in chosen:
         groups.setdefault((each.hit.kind, each.hit.owner_id), []).append(each)
-    items = [_item(group, form, spans) for group in groups.values()]
-    if not form.references:
-        return fence(items)
-    named = dict.fromkeys(reference(each.hit) for each in chosen)
-    return f"{fence(items)}\n\n{_LAST_LINE} {', '.join(f'@{each}' for each in named)}"
+    return fence([_item(group, form, spans) for group in groups.values()])
 
 
 def _item(group: Sequence[_Chosen], form: Form, spans: Spans) -> Recalled:

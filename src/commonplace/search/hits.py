@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from commonplace.ranking.calibration import confidence
 from commonplace.redaction import find_secrets, redact
 from commonplace.types import Hit
 
@@ -50,6 +51,7 @@ class Found:
     score: float
     probability: float
     signals: Mapping[str, float]
+    superseded_by: str | None = None
 
 
 def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | None:
@@ -83,6 +85,8 @@ def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | 
         trust=None if record is None else record.trust,
         agent="" if item is None else item.record.agent,
         probability=found.probability,
+        confidence=confidence(found.probability),
+        superseded_by=found.superseded_by,
     )
 
 

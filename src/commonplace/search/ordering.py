@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
-from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
+from commonplace.ranking.calibration import calibration_of, evidence
 from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.candidates import (
     BEHIND,
-    COVERAGE,
     DENSE,
     LATE,
     LEXICAL,
@@ -25,7 +24,6 @@ from commonplace.search.candidates import (
     RETENTION,
     SPEAKER,
     TIME,
-    WORDS,
     Candidates,
 )
 from commonplace.search.constants import (
@@ -47,6 +45,9 @@ from commonplace.search.times import NO_TIMES, AskedTimes, DatedOwners
 _IS_HELD = np.float32(0.5)
 """What holds an asked date literally stands between the memories that mostly fit it and those that hardly do."""
 
+_TIME_ALONE, _NO_TIME = 8.0, -5.0
+"""Where the time is the whole question: the log-odds of relevance that a perfect fit adds, and that none has. Round."""
+
 _BESIDE = np.float32(1e-3)
 """Newness decides between fits that differ by less than this, which only those of years to days do."""
 
@@ -61,10 +62,11 @@ class Ranking:
         parts: the same as it was added up, most of it standardised; empty where one signal alone orders.
         weights: what each part weighs, by name; float32, shape (n,).
         odds: log-odds of relevance; float32, shape (n,).
-        calibration: the scale that they are on.
-        evidence: what each signal weighs in them, by name.
+        evidence: what each signal weighs in them, by name; float32, shape (n,).
+        passages: how many there are to choose from.
         asked: the times that the query names.
         fault: why meaning had no part in it; "" where it had.
+        newer: of candidates that are memories, by index, those that may have overtaken them, newest first.
     """
 
     terms: tuple[str, ...]
@@ -74,15 +76,17 @@ class Ranking:
     parts: Mapping[str, NDArray[np.float32]]
     weights: Mapping[str, NDArray[np.float32]]
     odds: NDArray[np.float32]
-    calibration: Calibration
-    evidence: Mapping[str, float]
+    evidence: Mapping[str, NDArray[np.float32]]
+    passages: int
     asked: AskedTimes = NO_TIMES
     fault: str = ""
+    newer: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays, at most: some signals are the candidates' own."""
         own = (self.values, self.odds, *self.signals.values(), *self.parts.values(), *self.weights.values())
+        own = (*own, *self.evidence.values())
         return self.candidates.size_bytes + sum(array.nbytes for array in own)
 
     def lacks_owners(self, count: int) -> bool:
@@ -116,6 +120,7 @@ class Ranking:
             signals=joined(self.signals, wider.signals),
             parts=joined(self.parts, parts),
             weights=joined(self.weights, weights),
+            evidence=joined(self.evidence, wider.evidence),
         )
 
 
@@ -141,32 +146,32 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     """Return the candidates with what orders them."""
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
-        signals = {LEXICAL: candidates.lexical}
-        return Ranking(query.terms, candidates, candidates.lexical, signals, {}, {}, *_odds(query, candidates, context))
+        return _by_one(LEXICAL, candidates.lexical, query, candidates, context)
     if request.method == "semantic":
-        return Ranking(
-            query.terms,
-            candidates,
-            candidates.dense,
-            {DENSE: candidates.dense},
-            {},
-            {},
-            *_odds(query, candidates, context),
-        )
+        return _by_one(DENSE, candidates.dense, query, candidates, context)
     if context.dated is not None and context.asked.is_all:
         return _by_time(query, candidates, context, context.dated)
     return _fused(request, query, candidates, context)
 
 
+def _by_one(
+    name: str, values: NDArray[np.float32], query: PreparedQuery, candidates: Candidates, context: Context
+) -> Ranking:
+    found = _judged(query, candidates, context)
+    signals = {**found.evidence, name: values}
+    return Ranking(query.terms, candidates, values, signals, {}, {}, found.odds, found.weights, context.passages)
+
+
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
-    odds, calibration, evidence = _odds(query, candidates, context)
     signals, parts = _own_signals(candidates), _standardised(query, candidates)
     weights = _weights(query, candidates, context.passages)
+    found = _judged(query, candidates, context)
+    odds, adds = found.odds, dict(found.weights)
     if context.dated is not None:
         signals[TIME] = parts[TIME] = context.dated.fits_of(candidates.owners)
         weights[TIME] = np.full(len(candidates), WEIGHTS[TIME], dtype=np.float32)
         odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
-        evidence[TIME] = TIME_LOG_ODDS
+        adds[TIME] = np.full(len(candidates), TIME_LOG_ODDS, dtype=np.float32)
     speaker = speaker_asked_for(request.query)
     if speaker and candidates.speakers.any():
         signals[SPEAKER] = parts[SPEAKER] = (candidates.speakers == speaker).astype(np.float32)
@@ -179,7 +184,10 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
         signals[RETENTION], parts[RETENTION] = context.retention, standardise(context.retention)
         weights[RETENTION] = one * np.float32(request.retention_weight)
     values = fuse(parts, weights)
-    return Ranking(query.terms, candidates, values, signals, parts, weights, odds, calibration, evidence, context.asked)
+    signals = {**found.evidence, **signals}
+    return Ranking(
+        query.terms, candidates, values, signals, parts, weights, odds, adds, context.passages, context.asked
+    )
 
 
 def _weights(query: PreparedQuery, candidates: Candidates, passages: int) -> dict[str, NDArray[np.float32]]:
@@ -222,12 +230,21 @@ def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dat
     candidates, fits = candidates.select(keep), fits[keep]
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
-    # The time is the whole question, so its fit stands for how well each signal covers the question.
-    own, calibration, evidence = _odds(query, candidates, context)
-    odds = np.maximum(log_odds(calibration, fits, fits, fits, context.passages), np.where(is_held[keep], own, -np.inf))
-    evidence = {TIME: sum(evidence.values())}
+    found = _judged(query, candidates, context)
+    odds = np.maximum(
+        np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], found.odds, -np.inf)
+    )
     return Ranking(
-        query.terms, candidates, values, {TIME: fits}, {}, {}, odds.astype(np.float32), calibration, evidence, asked
+        query.terms,
+        candidates,
+        values,
+        {**found.evidence, TIME: fits},
+        {},
+        {},
+        odds.astype(np.float32),
+        {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)},
+        context.passages,
+        asked,
     )
 
 
@@ -249,13 +266,22 @@ def _comparable(query: PreparedQuery, candidates: Candidates) -> Groups:
     return np.array(codes, dtype=np.uint8)[candidates.spaces]
 
 
-def _odds(
-    query: PreparedQuery, candidates: Candidates, context: Context
-) -> tuple[NDArray[np.float32], Calibration, dict[str, float]]:
-    """Return the log-odds of relevance, float32, shape (n,), the scale that they are on, and what signals weigh."""
-    calibration = calibration_of(query.embedder)
-    if not query.embedder:
-        # Without a vector, how well its words are covered stands for how alike they are: the scale wants both.
-        calibration = replace(calibration, coverage=calibration.coverage + calibration.dense, dense=0.0)
-    odds = log_odds(calibration, candidates.coverage, candidates.words, candidates.dense, context.passages)
-    return odds, calibration, {COVERAGE: calibration.coverage, WORDS: calibration.words, DENSE: calibration.dense}
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind of it weighs."""
+
+    odds: NDArray[np.float32]
+    evidence: Mapping[str, NDArray[np.float32]]
+    weights: Mapping[str, NDArray[np.float32]]
+
+
+def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _Judged:
+    found = evidence(candidates.dense, candidates.late, candidates.words, candidates.lexical, context.passages)
+    odds = np.zeros(len(candidates), dtype=np.float32)
+    weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
+    for code, embedder in enumerate(query.embedders):
+        here, calibration = candidates.spaces == code, calibration_of(embedder)
+        odds[here] = calibration.log_odds({name: values[here] for name, values in found.items()})
+        for name, weight in calibration.weights.items():
+            weights[name][here] = weight
+    return _Judged(odds, found, weights)

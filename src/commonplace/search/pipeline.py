@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from commonplace.search.result import SearchResult
 from commonplace.search.retained import retentions
 from commonplace.search.selection import select
 from commonplace.search.signals import Reader, ScoredTail, TokenModel, weigh_tokens
+from commonplace.search.supersession import POOL, Dated, change_tokens, competitors, count_changes
 from commonplace.search.tail import Tail, TailReader
 from commonplace.search.times import AskedTimes, DatedOwners, asked_times, dated_owners, passages_worth_recalling
 from commonplace.store.graph_contract import is_reserved
@@ -177,10 +178,42 @@ class Searcher:
             count.append(len(candidates))
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)
-            return replace(
-                order(request, query, candidates, Context(beside, asked, dated, retained, tokens.passages)),
-                fault=query.fault,
+            ranking = order(request, query, candidates, Context(beside, asked, dated, retained, tokens.passages))
+            # Who asks for a time is not told of another.
+            newer = {} if request.method != "two-stage" or asked.times else self._newer(reader, ranking, unindexed)
+            return replace(ranking, fault=query.fault, newer=newer)
+
+    @cached_property
+    def _change_tokens(self) -> frozenset[int]:
+        return change_tokens(self._tokens.tokenize)
+
+    def _newer(self, reader: Reader, ranking: Ranking, unindexed: ScoredTail) -> dict[int, tuple[int, ...]]:
+        """Return of the best candidates that are memories with a date those that may have overtaken them."""
+        candidates = ranking.candidates
+        places = np.argsort(-ranking.values, kind="stable")[:POOL]
+        owners = self._store.owners(reader.scope.namespace, distinct(candidates.owners[places]).tolist())
+        known = [owners.get(number) for number in candidates.owners[places].tolist()]
+        dated = [
+            (int(place), owner.at, owner.session)
+            for place, owner in zip(places, known, strict=True)
+            if owner is not None and owner.kind == "memory" and owner.at is not None
+        ]
+        if len(dated) < 2:
+            return {}
+        rows = reader.rows_of(candidates.numbers[[place for place, *_ in dated]], unindexed.rows)
+        vectors = rows.vectors.astype(np.float32)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
+        texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
+        return competitors(
+            Dated(
+                places=np.array([place for place, *_ in dated], dtype=np.int64),
+                times=np.array([at for _, at, _ in dated], dtype=np.float64),
+                sessions=[session for *_, session in dated],
+                vectors=vectors,
+                dense=candidates.dense[[place for place, *_ in dated]],
+                changes=np.array([count_changes(text, self._change_tokens) for text in texts], dtype=np.int64),
             )
+        )
 
     def _dated(
         self, request: Request, asked: AskedTimes, scope: Scope, clock: _Clock

@@ -50,7 +50,6 @@ class Request:
     Attributes:
         limit: how many hits at most, 1–1000.
         min_score: 0–1; hits below it are dropped.
-        abstain_below: 0–1; when not even the best hit reaches it, there is none.
         stage1_limit: how many candidates each of the lexical and the dense recall brings, 1–10,000.
         per_owner: how many passages of one owner may be hits.
         now: when it is asked, seconds since the epoch; what dates in the query are resolved against, unless the
@@ -65,7 +64,6 @@ class Request:
     method: Method
     wanted: Filter
     min_score: float
-    abstain_below: float
     stage1_limit: int
     per_owner: int = 1
     now: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,19 @@ class SearchResult:
     reranked_by: str = ""
     agent: str = ""
 
+    @property
+    def held_back(self) -> int:
+        """How many memories, artifacts and knowledge items were ranked but lie below the floor."""
+        others = () if self.in_process is None else (self.in_process,)
+        return sum(each.trace.held_back.owners for each in (self, *others))
+
+    @property
+    def best_held_back(self) -> float | None:
+        """The best score among what is held back, None where nothing is."""
+        others = () if self.in_process is None else (self.in_process,)
+        best = [each.trace.held_back.best for each in (self, *others)]
+        return max((score for score in best if score is not None), default=None)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
         scores = [round(hit.score, 4) for hit in self.hits]
@@ -56,6 +70,8 @@ class SearchResult:
             },
             "latency_ms": self.latency_ms,
             "hits": [hit_json(hit) for hit in self.hits],
+            "held_back": self.held_back,
+            "best_held_back": None if self.best_held_back is None else round(self.best_held_back, 4),
             "degraded": self.degraded,
             "method": self.method,
             "reranked_by": self.reranked_by or None,
@@ -69,6 +85,18 @@ class SearchResult:
         from commonplace.formats.fence import Recalled, fence
 
         return fence(Recalled(reference(hit), hit.text, label(hit)) for hit in self.hits)
+
+
+def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
+    """Return the hits of several answers as one, best first, ties by id; what was moved forward stays where it was."""
+    keyed = []
+    for hits in found:
+        best: tuple[float, str] | None = None
+        for number in range(len(hits) - 1, -1, -1):
+            own = (-hits[number].score, hits[number].id)
+            best = own if best is None or own < best else best
+            keyed.append((best, number, hits[number]))
+    return tuple(hit for *_, hit in sorted(keyed, key=lambda each: each[:2]))
 
 
 def reference(hit: Hit) -> str:
@@ -123,6 +151,8 @@ def label(hit: Hit) -> str:
         hit.origin and f"origin {hit.origin}",
         "" if hit.trust is None else f"trust {hit.trust:.2f}",
         f"retention {hit.score:.2f}" if hit.signals.keys() == {"retention"} else f"score {hit.score:.2f}",
+        hit.confidence,
+        hit.superseded_by and f"older: {hit.superseded_by} is newer",
     )
     return ", ".join(part for part in parts if part)
 

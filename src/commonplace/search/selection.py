@@ -1,24 +1,25 @@
-"""From a ranking to hits: calibrate, drop what the cut and the owners' shares leave out, fetch the rest.
+"""From a ranking to hits: calibrate, place what is newer first, drop what lies below the floor, fetch the rest.
 
 It knows ranked candidates and the store, not how they were ranked.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct
-from commonplace.ranking.calibration import Calibration, probabilities, scale
-from commonplace.ranking.fusion import never_below_what_follows
+from commonplace.ranking.calibration import probabilities
+from commonplace.ranking.calibration import scores as scores_of
 from commonplace.search.candidates import COVERAGE, DENSE, LATE, LEXICAL, WORDS
 from commonplace.search.hits import Found, make_hit, read, without_secrets
-from commonplace.search.trace import Candidate, Reason, Trace, Unmade
+from commonplace.search.supersession import placed
+from commonplace.search.trace import Candidate, HeldBack, Reason, Trace, Unmade
 
 if TYPE_CHECKING:
     from commonplace.search.ordering import Ranking
@@ -31,65 +32,85 @@ TRACE_LENGTH = 20
 
 
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
-    """Return the hits, best first, ties by id, and the trace that explains them."""
+    """Return the hits, best first, ties by id, what is newer before what it overtakes; and the trace behind them."""
     order = np.lexsort((ranking.candidates.numbers, -ranking.values))
-    scores = _scores(ranking.odds[order], ranking.calibration)
-    likely = probabilities(ranking.calibration, ranking.odds[order])
-    chosen, rejected = _choose(ranking, order, scores, request)
-    places = [int(order[rank]) for rank in chosen]
-    numbers, owners = ranking.candidates.numbers[places], distinct(ranking.candidates.owners[places])
-    held = read(store, request.namespace, numbers.tolist(), owners.tolist())
-    found: list[tuple[float, str, int, Hit]] = []
-    for rank in chosen:
-        place = int(order[rank])
-        number, owner = int(ranking.candidates.numbers[place]), int(ranking.candidates.owners[place])
-        found_by = Found(float(scores[rank]), float(likely[rank]), _raw(ranking, place))
-        hit = make_hit(held, number, owner, found_by)
+    likely = probabilities(ranking.odds[order])
+    scores = scores_of(likely)
+    choice = _choose(ranking, order, scores, request)
+    numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
+    places = [int(order[each.rank]) for each in choice.chosen]
+    newest = {place: newer[0] for place in places if (newer := ranking.newer.get(place))}
+    named = distinct(owners[[*places, *newest.values()]])
+    held = read(store, request.namespace, numbers[places].tolist(), named.tolist())
+    made: dict[int, Hit] = {}
+    for each, place in zip(choice.chosen, places, strict=True):
+        later = held.owners.get(int(owners[newest[place]])) if place in newest else None
+        superseded_by = None if later is None else later.id
+        found = Found(float(scores[each.rank]), float(likely[each.rank]), _raw(ranking, place), superseded_by)
+        hit = make_hit(held, int(numbers[place]), int(owners[place]), found)
         if hit is not None:
-            found.append((-float(ranking.values[place]), hit.id, rank, hit))
-    found.sort(key=lambda item: item[:2])
-    found = found[: request.limit]
-    ranks = sorted([*((rank, None) for _, _, rank, _ in found), *rejected[:TRACE_LENGTH]])
+            made[each.rank] = hit
+    ids = {rank: hit.id for rank, hit in made.items()}
+    # Equal values stand by id, and what was moved with that before which it was.
+    kept = sorted(
+        (each for each in choice.chosen if each.rank in made),
+        key=lambda each: (-float(ranking.values[order[each.anchor]]), ids.get(each.anchor, "")),
+    )[: request.limit]
+    ranks = sorted([*((each.rank, None) for each in kept), *choice.rejected[:TRACE_LENGTH]])
     trace = Trace(
         candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
         terms=ranking.terms,
         min_score=request.min_score,
-        numbers={hit.id: int(ranking.candidates.numbers[order[rank]]) for _, _, rank, hit in found},
+        numbers={ids[each.rank]: int(numbers[order[each.rank]]) for each in kept},
         times=ranking.asked.times,
-        evidence=ranking.evidence,
+        passages=ranking.passages,
+        moved={ids[each.rank]: ids[each.anchor] for each in kept if each.rank != each.anchor and each.anchor in ids},
+        held_back=choice.held_back,
     )
-    return without_secrets([hit for _, _, _, hit in found]), trace
+    return without_secrets([made[each.rank] for each in kept]), trace
 
 
-def _scores(odds: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float32]:
-    return never_below_what_follows(scale(calibration, odds)) if len(odds) else odds
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A rank, from 0, that may become a hit, and the one before which it was moved, which else is its own."""
+
+    rank: int
+    anchor: int
 
 
-def _choose(
-    ranking: Ranking, order: NDArray[np.intp], scores: NDArray[np.float32], request: Request
-) -> tuple[list[int], list[tuple[int, Reason]]]:
-    """Return the ranks (from 0) that may become hits, ties with the last one included, and the rejected ones."""
-    chosen: list[int] = []
-    rejected: list[tuple[int, Reason]] = []
+@dataclass(slots=True)
+class _Choice:
+    chosen: list[_Chosen] = field(default_factory=list)
+    rejected: list[tuple[int, Reason]] = field(default_factory=list)
+    held_back: HeldBack = field(default_factory=HeldBack)
+
+
+def _choose(ranking: Ranking, order: NDArray[np.intp], scores: NDArray[np.float32], request: Request) -> _Choice:
+    """Return what may become hits, ties with the last one included, and what is rejected."""
+    ranks = {place: rank for rank, place in enumerate(order.tolist())}
+    choice = _Choice()
     taken: Counter[int] = Counter()
+    below: dict[int, float] = {}
     last = 0.0
-    floor = request.min_score if len(scores) and scores[0] >= request.abstain_below else math.inf
-    for rank, place in enumerate(order.tolist()):
+    for place, before in placed(order.tolist(), ranking.newer):
+        rank, anchor = ranks[place], ranks[place if before is None else before]
         owner = int(ranking.candidates.owners[place])
-        value = float(ranking.values[place])
-        if scores[rank] < floor:
-            rejected.append((rank, "below the score cut"))
+        value = float(ranking.values[order[anchor]])
+        if scores[anchor] < request.min_score and scores[rank] < request.min_score:
+            choice.rejected.append((rank, "below the floor"))
+            below.setdefault(owner, float(scores[rank]))
         elif taken[owner] >= request.per_owner:
-            rejected.append((rank, "same owner as a better hit"))
-        elif len(chosen) >= request.limit and value < last:
-            rejected.append((rank, "beyond the limit"))
+            choice.rejected.append((rank, "same owner as a better hit"))
+        elif len(choice.chosen) >= request.limit and value < last:
+            choice.rejected.append((rank, "beyond the limit"))
         else:
             taken[owner] += 1
-            chosen.append(rank)
+            choice.chosen.append(_Chosen(rank, anchor))
             last = value
-        if len(chosen) >= request.limit and len(rejected) >= TRACE_LENGTH and value < last:
-            break
-    return chosen, rejected
+    held = [score for owner, score in below.items() if not taken[owner]]
+    choice.held_back = HeldBack(len(held), max(held, default=None))
+    choice.rejected.sort()
+    return choice
 
 
 def _raw(ranking: Ranking, place: int) -> dict[str, float]:
@@ -129,5 +150,6 @@ def _candidate(
         signals=_raw(ranking, place),
         standardised={name: float(values[place]) for name, values in ranking.parts.items()},
         weights={name: float(values[place]) for name, values in ranking.weights.items()},
+        evidence={name: float(values[place]) for name, values in ranking.evidence.items()},
         rejected=reason,
     )

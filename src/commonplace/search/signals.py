@@ -199,6 +199,20 @@ class Reader:
             speakers=_speakers(rows, self.tokens.speakers),
         )
 
+    def rows_of(self, numbers: NDArray[np.int64], beside: TokenRows) -> TokenRows:
+        """Return tokens and vectors of passages whose signals were read, in the order that is given.
+
+        Args:
+            beside: rows that the index does not hold.
+        """
+        missing = numbers[~within(numbers, beside.numbers)]
+        self._read(missing)
+        entries = [self.entries[number] for number in sorted(missing.tolist())]
+        rows = concatenate(
+            token_rows(entries, self.spaces), beside.select(within(beside.numbers, np.sort(numbers)))
+        )
+        return rows.take(np.searchsorted(rows.numbers, numbers))
+
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
         """Return the candidates with the unspaced part of the query judged by terms alone.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 if TYPE_CHECKING:
     from commonplace.search.times import AskedTime
+    from commonplace.types import Confidence
 
-Reason = Literal["below the score cut", "same owner as a better hit", "beyond the limit"]
+Reason = Literal["below the floor", "same owner as a better hit", "beyond the limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Candidate:
 
     Attributes:
         standardised, weights: of each signal, what was added up and what it weighed; empty for a single-signal method.
+        evidence: what each signal weighs in the log-odds of the probability.
     """
 
     number: int
@@ -28,6 +30,7 @@ class Candidate:
     signals: Mapping[str, float]
     standardised: Mapping[str, float]
     weights: Mapping[str, float]
+    evidence: Mapping[str, float]
     rejected: Reason | None
 
 
@@ -54,6 +57,13 @@ class Unmade(Sequence[Candidate]):
         return self._made[place]
 
 
+class HeldBack(NamedTuple):
+    """How many owners were ranked but lie below the floor, and the best one's score, None where there is none."""
+
+    owners: int = 0
+    best: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """How a result was made.
@@ -64,7 +74,8 @@ class Trace:
         min_score: the cut that applied.
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
-        evidence: what each signal of the score weighs in its log-odds.
+        passages: how many there were to choose from.
+        moved: of hits that stand before an older one which they may have overtaken, the id of that one, by their ids.
     """
 
     candidates: Sequence[Candidate]
@@ -72,7 +83,9 @@ class Trace:
     min_score: float
     numbers: Mapping[str, int]
     times: tuple[AskedTime, ...] = ()
-    evidence: Mapping[str, float] = field(default_factory=dict)
+    passages: int = 0
+    moved: Mapping[str, str] = field(default_factory=dict)
+    held_back: HeldBack = field(default_factory=HeldBack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +95,7 @@ class SignalShare:
     Attributes:
         standardised: over the candidates; a date's fit, 0–1, and what neighbours lend are added as they are. The sum of
             all, each times its weight, is the value that orders the hits, "fused".
-        evidence: what it adds to the log-odds of relevance, on which score and probability rest.
+        evidence: what it adds to the log-odds of relevance.
     """
 
     name: str
@@ -115,6 +128,9 @@ class Receipt:
         missing_terms: those that it does not.
         rejected: what else was considered, best first.
         probability: how likely the hit is relevant, 0–1.
+        confidence: the word for it.
+        stands_before: the id of the older hit before which this newer one was moved, "" where it was not.
+        superseded_by: the id of the newer memory that may have overtaken it; None without any.
     """
 
     hit_id: str
@@ -130,3 +146,6 @@ class Receipt:
     first_rank: int = 0
     reranked_by: str = ""
     probability: float | None = None
+    confidence: Confidence | None = None
+    stands_before: str = ""
+    superseded_by: str | None = None

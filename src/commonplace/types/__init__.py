@@ -40,6 +40,8 @@ Method = Literal["bm25", "semantic", "two-stage"]
 METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
 RerankMode = Literal["none", "single", "batch"]
 RERANK_MODES: tuple[RerankMode, ...] = ("none", "single", "batch")
+Confidence = Literal["sure", "likely", "weak"]
+CONFIDENCES: tuple[Confidence, ...] = ("sure", "likely", "weak")
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,8 +375,11 @@ class Hit:
     """A found passage; tier, source, origin and trust are a memory's, agent a knowledge item's; files are "document".
 
     Attributes:
-        score: 0–1, higher is better, comparable between queries.
+        score: 0–1, higher is better, comparable between queries: a fixed, increasing function of the probability, or
+            what a re-ranker gave it.
         probability: 0–1, how likely a judge would call it relevant; None where no question was asked.
+        confidence: the word for the probability: "sure", "likely" or "weak"; None where there is none.
+        superseded_by: the id of a newer memory about the same subject, before which this one stands; None without any.
         signals: what made the score, by name: `lexical`, `dense`, `late`, `neighbours`, `fused`, ….
         lines: first and last line of the passage in `path`, from 1, or None where there is no file.
     """
@@ -401,6 +406,8 @@ class Hit:
     trust: float | None = None
     agent: str = ""
     probability: float | None = None
+    confidence: Confidence | None = None
+    superseded_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

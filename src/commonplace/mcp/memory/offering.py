@@ -42,7 +42,7 @@ _HABITS: Final = """You have a memory that lasts beyond this session.
 
 1. Begin with memory_context for the task at hand, and read what it returns before you plan.
 2. Search before you ask or assume: memory_search finds what was said, decided and indexed. If it returns nothing,
-   nothing relevant is known; say so.
+   or only what is weak and does not answer, it is not known; say so.
 3. When the user decides, corrects you, states a preference, or something costs you time, keep it with memory_store: one
    thing a memory, self-contained, with names, dates and the reason. tier "long" for what stays true, "short" for today.
    origin "user" for what the user said. Never store secrets.

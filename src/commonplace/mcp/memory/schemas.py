@@ -59,11 +59,14 @@ _RESULT: Final = _object(
         "startLine": _INTEGER,
         "endLine": _INTEGER,
         "score": _NUMBER,
+        "confidence": _TEXT,
         "snippet": _TEXT,
         "source": _TEXT,
+        "at": _TEXT,
+        "supersededBy": _TEXT,
     }
 )
-SEARCH_RESULT: Final = _object({"results": _list(_RESULT)})
+SEARCH_RESULT: Final = _object({"results": _list(_RESULT), "heldBack": _INTEGER})
 
 GET: Final = _closed(
     {
@@ -142,6 +145,8 @@ WHY_RESULT: Final = _object(
     {
         "rank": _INTEGER,
         "score": _NUMBER,
+        "confidence": _TEXT,
+        "standsBefore": _TEXT,
         "signals": {"type": "object"},
         "matched": _LIST,
         "missing": _LIST,

@@ -48,7 +48,10 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 
 
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
-_SEARCH: Final = "Find what was remembered or indexed, best first; nothing if none is relevant."
+_SEARCH: Final = (
+    "Find what was remembered or indexed, best first. confidence says whether it answers: sure, likely, or weak, which "
+    "may only be near. supersededBy names a newer memory."
+)
 _GET: Final = "Read lines of a page, artifact or memory."
 _CONTEXT: Final = "What to know before a task, within a budget. Call it first."
 _STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
@@ -112,11 +115,14 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
 
     size = largest(len(results), fits)
     notes = [*found.notices, *([f"{size} of {len(results)} results have room here"] if size < len(results) else [])]
+    if found.best_held_back is not None and not found.hits:
+        notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
     text = told(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
-    return ToolResult({"results": results[:size]}, "\n".join([text, *notes]))
+    return ToolResult({"results": results[:size], "heldBack": found.held_back}, "\n".join([text, *notes]))
 
 
 def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
+    from commonplace.search.times import moment
     from commonplace.text.snippets import snippet
 
     path = _path(hit, place)
@@ -130,8 +136,11 @@ def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict
         "startLine": first,
         "endLine": last,
         "score": round(hit.score, 4),
+        "confidence": hit.confidence,
         "snippet": snippet(hit.text, query, limit=SNIPPET_CHARACTERS).text,
         "source": hit.kind,
+        **({} if hit.at is None else {"at": moment(hit.at).date().isoformat()}),
+        **({} if hit.superseded_by is None else {"supersededBy": hit.superseded_by}),
     }
 
 
@@ -283,6 +292,8 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
     structured: dict[str, Any] = {
         "rank": receipt.rank,
         "score": round(receipt.score, 4),
+        "confidence": receipt.confidence,
+        "standsBefore": receipt.stands_before,
         "signals": {**signals, "probability": round(receipt.probability or 0.0, 4)},
         "matched": _some(receipt.matched_terms),
         "missing": _some(receipt.missing_terms),
