@@ -1,5 +1,5 @@
-"""A week of an agent's work: remember it, and find it in other words, with what was overtaken marked as such; ask what was
-believed last Tuesday, explain a hit, forget one thing.
+"""A week of an agent's work: remember it, find it in other words, with what was overtaken marked; ask what was believed
+last Tuesday, explain a hit, forget one thing.
 
 Run it anywhere: python a_week_of_work.py. It needs no key and leaves nothing behind.
 """
