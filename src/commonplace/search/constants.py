@@ -59,7 +59,7 @@ NEIGHBOUR_SHARES = (0.5, 0.25)
 
 ANSWER_SHARE = 0.25
 """What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
-what it was asked."""
+what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way."""
 
 SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""

@@ -206,7 +206,8 @@ def _lent(values: NDArray[np.float32], candidates: Candidates, beside: dict[int,
     received = np.zeros_like(values)
     for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
         received += lend(values, numbers, pairs, share)
-    received += lend(values, numbers, answers(beside, numbers[candidates.asks]), ANSWER_SHARE)
+    asked = bounded(values, candidates.lengths, SHORT_TURN)
+    received += lend(asked, numbers, answers(beside, numbers[candidates.asks]), ANSWER_SHARE)
     return bounded(received, candidates.lengths, SHORT_TURN)
 
 
