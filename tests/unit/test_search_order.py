@@ -33,9 +33,9 @@ def candidates(**signals: Any) -> Candidates:
     return Candidates(numbers, numbers, **given)
 
 
-def ranked(found: Candidates, embedder: str = "minilm", **context: Any) -> Ranking:
+def ranked(found: Candidates, embedder: str = "minilm", unspaced: float = 0.0, **context: Any) -> Ranking:
     """Return the candidates in the order of a question whose vector that embedder made."""
-    query = PreparedQuery(("question",), np.empty(0, np.uint16), np.empty(0, np.float32), 0.0, embedder=embedder)
+    query = PreparedQuery(("question",), np.empty(0, np.uint16), np.empty(0, np.float32), unspaced, embedder=embedder)
     return order(REQUEST, query, found, Context(passages=100, **context))
 
 
@@ -86,6 +86,13 @@ def test_without_a_vector_words_decide_alone() -> None:
     assert first(ranking) == 2
     assert ranking.weights["dense"].tolist() == [0.0, 0.0]
     assert ranking.weights["lexical"] == pytest.approx([WEIGHTS["lexical"]] * 2)
+
+
+def test_words_decide_what_is_asked_in_a_script_without_spaces() -> None:
+    """The vector of a Chinese question says nothing, so two characters of it that match must not be shut out."""
+    found = candidates(lexical=[0.1, 0.2], words=[0.01, 0.02])
+    assert first(ranked(found, unspaced=1.0)) == 2
+    assert ranked(found, unspaced=0.5).weights["lexical"] == pytest.approx([WEIGHTS["lexical"] / 2] * 2)
 
 
 def test_a_single_neighbour_and_a_question_lend_what_is_worked_out() -> None:

@@ -187,7 +187,9 @@ def _weights(query: PreparedQuery, candidates: Candidates, passages: int) -> dic
     groups, embedders = _spaces(query, candidates)
     best = float(candidates.lexical.max(initial=0.0))
     certain = max(
-        ramp(float(candidates.words.max(initial=0.0)), *SHARE), ramp(best / math.log1p(max(1, passages)), *MANY)
+        query.unspaced,  # of scripts without spaces only terms tell what they mean
+        ramp(float(candidates.words.max(initial=0.0)), *SHARE),
+        ramp(best / math.log1p(max(1, passages)), *MANY),
     )
     for group, embedder in enumerate(embedders):
         here, meaning = groups == group, meaning_of(embedder)
