@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.searching import Notebook, notebook
 
 from commonplace.ranking.fusion import fuse
+from commonplace.search import ordering
 from commonplace.search.candidates import Candidates
 from commonplace.search.constants import ANSWER_SHARE, NEIGHBOUR_SHARES, WEIGHTS, meaning_of
 from commonplace.search.conversation import speaker_asked_for
@@ -93,6 +94,16 @@ def test_words_decide_what_is_asked_in_a_script_without_spaces() -> None:
     found = candidates(lexical=[0.1, 0.2], words=[0.01, 0.02])
     assert first(ranked(found, unspaced=1.0)) == 2
     assert ranked(found, unspaced=0.5).weights["lexical"] == pytest.approx([WEIGHTS["lexical"] / 2] * 2)
+
+
+def test_candidates_of_two_embedders_are_weighed_each_by_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two memories and two files: the best of either is as good, though cosines of files are higher."""
+    spaces = np.array([0, 1, 0, 1], np.uint8), ("minilm", "static")
+    monkeypatch.setattr(ordering, "_spaces", lambda query, found: spaces)
+    ranking = ranked(candidates(dense=[0.3, 0.9, 0.1, 0.5]))
+    assert ranking.parts["dense"].tolist() == pytest.approx([1.0, 1.0, -1.0, -1.0])
+    weights = [meaning_of(name).weight for name in ("minilm", "static")]
+    assert ranking.weights["dense"].tolist() == pytest.approx(weights * 2)
 
 
 def test_a_single_neighbour_and_a_question_lend_what_is_worked_out() -> None:
