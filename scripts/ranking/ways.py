@@ -121,6 +121,6 @@ CHOICES: Mapping[str, Mapping[str, Any]] = {
     }
     for words, late in ((0.5, 0.7), (0.5, 0.85), (0.6, 0.7), (0.6, 0.85), (0.7, 0.85), (0.7, 1.0), (1.0, 1.0))
     for meaning in (1.0, 1.25, 1.5)
-    for covered in (0.35, 0.4, 0.45)
+    for covered in (0.36, 0.42, 0.48)
     for rare in (1.1, 1.4)
 }

@@ -15,7 +15,7 @@ Those of words and tokens count as far as the words may decide; see `COVERED`.""
 DENSE_WEIGHTS: Mapping[str, float] = {"minilm": 1.25}
 """Of embedders whose vectors tell more than words do; any other one has the weight above."""
 
-COVERED = (0.40, 0.70)
+COVERED = (0.42, 0.72)
 """How far words and late interaction decide beside meaning, by how much of the question the best passage covers
 (`Candidates.coverage`): not at all up to the first, wholly from the second on.
 
