@@ -208,9 +208,7 @@ class Reader:
         missing = numbers[~within(numbers, beside.numbers)]
         self._read(missing)
         entries = [self.entries[number] for number in sorted(missing.tolist())]
-        rows = concatenate(
-            token_rows(entries, self.spaces), beside.select(within(beside.numbers, np.sort(numbers)))
-        )
+        rows = concatenate(token_rows(entries, self.spaces), beside.select(within(beside.numbers, np.sort(numbers))))
         return rows.take(np.searchsorted(rows.numbers, numbers))
 
     def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
