@@ -11,7 +11,7 @@ from commonplace.engine.strategies import about, for_part, joined, wishes_of
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
-from commonplace.search.constants import FLOOR
+from commonplace.search.constants import FIRST_FLOOR, FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen
 from commonplace.search.result import SearchResult, merged
 from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
@@ -143,6 +143,7 @@ class Finding(Retrievals):
             method=method or settings.method,  # type: ignore[arg-type]
             wanted=wanted,
             min_score=FLOOR if floor is None else floor,
+            first_floor=FIRST_FLOOR if floor is None else 0.0,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
             per_owner=per_owner,
             now=now,

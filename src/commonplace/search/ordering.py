@@ -179,5 +179,5 @@ class _Judged:
 
 def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _Judged:
     calibration = calibration_of(query.embedder)
-    found = evidence(candidates.dense, candidates.late, candidates.words, candidates.lexical, context.passages)
+    found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
     return _Judged(calibration.log_odds(found), found, calibration.weights)
