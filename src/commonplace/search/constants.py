@@ -40,8 +40,8 @@ something answers one in two hundred loses for it what would be among five hits.
 
 FIRST_FLOOR = 0.5
 """Likewise of the best hit, a probability of 0.02: where it lies below, the question is about something else, and
-everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in stores of
-a few texts."""
+everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in
+stores of a few texts."""
 
 
 def weights_of(embedder: str) -> dict[str, float]:
