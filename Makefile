@@ -6,9 +6,8 @@ READY := $(VENV)/.ready
 DJANGO := 5.2.19
 DJANGO_TREE := .demo/django-$(DJANGO)
 SIZE ?= small
-MINILM := packages/commonplace-minilm
 
-.PHONY: help venv demo test lint format bench docs soak minilm verify-model smoke interop clean
+.PHONY: help venv demo test lint format bench docs soak verify-model smoke interop clean
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
@@ -37,7 +36,7 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@$(BIN)/commonplace mcp --print-config auto
 
 test: $(READY) ## run the tests, but for the long ones
-	$(BIN)/python -m pytest -m "not soak and not minilm" -n auto --dist worksteal --hypothesis-profile=ci
+	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --hypothesis-profile=ci
 
 soak: $(READY) ## run the long form of the fault tests
 	$(BIN)/python -m pytest -m soak
@@ -60,14 +59,9 @@ bench: $(READY) ## measure all figures to reach (SIZE=full: at full size; COMMON
 docs: $(READY) ## write the generated pages of the manual
 	$(BIN)/python scripts/generate_docs.py
 
-verify-model: $(READY) ## rebuild the token table from its source and compare it with the shipped one
+verify-model: $(READY) ## rebuild the token table and the transformer's weights from their source and compare them
 	PYTHONPATH=scripts $(BIN)/python -m model.verify --work build/model
-
-minilm: $(READY) ## build the distribution that carries the transformer of the embedder minilm, and install it here
-	PYTHONPATH=scripts $(BIN)/python -m minilm.build --work build/model --out $(MINILM)/src/commonplace_minilm
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist $(MINILM)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/commonplace_minilm-*.whl
-	$(BIN)/python -m pytest -m minilm
+	PYTHONPATH=scripts $(BIN)/python -m minilm.build --work build/model --verify
 
 smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
 	$(BIN)/python scripts/smoke.py
@@ -77,4 +71,3 @@ interop: $(READY) ## try the MCP server with the older SDK, MCP Inspector and th
 
 clean: ## remove what the recipes made
 	rm -rf $(VENV) .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	rm -f $(MINILM)/src/commonplace_minilm/model.*

@@ -18,7 +18,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_WHEEL_BYTES = 12_000_000
+MAX_WHEEL_BYTES = 40_000_000
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 

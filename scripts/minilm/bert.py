@@ -1,4 +1,4 @@
-"""Run a BERT sentence transformer on one text in NumPy, step by step: the measure of what the graph computes.
+"""Run a BERT sentence transformer on one text in float32, step by step: the measure of what the shipped one computes.
 
 The network is that of Devlin et al. 2019; the vector of a text is the mean of the last layer over its tokens, scaled to
 length 1, as sentence-transformers computes it. It is exact and slow; `model.teacher` is the fast one.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,36 +20,27 @@ EPSILON = 1e-12
 _erf = np.vectorize(math.erf, otypes=[np.float32])
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The sizes that the tensors alone do not tell.
-
-    Attributes:
-        heads: of each layer.
-        tokens: the most that a text has, with those that mark its start and end.
-    """
-
-    layers: int = 6
-    heads: int = 12
-    tokens: int = 256
-
-
 def layer(tensors: Tensors, number: int) -> dict[str, Floats]:
     """Return the tensors of one layer, by their names within it."""
     prefix = f"encoder.layer.{number}."
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def embed(tensors: Tensors, shape: Shape, token_ids: NDArray[np.int64]) -> Floats:
+def embed(tensors: Tensors, heads: int, token_ids: NDArray[np.integer[Any]]) -> Floats:
     """Return the vector of a text, float32, shape (d,), unit length; its tokens have their marks already."""
+    mean = states(tensors, heads, token_ids).mean(0)
+    return np.asarray(mean / np.linalg.norm(mean), np.float32)
+
+
+def states(tensors: Tensors, heads: int, token_ids: NDArray[np.integer[Any]]) -> Floats:
+    """Return the last layer over a text's tokens, float32, shape (n, d)."""
     hidden = tensors["embeddings.word_embeddings.weight"][token_ids]
     hidden = hidden + tensors["embeddings.position_embeddings.weight"][: len(token_ids)]
     hidden = hidden + tensors["embeddings.token_type_embeddings.weight"][0]
     hidden = _normalised(hidden, tensors, "embeddings.LayerNorm")
-    for number in range(shape.layers):
-        hidden = _layer(hidden, layer(tensors, number), shape.heads)
-    mean = hidden.mean(0)
-    return np.asarray(mean / np.linalg.norm(mean), np.float32)
+    for number in range(sum(name.endswith("intermediate.dense.bias") for name in tensors)):
+        hidden = _layer(hidden, layer(tensors, number), heads)
+    return hidden
 
 
 def _layer(hidden: Floats, part: Tensors, heads: int) -> Floats:

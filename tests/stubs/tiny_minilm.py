@@ -55,14 +55,13 @@ def tensors() -> dict[str, NDArray[np.float32]]:
     return {name: values.astype(np.float32) for name, values in found.items()}
 
 
-def write(directory: Path, *, quantised: bool = True) -> Path:
+def write(directory: Path) -> Path:
     """Write the model and its manifest to a directory, and return it."""
-    shape = script("bert").Shape(layers=LAYERS, heads=HEADS, tokens=TOKENS)
-    script("build").write_model(directory, tensors(), shape, quantised=quantised)
+    build = script("build")
+    build.write_model(directory, tensors(), build.network_of(tensors(), HEADS, TOKENS))
     return directory
 
 
 def expected(token_ids: NDArray[np.integer]) -> NDArray[np.float32]:
-    """Return what NumPy makes of a text whose tokens have their marks."""
-    shape = script("bert").Shape(layers=LAYERS, heads=HEADS, tokens=TOKENS)
-    return script("bert").embed(tensors(), shape, token_ids.astype(np.int64))
+    """Return what float32 makes of a text whose tokens have their marks."""
+    return script("bert").embed(tensors(), HEADS, token_ids.astype(np.int64))

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import commonplace
 from commonplace.benchmarks import conversations, latency, plotting, retrieval
@@ -17,7 +18,9 @@ from commonplace.benchmarks.conversations import ConversationOptions
 from commonplace.benchmarks.latency import LatencyOptions
 from commonplace.benchmarks.report import sheets
 from commonplace.benchmarks.retrieval import RetrievalOptions
+from commonplace.cli.main import cli
 from commonplace.errors import MissingExtraError, UsageError
+from commonplace.models.minilm import MinilmEmbedder
 from commonplace.types import METHODS
 
 TEXTS = {
@@ -208,6 +211,21 @@ def test_conversations_find_the_evidence_by_turn_and_by_session(conversation: Pa
     }
     assert result["corpus"]["conversations"] == 1
     assert result["corpus"]["documents"] == len(TEXTS)
+
+
+def test_vectors_are_kept_between_runs_where_a_file_is_named(
+    conversation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run over long conversations takes an hour for what the last one computed too."""
+    command = ["benchmark", "conversations", str(conversation), "--format", "locomo", "--json", "--methods", "semantic"]
+    command += ["--embedder", "minilm", "--vectors-cache", str(tmp_path / "vectors")]
+    results = []
+    for _ in range(2):
+        done = CliRunner().invoke(cli, command)
+        assert done.exit_code == 0, done.output
+        results.append(json.loads(done.stdout)["methods"]["semantic"])
+        monkeypatch.setattr(MinilmEmbedder, "embed", lambda _self, texts: pytest.fail(f"{len(texts)} texts again"))
+    assert results[0]["recall@5"] == results[1]["recall@5"] == 1.0
 
 
 def test_every_longmemeval_question_has_a_haystack_of_its_own(tmp_path: Path) -> None:

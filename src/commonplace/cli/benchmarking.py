@@ -29,6 +29,11 @@ def _methods_option(default: str) -> Callable[[Any], Any]:
 _embedder_option = click.option(
     "--embedder", metavar="NAME", help="Measure with this embedder instead of the usual one."
 )
+_vectors_cache_option = click.option(
+    "--vectors-cache",
+    type=_FILE,
+    help="Keep the vectors of the embedder minilm in this file, and take from it what it holds.",
+)
 
 
 @click.group(cls=Group)
@@ -48,6 +53,7 @@ def benchmark() -> None:
 @click.option(
     "--per-query", type=_FILE, help="Write what each method made of each query into this file, as JSON lines."
 )
+@_vectors_cache_option
 @click.option("--unanswerable", type=_FILE, help="Also ask these, one a line, which nothing here answers.")
 @click.option(
     "--word-salad",
@@ -58,7 +64,7 @@ def benchmark() -> None:
 )
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
-def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+def retrieval(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
     """Measure how well questions are answered, by method.
 
     Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory, how sure it is that the methods
@@ -70,7 +76,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
     if options["corpus"] is None:
         loaded = invocation.settings()
         options.update(store=Path(loaded.store.path), namespace=loaded.store.namespace)
-    _measure(invocation, lambda progress: run(RetrievalOptions(**options), progress), plot)
+    _measure(invocation, lambda progress: run(RetrievalOptions(**options), progress), plot, vectors_cache)
 
 
 @benchmark.command(cls=Command)
@@ -78,6 +84,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
 @click.option("--format", type=click.Choice(("locomo", "longmemeval")), required=True, help="How FILE is laid out.")
 @_methods_option(",".join(METHODS))
 @_embedder_option
+@_vectors_cache_option
 @click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Take only the first so many.")
 @click.option("--consolidate", is_flag=True, help="Also consolidate, and ask again.")
 @click.option(
@@ -91,7 +98,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
 @click.option("--recalling", is_flag=True, help="Recall by each turn before its session is remembered.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
 @pass_invocation
-def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
     FILE holds conversations with questions about them and the turns that answer each. With --consolidate the turns are
@@ -102,7 +109,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) 
 
     life = Life(options.pop("days_later"), options.pop("recalling"))
     options["life"] = life if options.pop("consolidate") else None
-    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot)
+    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot, vectors_cache)
 
 
 @benchmark.command(cls=Command)
@@ -311,14 +318,20 @@ def consolidation(invocation: Invocation, /, **options: Any) -> None:
     _measure(invocation, lambda progress: run(ConsolidationOptions(**options), progress), None)
 
 
-def _measure(invocation: Invocation, run: Callable[[Progress | None], dict[str, Any]], plot: Path | None) -> None:
+def _measure(
+    invocation: Invocation,
+    run: Callable[[Progress | None], dict[str, Any]],
+    plot: Path | None,
+    vectors: Path | None = None,
+) -> None:
     from commonplace.benchmarks.plotting import check_plot
     from commonplace.benchmarks.plotting import plot as draw
+    from commonplace.benchmarks.vectors import vectors_cache
     from commonplace.cli.screen import print_json, progress_bars
 
     if plot is not None:
         check_plot(plot)
-    with progress_bars(invocation) as progress:
+    with vectors_cache(vectors), progress_bars(invocation) as progress:
         figures = run(progress)
     if plot is not None:
         draw(figures, plot)

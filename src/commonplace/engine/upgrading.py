@@ -13,7 +13,6 @@ from commonplace.engine.upkeep import Finding
 from commonplace.engine.workings import Workings
 from commonplace.errors import (
     CommonplaceError,
-    MissingExtraError,
     ModelError,
     ProviderError,
     StoreBusyError,
@@ -71,7 +70,7 @@ class Upgrading(Workings):
             embedder: a name, as in `commonplace.open`, or an embedder of your own.
 
         Raises:
-            MissingExtraError, ModelError, ProviderError: it cannot be used; the store keeps its own.
+            ModelError, ProviderError: it cannot be used; the store keeps its own.
             StoreBusyError: another process is at it, or writes the index all the time.
             UsageError: there is no such embedder.
         """
@@ -117,10 +116,10 @@ class Upgrading(Workings):
         embedder = self._embedder
         if isinstance(embedder, AbsentEmbedder):
             findings.append(Finding("embedder", embedder.error.args[0], embedder.error.remedy))
-        elif embedder.stamp.name == minilm.NAME:
+        elif isinstance(embedder, minilm.MinilmEmbedder):
             try:
-                minilm.verify(minilm.installed())
-            except (MissingExtraError, ModelError) as error:
+                minilm.verify(embedder.directory)
+            except ModelError as error:
                 findings.append(Finding("embedder", error.args[0], error.remedy))
         elif is_remote(embedder.stamp.name):
             try:
@@ -159,7 +158,7 @@ class Upgrading(Workings):
         if isinstance(embedder, str):
             try:
                 return self._open_embedder(embedder, None)
-            except (MissingExtraError, ProviderError):
+            except (ModelError, ProviderError):
                 # The present one embeds nothing here; what is under way can be given up for it all the same.
                 if embedder_name(embedder) != self._embedder.stamp.name:
                     raise

@@ -33,7 +33,7 @@ def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) 
     """Give every passage that lacks one a vector of the next embedder, until none does at that moment.
 
     Raises:
-        MissingExtraError: the embedder is not installed.
+        ModelError: the data of the embedder are missing or damaged.
         ProviderError: a remote embedder did not answer; what was made is kept.
         StoreError: the store cannot be written, or another process changes it to another embedder.
     """

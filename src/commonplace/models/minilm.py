@@ -1,8 +1,18 @@
-"""Embed a text by all-MiniLM-L6-v2, a small sentence transformer, under onnxruntime; it knows no store and no search.
+"""Run all-MiniLM-L6-v2, a small sentence transformer, in NumPy alone: int8 weights that ship, float32 activations.
 
-The model is an int8 ONNX file in a distribution of its own, `commonplace-minilm`; docs/model.md tells how it is made.
-It is loaded with the first text. Texts are computed one by one, two at a time: a batch would be no faster, and one text
-would change the rounding of another.
+The network is BERT (Devlin et al. 2019); the vector of a text is the mean of the last layer over its tokens, scaled to
+length 1, as sentence-transformers computes it. The weights stay in their file: a product reads one square of them,
+width · width, widens it, and gives it back, so that a process holds less than a megabyte of 23.
+
+The directory holds `minilm.json` (schema, stamp, sizes of the network, size and sha256 of the weights, provenance) and
+`minilm.bin`, little-endian, without gaps (w is the width):
+
+* words: for each token w int8 and their float32 scale;
+* positions: float32, w for each;
+* vectors: float32, w each: weight and bias of the first norm, then of each layer the biases of query, key, value,
+  attention's output, the inner products and the outer product, weight and bias of its two norms, the squares' scales;
+* squares: of each layer query, key, value, attention's output, inner products, outer products; int8, w inputs · w
+  outputs. Of input x and scales s the product is (x @ square) * s.
 """
 
 from __future__ import annotations
@@ -10,154 +20,344 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.errors import MissingExtraError, ModelError
+from commonplace.errors import ModelError
+from commonplace.models.modeldata import SHIPPED
 from commonplace.types import Embedding
 
 if TYPE_CHECKING:
     from commonplace.models.contract import TokenizedText
 
+Floats = NDArray[np.float32]
+
 NAME: Final = "minilm"
-SCHEMA: Final = "commonplace-minilm/1"
-MANIFEST, MODEL = "model.json", "model.onnx"
+SCHEMA: Final = "commonplace-transformer/1"
+MANIFEST, WEIGHTS = "minilm.json", "minilm.bin"
 START, END = 101, 102
 """The tokens `[CLS]` and `[SEP]`, between which the model expects a text."""
-THREADS: Final = 2
-_REMEDY: Final = "reinstall commonplace-minilm"
+MAX_WINDOWS: Final = 40
+"""Windows of one text that are read at most, some three seconds; a question can be longer, no passage is."""
+ROWS_AT_ONCE: Final = 4
+"""Products are computed for a multiple of so many rows: what is left over takes a BLAS longer than as many more."""
+SCORES_AT_ONCE: Final = 1 << 16
+"""Attention scores held at a time: a text of 256 tokens has as many for each head."""
+_EPSILON: Final = np.float32(1e-12)
+_REMEDY: Final = "reinstall Commonplace"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The sizes of the network, from which all places in the file follow.
+
+    Attributes:
+        inner: how many times wider than `width` the inside of the feed-forward network is.
+        tokens: positions that the model has; a window of a text has two less.
+    """
+
+    vocabulary: int
+    width: int
+    layers: int
+    heads: int
+    inner: int
+    tokens: int
+
+    @property
+    def squares(self) -> int:
+        """How many squares of weights a layer has."""
+        return 4 + 2 * self.inner
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors a layer has: biases, norms and scales."""
+        return 9 + self.inner + self.squares
+
+    @property
+    def word_bytes(self) -> int:
+        return self.width + 4
+
+    @property
+    def positions_at(self) -> int:
+        return self.vocabulary * self.word_bytes
+
+    @property
+    def vectors_at(self) -> int:
+        return self.positions_at + 4 * self.width * self.tokens
+
+    @property
+    def squares_at(self) -> int:
+        return self.vectors_at + 4 * self.width * (2 + self.layers * self.vectors)
+
+    @property
+    def size(self) -> int:
+        return self.squares_at + self.layers * self.squares * self.width**2
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What `model.json` says.
-
-    Attributes:
-        max_tokens: the most that a text has, start and end included; a longer one is embedded by its beginning.
-        size, sha256: of `model.onnx`.
-    """
+    """What `minilm.json` says."""
 
     stamp: Embedding
-    max_tokens: int
+    network: Network
     size: int
     sha256: str
 
 
 class MinilmEmbedder:
-    """The transformer with its weights. Safe to share between threads."""
+    """The transformer over its weights' file. Safe to share between threads: each call has its own scratch."""
 
-    def __init__(self, directory: Path) -> None:
-        """Name a model; `model.json` is read, the rest with the first text.
+    def __init__(self, directory: Path = SHIPPED) -> None:
+        """Open the weights; nothing of them is read before the first text.
 
         Raises:
             ModelError: a file is missing, or not what the manifest says.
         """
         self._manifest = read_manifest(directory)
-        self._path = directory / MODEL
+        self._network = self._manifest.network
+        self._path = directory / WEIGHTS
+        try:
+            self._file = os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        except OSError as error:
+            raise ModelError(f"model data {self._path} cannot be read: {error}", remedy=_REMEDY) from error
+        weakref.finalize(self, os.close, self._file)
+        self._vectors: Floats | None = None
         self._loading = threading.Lock()
-        self._session: Any = None
 
     @classmethod
     def load(cls) -> Self:
-        """Return the embedder over the installed model.
+        """Return the embedder over the weights that ship with Commonplace.
 
         Raises:
-            MissingExtraError: the model or onnxruntime is not installed.
-            ModelError: the model's files are missing or damaged.
+            ModelError: they are missing or damaged.
         """
-        return cls(installed())
+        return cls()
+
+    @property
+    def directory(self) -> Path:
+        """Where the weights lie."""
+        return self._path.parent
 
     @property
     def stamp(self) -> Embedding:
         """Name, version and dimensions of the model."""
         return self._manifest.stamp
 
-    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[TokenizedText]) -> Floats:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.
 
-        The vector of a text does not depend on what else is in the batch.
+        A text with more tokens than the model has positions is read in windows of about the same length, and its vector
+        is the mean over all their tokens; of one with more than `MAX_WINDOWS` so many are read, from its beginning to
+        its end. Texts are computed one by one: rows beside them would change the rounding
+        of their products, and a batch would hardly be faster.
 
         Raises:
-            ModelError: onnxruntime cannot load the model.
+            ModelError: the weights end early.
         """
-        vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
-        places = [place for place, text in enumerate(texts) if len(text.token_ids)]
-        if not places:
-            return vectors
-        session = self._loaded()
-
-        def run(place: int) -> None:
-            (vectors[place],) = session.run(None, {"token_ids": self._marked(texts[place].token_ids)})
-
-        if len(places) == 1:
-            run(places[0])
-            return vectors
-        from concurrent.futures import ThreadPoolExecutor
-
-        # The longest first: so no thread is left with one when the other has nothing to do.
-        places.sort(key=lambda place: -len(texts[place].token_ids))
-        with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
-            list(pool.map(run, places))
+        vectors = np.zeros((len(texts), self._network.width), np.float32)
+        scratch = np.empty((self._network.width, self._network.width), np.float32)
+        with _ONE_BLAS_THREAD:
+            for place, text in enumerate(texts):
+                for window in _windows(text.token_ids, self._network.tokens - 2):
+                    vectors[place] += self._states(window, scratch).sum(0)
+        lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, np.newaxis]
+        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
-    def _marked(self, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:
-        kept = token_ids[: self._manifest.max_tokens - 2]
-        return np.concatenate([[START], kept, [END]]).astype(np.int64)
+    def _states(self, ids: list[int], scratch: Floats) -> Floats:
+        """Return the last layer's states of tokens, marks included, float32, shape (n, width)."""
+        hidden = self._embedded(ids)
+        vectors = self._all_vectors()
+        _normalise(hidden, vectors[0], vectors[1])
+        for layer in range(self._network.layers):
+            first = 2 + layer * self._network.vectors
+            own = vectors[first : first + self._network.vectors]
+            hidden = self._layer(layer, hidden, len(ids), own, scratch)
+        return hidden[: len(ids)]
 
-    def _loaded(self) -> Any:
+    def _embedded(self, ids: list[int]) -> Floats:
+        width, row = self._network.width, self._network.word_bytes
+        words = np.frombuffer(b"".join(self._read(row, token * row) for token in ids), np.int8).reshape(-1, row)
+        scales = np.ascontiguousarray(words[:, width:]).view("<f4")
+        positions = np.frombuffer(self._read(4 * width * len(ids), self._network.positions_at), "<f4")
+        hidden = np.zeros((-(-len(ids) // ROWS_AT_ONCE) * ROWS_AT_ONCE, width), np.float32)
+        np.multiply(words[:, :width], scales, out=hidden[: len(ids)])
+        hidden[: len(ids)] += positions.reshape(-1, width)
+        return hidden
+
+    def _all_vectors(self) -> Floats:
         with self._loading:
-            if self._session is None:
-                self._session = _session(self._path)
-            return self._session
+            if self._vectors is None:
+                network = self._network
+                data = self._read(network.squares_at - network.vectors_at, network.vectors_at)
+                self._vectors = np.frombuffer(data, "<f4").reshape(-1, network.width)
+            return self._vectors
+
+    def _layer(self, layer: int, hidden: Floats, count: int, vectors: Floats, scratch: Floats) -> Floats:
+        """Return the next states of `count` tokens, whose place is that of `hidden`; rows behind them mean nothing."""
+        inner = self._network.inner
+        biases, norms, scales = np.split(vectors, [5 + inner, 9 + inner])
+
+        def product(rows: Floats, number: int) -> Floats:
+            np.copyto(scratch, self._square(layer, number))
+            found: Floats = rows @ scratch
+            found *= scales[number]
+            return found
+
+        def biased(rows: Floats, number: int) -> Floats:
+            found = product(rows, number)
+            found += biases[number]
+            return found
+
+        query, key, value = (biased(hidden, number) for number in range(3))
+        _attend(query[:count], key[:count], value[:count], self._network.heads)
+        del key, value
+        attended = biased(query, 3)
+        attended += hidden
+        _normalise(attended, norms[0], norms[1])
+        out = hidden  # whose place is free now
+        np.add(attended, biases[4 + inner], out=out)
+        for part in range(4, 4 + inner):
+            wide = biased(attended, part)
+            _gelu(wide)
+            out += product(wide, part + inner)
+        _normalise(out, norms[2], norms[3])
+        return out
+
+    def _square(self, layer: int, number: int) -> NDArray[np.int8]:
+        width = self._network.width
+        place = layer * self._network.squares + number
+        data = self._read(width**2, self._network.squares_at + place * width**2)
+        return np.frombuffer(data, np.int8).reshape(width, width)
+
+    def _read(self, count: int, offset: int) -> bytes:
+        # Not mapped: whole pages of the file would count as this process's memory, and one cut short would end it.
+        data = os.pread(self._file, count, offset)
+        if len(data) != count:
+            raise ModelError(f"model data {self._path} ends before byte {offset + count}", remedy=_REMEDY)
+        return data
 
 
-def installed() -> Path:
-    """Return the directory of the installed model; nothing heavy is imported.
+def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:
+    """Yield a text's tokens in as few windows as there can be, about equally long, each between its marks."""
+    count = len(token_ids)
+    windows = -(-count // most)
+    read = min(windows, MAX_WINDOWS)
+    for number in (step * (windows - 1) // max(1, read - 1) for step in range(read)):
+        part = token_ids[count * number // windows : count * (number + 1) // windows]
+        yield [START, *part.tolist(), END]
 
-    Raises:
-        MissingExtraError: the model or onnxruntime is not installed.
+
+def _attend(query: Floats, key: Floats, value: Floats, heads: int) -> None:
+    """Put into the place of `query` what each token takes from the values, all heads beside each other."""
+    count, width = query.shape
+    by_head = (count, heads, width // heads)
+    query *= np.float32((width // heads) ** -0.5)
+    queries, keys, values = (rows.reshape(by_head).transpose(1, 0, 2) for rows in (query, key, value))
+    step = max(1, SCORES_AT_ONCE // count**2)
+    for some in (slice(first, first + step) for first in range(0, heads, step)):
+        scores = queries[some] @ keys[some].transpose(0, 2, 1)
+        scores -= scores.max(-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(-1, keepdims=True)
+        queries[some] = scores @ values[some]
+
+
+def _normalise(rows: Floats, weight: Floats, bias: Floats) -> None:
+    rows -= rows.mean(-1, keepdims=True)
+    variance = np.einsum("nd,nd->n", rows, rows)[:, np.newaxis] / np.float32(rows.shape[1])
+    rows /= np.sqrt(variance + _EPSILON)
+    rows *= weight
+    rows += bias
+
+
+def _gelu(rows: Floats) -> None:
+    """Apply GELU in place, by the tanh form of Hendrycks & Gimpel 2016, off by less than 5e-4."""
+    for start in range(0, len(rows), 64):  # what fits a processor's cache
+        x = rows[start : start + 64]
+        inner = x * x
+        inner *= np.float32(0.044715)
+        inner += 1
+        inner *= x
+        inner *= np.float32((2 / np.pi) ** 0.5)
+        np.tanh(inner, out=inner)
+        inner += 1
+        x *= inner
+        x *= np.float32(0.5)
+
+
+class _OneBlasThread:
+    """Holds NumPy's OpenBLAS to one thread while anything is embedded.
+
+    On products as small as these a second thread costs many times what it gives, most of all where others wait for the
+    processor too. Any other library of linear algebra is left as it is.
     """
-    from importlib.util import find_spec
 
-    missing = [name for name in ("commonplace_minilm", "onnxruntime") if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(
-            f"the embedder {NAME!r} needs {' and '.join(missing).replace('_', '-')}",
-            remedy="install it with: pip install 'commonplace[minilm]'",
-        )
-    from commonplace_minilm import DIRECTORY
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = self._before = 0
 
-    return Path(DIRECTORY)
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1 and (blas := _openblas()):
+                self._before = blas[0]()
+                blas[1](1)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and (blas := _openblas()):
+                blas[1](self._before)
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """Return what a model's `model.json` says, and check the size of the model itself.
+_ONE_BLAS_THREAD: Final = _OneBlasThread()
+
+
+@cache
+def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """Return the functions that tell and set the number of threads of the OpenBLAS in NumPy's own wheels."""
+    import ctypes
+    import importlib
+
+    try:
+        library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
+        return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+def read_manifest(directory: Path = SHIPPED) -> Manifest:
+    """Return what a directory's `minilm.json` says, and check the size of the weights.
 
     Raises:
         ModelError: a file is missing, of another schema, or has another size.
     """
-    path, model = directory / MANIFEST, directory / MODEL
+    path, weights = directory / MANIFEST, directory / WEIGHTS
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
             raise ModelError(f"{path} has schema {document['schema']!r}, expected {SCHEMA!r}", remedy=_REMEDY)
-        stamp = Embedding(document["name"], document["version"], document["dimensions"])
-        manifest = Manifest(stamp, document["max_tokens"], document["size"], document["sha256"])
-        size = model.stat().st_size
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        network = Network(**{name: int(size) for name, size in document["network"].items()})
+        stamp = Embedding(document["name"], document["version"], network.width)
+        size = weights.stat().st_size
+        manifest = Manifest(stamp, network, document["size"], document["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"the model in {directory} cannot be read: {error!r}", remedy=_REMEDY) from error
-    if size != manifest.size:
-        raise ModelError(f"{model} has {size} bytes, expected {manifest.size}", remedy=_REMEDY)
+    if not size == manifest.size == network.size:
+        raise ModelError(f"{weights} has {size} bytes, expected {network.size}", remedy=_REMEDY)
     return manifest
 
 
-def verify(directory: Path) -> None:
-    """Read every byte of the model and compare it with what the manifest says.
+def verify(directory: Path = SHIPPED) -> None:
+    """Read every byte of the weights and compare it with what the manifest says.
 
     Raises:
         ModelError: it is missing or different.
@@ -165,27 +365,7 @@ def verify(directory: Path) -> None:
     import hashlib
 
     manifest = read_manifest(directory)
-    with (directory / MODEL).open("rb") as file:
+    with (directory / WEIGHTS).open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != manifest.sha256:
-        raise ModelError(f"{directory / MODEL} has sha256 {found}, expected {manifest.sha256}", remedy=_REMEDY)
-
-
-def _session(path: Path) -> Any:
-    import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as faults
-
-    options = onnxruntime.SessionOptions()
-    # Threads of its own would not survive a fork; two texts at a time use two cores as well.
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except (
-        faults.Fail,
-        faults.InvalidGraph,
-        faults.InvalidProtobuf,
-        faults.NoSuchFile,
-        faults.NotImplemented,
-    ) as error:
-        raise ModelError(f"onnxruntime cannot load {path}: {error}", remedy=_REMEDY) from error
+        raise ModelError(f"{directory / WEIGHTS} has sha256 {found}, expected {manifest.sha256}", remedy=_REMEDY)

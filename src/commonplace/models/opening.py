@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import MissingExtraError, UsageError
+from commonplace.errors import ModelError, UsageError
 from commonplace.models.contract import Embedder
 from commonplace.settings.model import ModelSettings
 
@@ -35,7 +35,7 @@ def _minilm() -> Embedder:
     return MinilmEmbedder.load()
 
 
-EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
+EMBEDDERS: dict[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
 REMOTE: Final = ("openai", "ollama", "local")
 """Providers of embedders; a name is the provider, a colon and the model."""
 
@@ -65,15 +65,14 @@ def open_embedder(
 
     Args:
         stored: the stamp of the store whose vectors it made. With it a remote embedder is opened without a look at
-            address and key, and one whose extra is missing fails only when it embeds, so that a store can be read and
-            mended without them.
+            address and key, and one whose data are missing or damaged fails only when it embeds, so that a store can
+            be read, searched by words and mended without them.
         settings: None is the defaults.
         environ: None is the process's own.
         budget: what several models may spend together; None is one of its own, as the settings say.
 
     Raises:
         UsageError: there is none.
-        MissingExtraError: it is not installed.
         ModelError: its data are missing or damaged.
         ProviderError: a remote one needs a key and there is none, or was asked for its dimensions in vain.
     """
@@ -97,7 +96,7 @@ def open_embedder(
 def _ours(name: str, stored: Embedding | None) -> Embedder:
     try:
         return EMBEDDERS[name]()
-    except MissingExtraError as error:
+    except ModelError as error:
         if stored is None or stored.name != name:
             raise
         from commonplace.models.absent import AbsentEmbedder
