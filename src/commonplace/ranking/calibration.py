@@ -27,9 +27,9 @@ among the first forty keep the first of them there. Fitted by `scripts/ranking/f
 
 ABOVE, BELOW = 0.5, 1.0
 """What one of the probability's log-odds counts in the score's, above the anchor and below it: a score of 0.30 stands
-for a probability of 0.009, one of 0.86 for 0.24, and one of 0.93 for 0.60."""
+for a probability of 0.009, one of 0.86 for 0.25, and one of 0.93 for 0.60."""
 
-SURE, LIKELY = 0.60, 0.24
+SURE, LIKELY = 0.60, 0.25
 """From these probabilities on a hit is called `sure` and `likely`; below it is `weak`."""
 
 RIVALS: Final = 5
