@@ -48,7 +48,7 @@ class Finding(Retrievals):
         rerank: RerankMode | None = None,
         agent: str | None = None,
     ) -> SearchResult:
-        """Find the passages that answer a query, best first; nothing when nothing is relevant.
+        """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
 
         Filters apply before the limit, so that ten hits are returned where ten exist. Dates in the query ("last May",
         "three days ago") lead to the memories of that time.
@@ -165,7 +165,7 @@ class Finding(Retrievals):
         min_trust: float = 0.0,
         per_owner: int = 1,
     ) -> SearchResult:
-        """Find in memories alone, and count the relevant ones among the first three as used, once an hour.
+        """Find in memories alone, and count those among the first three that are sure as used, once an hour.
 
         The arguments are those of `search`.
         """
@@ -190,7 +190,7 @@ class Finding(Retrievals):
         return result
 
     def count_use(self, hits: Sequence[Hit]) -> None:
-        """Count the relevant memories among the first three hits as used, once an hour, as `recall` does."""
+        """Count the memories among the first three hits that are sure as used, once an hour, as `recall` does."""
         if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
             raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
         if self._uses.count(hits, self._now()):
