@@ -44,7 +44,7 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
 def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **options: Any) -> None:
     """Find the memories that answer QUERY, best first, and a newer one before the one that it may have overtaken.
 
-    Each is sure, likely or weak; what is weak may only be near. Dates in it, such as "last May", lead to the memories of
+    Each is sure, likely or weak; what is weak may only be near. Dates in it, such as "last May", lead to memories of
     that time. Those that are sure count as used.
     """
     from commonplace.cli.memory_rendering import print_recalled
