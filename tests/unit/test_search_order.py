@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.unit.searching import Notebook, notebook
 
 from commonplace.ranking.fusion import fuse
-from commonplace.search import ordering
 from commonplace.search.candidates import Candidates
 from commonplace.search.constants import ANSWER_SHARE, DENSE_WEIGHTS, NEIGHBOUR_SHARES, WEIGHTS
 from commonplace.search.conversation import speaker_asked_for
@@ -20,7 +19,7 @@ from commonplace.search.ordering import Context, Ranking, order
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.types import Filter
 
-REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 0.0, 100)
+REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 100)
 SIGNALS = ("lexical", "dense", "late", "literal", "coverage", "words")
 
 
@@ -35,10 +34,14 @@ def candidates(**signals: Any) -> Candidates:
     return Candidates(numbers, numbers, **given)
 
 
-def ranked(found: Candidates, embedder: str = "minilm", unspaced: float = 0.0, **context: Any) -> Ranking:
-    """Return the candidates in the order of a question whose vector that embedder made."""
+def ranked(found: Candidates, *embedders: str, unspaced: float = 0.0, **context: Any) -> Ranking:
+    """Return the candidates in the order of a question whose vectors those embedders made, else `minilm`."""
     query = PreparedQuery(
-        ("question",), np.empty(0, np.uint16), np.empty((1, 0), np.float32), unspaced, embedders=(embedder,)
+        ("question",),
+        np.empty(0, np.uint16),
+        np.empty((1, 0), np.float32),
+        unspaced,
+        embedders=embedders or ("minilm",),
     )
     return order(REQUEST, query, found, Context(passages=100, **context))
 
@@ -104,11 +107,9 @@ def test_words_decide_what_is_asked_in_a_script_without_spaces() -> None:
     assert ranked(found, unspaced=0.5).weights["lexical"] == pytest.approx([WEIGHTS["lexical"] / 2] * 2)
 
 
-def test_candidates_of_two_embedders_are_weighed_each_by_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two memories and two files: the best of either is as good, though cosines of files are higher."""
-    spaces = np.array([0, 1, 0, 1], np.uint8), ("minilm", "static")
-    monkeypatch.setattr(ordering, "_spaces", lambda query, found: spaces)
-    ranking = ranked(candidates(dense=[0.3, 0.9, 0.1, 0.5]))
+def test_candidates_of_two_embedders_are_weighed_each_by_its_own() -> None:
+    """Two memories and two files: the best of either is as good where nobody knows how the cosines compare."""
+    ranking = ranked(candidates(dense=[0.3, 0.9, 0.1, 0.5], spaces=[0, 1, 0, 1]), "minilm", "openai:some")
     assert ranking.parts["dense"].tolist() == pytest.approx([1.0, 1.0, -1.0, -1.0])
     weights = [DENSE_WEIGHTS["minilm"], WEIGHTS["dense"]]
     assert ranking.weights["dense"].tolist() == pytest.approx(weights * 2)
@@ -146,7 +147,7 @@ def test_who_spoke_counts_where_the_question_says_i(tmp_path: Path) -> None:
     book.remember("user", "user: bought a red bicycle in Ghent")
     book.remember("Eve", "Eve: bought a red bicycle in Ghent")
     book.remember("none", "")
-    hits = book.search("what did I buy in Ghent", min_score=0.0, abstain_below=0.0).hits
+    hits = book.search("what did I buy in Ghent", min_score=0.0).hits
     assert hits[0].owner_id == "user"
     assert {hit.owner_id: hit.signals["speaker"] for hit in hits} == {"user": 1.0, "agent": 0.0, "Eve": 0.0}
 
@@ -176,7 +177,7 @@ def rows(tmp_path: Path) -> Notebook:
 @pytest.mark.parametrize("method", ["two-stage", "bm25", "semantic"])
 def test_the_first_hits_do_not_depend_on_the_limit(rows: Notebook, method: str, stage1_limit: int) -> None:
     """Who asks for a hundred to look at ten must see the same ten; and gets as many as there are."""
-    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0, "abstain_below": 0.0}
+    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0}
     few, more, all_ = (rows.found("who opened the valve", limit=limit, **asked) for limit in (10, 50, 1000))
     assert more[:10] == few
     assert all_[:10] == few

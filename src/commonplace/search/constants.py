@@ -51,5 +51,10 @@ SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
 
 FLOOR = 0.3
-"""Where the caller names no least score: what lies below it is held back, a probability of 0.01. Of the questions that
-something answers one in a hundred gets nothing for it, and one in two hundred loses what would be among five hits."""
+"""Where the caller names no least score: what lies below it is held back, a probability of 0.009. Of the questions that
+something answers one in two hundred loses for it what would be among five hits."""
+
+FIRST_FLOOR = 0.5
+"""Likewise of the best hit, a probability of 0.02: where it lies below, the question is about something else, and
+everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in
+stores of a few texts."""

@@ -274,7 +274,7 @@ class _Judged:
 
 
 def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _Judged:
-    found = evidence(candidates.dense, candidates.late, candidates.words, candidates.lexical, context.passages)
+    found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
     odds = np.zeros(len(candidates), dtype=np.float32)
     weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
     for code, embedder in enumerate(query.embedders):

@@ -26,6 +26,8 @@ class SearchResult:
         in_process: the answer from the memories of this process alone, whose hits are among `hits`; None without any.
         reranked_by: the mode and model that put the hits into their order and scored them, "" where none did.
         agent: whose strategy chose, "" where nobody's did.
+        calibrated: False where an embedder made the vectors that nothing was fitted for: probabilities then rest on
+            words and late interaction alone.
     """
 
     query: str
@@ -41,6 +43,7 @@ class SearchResult:
     in_process: SearchResult | None = None
     reranked_by: str = ""
     agent: str = ""
+    calibrated: bool = True
 
     @property
     def held_back(self) -> int:
@@ -72,6 +75,7 @@ class SearchResult:
             "hits": [hit_json(hit) for hit in self.hits],
             "held_back": self.held_back,
             "best_held_back": None if self.best_held_back is None else round(self.best_held_back, 4),
+            "calibrated": self.calibrated,
             "degraded": self.degraded,
             "method": self.method,
             "reranked_by": self.reranked_by or None,
