@@ -94,7 +94,7 @@ def test_words_decide_in_part_between() -> None:
 
 
 def test_without_a_vector_words_decide_alone() -> None:
-    ranking = ranked(candidates(lexical=[0.1, 0.2], coverage=[0.01, 0.02]), embedder="")
+    ranking = ranked(candidates(lexical=[0.1, 0.2], coverage=[0.01, 0.02]), "")
     assert first(ranking) == 2
     assert ranking.weights["dense"].tolist() == [0.0, 0.0]
     assert ranking.weights["lexical"] == pytest.approx([WEIGHTS["lexical"]] * 2)
