@@ -75,6 +75,10 @@ class LexicalIndex(Protocol):
         """Return the statistics for the given terms."""
         ...
 
+    def languages(self, namespace: str) -> frozenset[str]:
+        """Return the languages, but English, in which passages of a namespace are stemmed."""
+        ...
+
 
 class DenseIndex(Protocol):
     """Cosine similarity over int8 vectors."""

@@ -10,9 +10,10 @@ from pathlib import Path
 import tantivy
 
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.index.lexical import NO_PHASE, faults, open_tantivy, raw_term
+from commonplace.index.lexical import NO_PHASE, faults, language_term, open_tantivy, raw_term
 from commonplace.index.manifest import Manifest
-from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.text.analysis import FIELDS, fields_of, passage_language
+from commonplace.text.stopwords import ENGLISH
 from commonplace.types import IndexEntry
 
 COPIED = ("meta.json", ".managed.json")
@@ -56,6 +57,9 @@ class LexicalWriter:
         document.add_integer("number", entry.number)
         document.add_integer("owner", entry.owner_number)
         document.add_integer("namespace", code)
+        language = passage_language(entry)
+        if language != ENGLISH:
+            document.add_text("language", language_term(code, language))
         document.add_text("kind", entry.kind)
         document.add_text("type", raw_term(entry.type))
         document.add_text("phase", raw_term(entry.phase or NO_PHASE))

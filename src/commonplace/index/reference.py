@@ -16,7 +16,8 @@ from commonplace.index.dense import best
 from commonplace.index.lexical import MOST_TERMS
 from commonplace.ranking import bm25
 from commonplace.ranking.arrays import within
-from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.text.analysis import FIELDS, fields_of, passage_language
+from commonplace.text.stopwords import ENGLISH
 from commonplace.types import Filter, IndexEntry
 
 
@@ -62,6 +63,11 @@ class ExactLexicalIndex:
             {field: length / max(1, documents) for field, length in lengths.items()},
             {field: {term: self._frequencies[field][term] for term in dict.fromkeys(terms)} for field in FIELDS},
         )
+
+    def languages(self, namespace: str) -> frozenset[str]:
+        """Return the languages but English of a namespace's passages."""
+        entries = [entry for entry in self._entries.values() if entry.namespace == namespace]
+        return frozenset(map(passage_language, entries)) - {ENGLISH}
 
     def _rarest(self, terms: Sequence[str]) -> list[str]:
         held = {term: sum(self._frequencies[field][term] for field in FIELDS) for term in dict.fromkeys(terms)}

@@ -50,6 +50,7 @@ class Ranking:
         evidence: what each signal weighs in them, by name.
         asked: the times that the query names.
         fault: why meaning had no part in it; "" where it had.
+        words: the query's, the terms of each.
     """
 
     terms: tuple[str, ...]
@@ -62,6 +63,7 @@ class Ranking:
     evidence: Mapping[str, float]
     asked: AskedTimes = NO_TIMES
     fault: str = ""
+    words: tuple[tuple[str, ...], ...] = ()
 
     @property
     def size_bytes(self) -> int:

@@ -139,11 +139,11 @@ class Searcher:
 
     def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
         with clock.stage("query"):
-            query = self._prepared(request)
-            if query.fault and request.method == "semantic":
-                request = replace(request, method="bm25")
             scope = self._scope(request, tail)
             rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
+            query = self._prepared(request, self._languages(request.namespace, generation, tail, rows))
+            if query.fault and request.method == "semantic":
+                request = replace(request, method="bm25")
             tokens = weigh_tokens(query, generation, scope, rows, self._tokens)
             reader = Reader(self._store, generation, scope, query, tokens, self._embedder.stamp.dimensions)
         dated, of_time = self._dated(request, asked, scope, clock)
@@ -165,6 +165,7 @@ class Searcher:
             return replace(
                 order(request, query, candidates, Context(beside, asked, dated, retained, tokens.passages)),
                 fault=query.fault,
+                words=query.words,
             )
 
     def _dated(
@@ -199,11 +200,20 @@ class Searcher:
                 count.append(len(dense.numbers))
         return lexical, dense
 
-    def _prepared(self, request: Request) -> PreparedQuery:
-        query, key = request.query, (request.query, request.by_words)
+    def _languages(self, namespace: str, generation: Generation, tail: Tail, rows: TokenRows) -> tuple[str, ...]:
+        """Return the languages of the passages that are searched."""
+        unindexed = self._tails.languages(namespace, tail)
+        if rows is not tail.rows:
+            unindexed |= self._past.languages(namespace, rows)
+        return tuple(sorted(unindexed | generation.lexical.languages(namespace)))
+
+    def _prepared(self, request: Request, languages: tuple[str, ...]) -> PreparedQuery:
+        query, key = request.query, (request.query, request.by_words, languages)
         prepared = self._queries.get(key)
         if prepared is None:
-            prepared = prepare(query, self._tokens.tokenize, self._embedder, by_words=request.by_words)
+            prepared = prepare(
+                query, self._tokens.tokenize, self._embedder, by_words=request.by_words, languages=languages
+            )
             if not prepared.fault:
                 self._queries.put(key, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
         return prepared

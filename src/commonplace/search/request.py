@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
@@ -101,16 +102,18 @@ class PreparedQuery:
 
     Attributes:
         terms: analysed terms for BM25, each once, in order.
+        words: the terms of each word, one for each language whose stem differs.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
         vector: float32, shape (d,), unit length or zero.
-        unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
-            so only terms tell what they mean.
+        unspaced: the share of the query in such scripts and in others than Latin, 0–1: the token model sees their
+            characters, not their words, so only terms tell what they mean.
         fault: why it has no vector although it has words; "" where it has.
         embedder: the name of what made the vector, "" where nothing did.
     """
 
     terms: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
     token_ids: NDArray[np.uint16]
     vector: NDArray[np.float32]
     unspaced: float
@@ -124,18 +127,25 @@ class PreparedQuery:
 
 
 def prepare(
-    query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder, *, by_words: bool = False
+    query: str,
+    tokenize: Callable[[str], NDArray[np.uint16]],
+    embedder: Embedder,
+    *,
+    by_words: bool = False,
+    languages: Iterable[str] = (),
 ) -> PreparedQuery:
     """Analyse, tokenize and embed a query. Where the embedder is missing or silent, the query is without a vector.
 
     Args:
         by_words: leave the embedder alone.
+        languages: those of the passages that are searched, besides English.
     """
     import numpy as np
 
     from commonplace.models.contract import TokenizedText
     from commonplace.ranking.arrays import distinct
-    from commonplace.text.analysis import analyse, without_unspaced
+    from commonplace.text.analysis import without_other_scripts, without_unspaced
+    from commonplace.text.query import analyse_query
 
     fault = ""
     texts = [] if by_words else [TokenizedText(query, tokenize(query))]
@@ -143,10 +153,14 @@ def prepare(
         (vector,) = embedder.embed(texts) if texts else [np.zeros(embedder.stamp.dimensions, np.float32)]
     except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
         vector, fault = np.zeros(embedder.stamp.dimensions, np.float32), str(error)
-    words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
+    asked = analyse_query(query, languages)
+    words, characters = without_unspaced(_PUNCTUATION.sub(" ", normalize("NFKC", query)))
+    words, others = without_other_scripts(words)
     token_ids = tokenize(words)
+    characters += others
     return PreparedQuery(
-        terms=tuple(dict.fromkeys(analyse(query))),
+        terms=asked.terms,
+        words=asked.words,
         token_ids=distinct(token_ids),
         vector=vector,
         unspaced=characters / max(1, characters + len(token_ids)),

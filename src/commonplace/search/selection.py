@@ -53,7 +53,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     trace = Trace(
         candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
         weights=ranking.weights,
-        terms=ranking.terms,
+        terms=ranking.words,
         min_score=request.min_score,
         numbers={hit.id: int(ranking.candidates.numbers[order[rank]]) for _, _, rank, hit in found},
         times=ranking.asked.times,

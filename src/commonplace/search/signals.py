@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
-from commonplace.ranking.calibration import literal_share
+from commonplace.ranking.calibration import BY_EMBEDDER, literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, TokenRows, concatenate, cosines, token_rows
 from commonplace.search.constants import FADING
@@ -174,7 +174,7 @@ class Reader:
         bm25 = np.empty(len(rows), dtype=np.float32)
         bm25[np.searchsorted(rows.numbers, held.numbers)] = self._lexical(held, lexical)
         bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
-        words = literal_share(bm25, _rarity(self.query.terms, tail.statistics))
+        words = literal_share(bm25, _rarity(self.query.words, tail.statistics))
         return Candidates(
             numbers=rows.numbers,
             owners=rows.owners,
@@ -198,11 +198,11 @@ class Reader:
         places = np.flatnonzero(candidates.lexical > 0)
         places = places[np.argsort(-candidates.lexical[places], kind="stable")[:MAX_READ]]
         entries = self.store.entries(self.scope.namespace, candidates.numbers[places].tolist())
-        whole = _rarity(self.query.terms, statistics)
+        whole = _rarity(self.query.words, statistics) or 1.0
         for place in places.tolist():
             entry = entries.get(int(candidates.numbers[place]))
             held = {term for terms in fields_of(entry).values() for term in terms} if entry else set()
-            share[place] = _rarity([term for term in self.query.terms if term in held], statistics) / whole
+            share[place] = _rarity([word for word in self.query.words if not held.isdisjoint(word)], statistics) / whole
         rest = np.float32(1.0 - unspaced)
         return replace(
             candidates,
@@ -210,7 +210,8 @@ class Reader:
             literal=rest * candidates.literal + np.float32(unspaced) * share,
             coverage=rest * candidates.coverage + np.float32(unspaced) * share,
             words=rest * candidates.words + np.float32(unspaced) * share,
-            dense=rest * candidates.dense,
+            # Another embedder than ours may well know the script.
+            dense=rest * candidates.dense if self.query.embedder in BY_EMBEDDER else candidates.dense,
         )
 
     def _read(self, numbers: NDArray[np.int64]) -> None:
@@ -226,11 +227,12 @@ class Reader:
         return np.array([known.get(number, 0.0) for number in rows.numbers.tolist()], dtype=np.float32)
 
 
-def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
-    """Return the sum of the terms' IDF, each by the field that holds it most often."""
+def _rarity(words: Sequence[Sequence[str]], statistics: LexicalStatistics) -> float:
+    """Return the sum of the words' IDF, each by its term and field that is held most often."""
     found = statistics.frequencies.values()
     return sum(
-        term_rarity(statistics.documents, max((by_term.get(term, 0) for by_term in found), default=0)) for term in terms
+        term_rarity(statistics.documents, max((by_term.get(term, 0) for by_term in found for term in word), default=0))
+        for word in words
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.arrays import within, without
 from commonplace.ranking.bm25 import K1, B, inverse_document_frequency
-from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.text.analysis import FIELDS, fields_of, passage_language
 from commonplace.types import IndexEntry
 
 _NAMES = tuple(FIELDS)
@@ -36,6 +36,7 @@ class TailTerms:
         self._lengths = [array("I") for _ in _NAMES]
         self._terms = array("q")
         self._postings = array("Q")
+        self.languages: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -55,6 +56,7 @@ class TailTerms:
             place = len(self._numbers)
             self._numbers.append(entry.number)
             fields = fields_of(entry)
+            self.languages.add(passage_language(entry))
             for field, name in enumerate(_NAMES):
                 terms = fields.get(name, [])
                 self._lengths[field].append(len(terms))
