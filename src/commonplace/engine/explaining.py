@@ -32,7 +32,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
-    held, written = _held(store, result, number), _written(result.query)
+    held, written = _held(store, result, number), _written(" ".join((result.corrected or result.query, *result.also)))
     matched, missing = (
         [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
     )

@@ -162,6 +162,13 @@ class TantivyLexicalIndex:
             frequencies = {field: {term: self._searcher.doc_freq(field, term) for term in distinct} for field in FIELDS}
         return LexicalStatistics(self._counted, self._mean_lengths, frequencies)
 
+    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
+        """Return passages with a term that is spelled almost like the given one; see `LexicalIndex.similar`."""
+        with faults():
+            each = [Query.fuzzy_term_query(self._schema, field, term, distance=distance) for field in FIELDS]
+            query = self._within(Query.boolean_query([(Occur.Should, clause) for clause in each]), scope, ())
+            return self._run(query, scope, limit).numbers.tolist() if query is not None and limit > 0 else ()
+
     def languages(self, namespace: str) -> frozenset[str]:
         """Return the languages but English of a namespace's passages; see `LexicalIndex.languages`."""
         known = self._languages.get(namespace)
@@ -206,10 +213,15 @@ class TantivyLexicalIndex:
     def _query(self, terms: Sequence[str], scope: Scope, filters: Sequence[Query]) -> Query | None:
         """Return the whole query, None where nothing can match."""
         clauses = self._clauses(terms)
-        code = self._codes.get(scope.namespace)
-        if not clauses or code is None:
+        if not clauses:
             return None
-        matching = Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+        return self._within(Query.boolean_query([(Occur.Should, clause) for clause in clauses]), scope, filters)
+
+    def _within(self, matching: Query, scope: Scope, filters: Sequence[Query]) -> Query | None:
+        """Return what matches and is in scope, None where nothing is in it."""
+        code = self._codes.get(scope.namespace)
+        if code is None:
+            return None
         restrictions = [*filters, *self._restrictions(scope, code)]
         if not restrictions:
             return matching

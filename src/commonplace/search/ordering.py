@@ -5,14 +5,14 @@ It knows signals and weights, not where they were read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.calibration import Calibration, calibration_of, log_odds
-from commonplace.ranking.fusion import fuse, lend
+from commonplace.ranking.fusion import fuse, lend, standardise
 from commonplace.search.candidates import (
     COVERAGE,
     DENSE,
@@ -103,6 +103,38 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     if context.dated is not None and context.asked.is_all:
         return _by_time(query, candidates, context, context.dated)
     return _fused(request, query, candidates, context)
+
+
+def together(rankings: Sequence[Ranking]) -> Ranking:
+    """Return one ranking of what several phrasings of a query rank, by the mean of their values, each standardised.
+
+    A candidate has the signals and the log-odds of the phrasing that makes it likeliest. One that a phrasing leaves out
+    has its lowest value there.
+    """
+    if len(rankings) == 1:
+        return rankings[0]
+    numbers = np.concatenate([ranking.candidates.numbers for ranking in rankings])
+    odds = np.concatenate([ranking.odds for ranking in rankings])
+    # By number, then the likeliest first: the first row of each number is the one that speaks for it.
+    rows = np.lexsort((-odds, numbers))
+    chosen = rows[np.flatnonzero(np.diff(numbers[rows], prepend=-1))]
+    values = np.zeros(len(chosen), dtype=np.float32)
+    for ranking in rankings:
+        own = standardise(ranking.values)
+        of_all = np.full(len(chosen), own.min(initial=0), dtype=np.float32)
+        of_all[np.searchsorted(numbers[chosen], ranking.candidates.numbers)] = own
+        values += of_all / np.float32(len(rankings))
+    names = [name for name in rankings[0].signals if all(name in ranking.signals for ranking in rankings)]
+    parts = {each.name: [getattr(ranking.candidates, each.name) for ranking in rankings] for each in fields(Candidates)}
+    return replace(
+        rankings[0],
+        candidates=Candidates(**{name: np.concatenate(arrays)[chosen] for name, arrays in parts.items()}),
+        values=values,
+        signals={name: np.concatenate([ranking.signals[name] for ranking in rankings])[chosen] for name in names},
+        odds=odds[chosen],
+        fault=next((ranking.fault for ranking in rankings if ranking.fault), ""),
+        words=tuple(dict.fromkeys(word for ranking in rankings for word in ranking.words)),
+    )
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:

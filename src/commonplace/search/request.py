@@ -27,6 +27,8 @@ _PUNCTUATION = re.compile(r"[^\w\s]")
 MAX_LIMIT = 1000
 MAX_STAGE1_LIMIT = 10_000
 MAX_QUERY_CHARACTERS = 100_000
+MAX_PHRASINGS = 4
+"""A query may be put in so many other ways besides; each costs about as much as the first."""
 
 
 MAX_RETENTION_WEIGHT = 10.0
@@ -53,6 +55,7 @@ class Request:
         now: when it is asked, seconds since the epoch; what dates in the query are resolved against, unless the
             filter's `as_of` is. None leaves dates unread.
         by_words: the embedder is not asked for a vector of the query, which then leaves this machine by no means.
+        also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
         retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
     """
 
@@ -69,17 +72,10 @@ class Request:
     retention_weight: float = 0.0
     fading: FadingRule = FadingRule()
     by_words: bool = False
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, str):
-            raise UsageError(f"the query is {self.query!r:.80}", remedy="give a text")
-        if not self.query.strip():
-            raise UsageError("the query is empty", remedy="say in a few words what you look for")
-        if len(self.query) > MAX_QUERY_CHARACTERS:
-            raise UsageError(
-                f"the query has {len(self.query)} characters, the limit is {MAX_QUERY_CHARACTERS}",
-                remedy="shorten it to the passage that matters",
-            )
+        _check_text("the query", self.query)
         _check_number("limit", self.limit, 1, MAX_LIMIT, int)
         _check_number("stage1_limit", self.stage1_limit, 1, MAX_STAGE1_LIMIT, int)
         _check_number("per_owner", self.per_owner, 1, MAX_LIMIT, int)
@@ -167,6 +163,39 @@ def prepare(
         fault=fault,
         embedder="" if fault or by_words else embedder.stamp.name,
     )
+
+
+def phrasings(query: str, also: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the further phrasings of a query, each once.
+
+    Raises:
+        UsageError: it is no list, an empty one or one of too many, or holds something empty, too long or no string.
+    """
+    if also is None:
+        return ()
+    if isinstance(also, str) or not isinstance(also, Iterable):
+        raise UsageError(f"also is {also!r:.80}, not a list", remedy="give a list of further phrasings of the query")
+    given = list(also)
+    if not 1 <= len(given) <= MAX_PHRASINGS:
+        raise UsageError(
+            f"also holds {len(given)} phrasings, it takes 1 to {MAX_PHRASINGS}",
+            remedy="give the best of them" if given else "leave it out",
+        )
+    for phrasing in given:
+        _check_text("a phrasing in also", phrasing)
+    return tuple(phrasing for phrasing in dict.fromkeys(given) if phrasing != query)
+
+
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise UsageError(f"{what} is {text!r:.80}", remedy="give a text")
+    if not text.strip():
+        raise UsageError(f"{what} is empty", remedy="say in a few words what you look for")
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise UsageError(
+            f"{what} has {len(text)} characters, the limit is {MAX_QUERY_CHARACTERS}",
+            remedy="shorten it to the passage that matters",
+        )
 
 
 def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:

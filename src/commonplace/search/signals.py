@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.arrays import distinct, within
+from commonplace.ranking.arrays import distinct
 from commonplace.ranking.bm25 import inverse_document_frequency as term_rarity
 from commonplace.ranking.calibration import BY_EMBEDDER, literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
@@ -122,19 +122,17 @@ class ScoredTail:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
         return ScoredTail(self.rows.select(keep), self.lexical[keep], self.statistics)
 
-    def shortened(
-        self, query: PreparedQuery, tokens: TokenWeights, request: Request, dated: NDArray[np.int64]
-    ) -> ScoredTail:
-        """Return the rows that are worth ranking: the best by words and by meaning, of enough owners, and the dated."""
+    def worth_ranking(self, query: PreparedQuery, tokens: TokenWeights, request: Request) -> NDArray[np.bool_]:
+        """Return which rows are worth ranking, bool, shape (n,): the best by words and by meaning, of enough owners."""
         if len(self.rows) <= MAX_TAIL_CANDIDATES:
-            return self
+            return np.ones(len(self.rows), dtype=np.bool_)
         meaning = tokens.shares(self.rows).late + cosines(self.rows.vectors, query.vector)
-        keep = within(self.rows.numbers, dated)
+        keep = np.zeros(len(self.rows), dtype=np.bool_)
         for values in (self.lexical, meaning):
             order = np.argsort(-values, kind="stable")
             keep[order[:MAX_TAIL_CANDIDATES]] = True
             keep[order[first_places(self.rows.owners[order], request.per_owner, request.limit)]] = True
-        return self.select(keep)
+        return keep
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,10 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 
 
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
-_SEARCH: Final = "Find what was remembered or indexed, best first; nothing if none is relevant."
+_SEARCH: Final = (
+    "Find what was remembered or indexed, best first; nothing if none is relevant. "
+    "Give also: the query in other words, as an answer may say it."
+)
 _GET: Final = "Read lines of a page, artifact or memory."
 _CONTEXT: Final = "What to know before a task, within a budget. Call it first."
 _STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
@@ -93,6 +96,7 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
         given.get("kinds") or None,
         min_score=given.get("minScore"),
         as_of=given.get("asOf"),
+        also=given.get("also"),
     )
     book.log_retrieval(found)
     if "asOf" not in given:
