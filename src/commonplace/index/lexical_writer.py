@@ -49,7 +49,8 @@ class LexicalWriter:
         if not is_new:
             self.delete(entry.number)
         document = tantivy.Document()
-        for field, terms in fields_of(entry).items():
+        language = passage_language(entry)
+        for field, terms in fields_of(entry, language).items():
             if terms:
                 document.add_text(field, " ".join(terms))
                 self._lengths[field] += len(terms) if is_new else 0
@@ -57,7 +58,6 @@ class LexicalWriter:
         document.add_integer("number", entry.number)
         document.add_integer("owner", entry.owner_number)
         document.add_integer("namespace", code)
-        language = passage_language(entry)
         if language != ENGLISH:
             document.add_text("language", language_term(code, language))
         document.add_text("kind", entry.kind)

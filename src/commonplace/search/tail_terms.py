@@ -55,8 +55,9 @@ class TailTerms:
         for entry in entries:
             place = len(self._numbers)
             self._numbers.append(entry.number)
-            fields = fields_of(entry)
-            self.languages.add(passage_language(entry))
+            language = passage_language(entry)
+            self.languages.add(language)
+            fields = fields_of(entry, language)
             for field, name in enumerate(_NAMES):
                 terms = fields.get(name, [])
                 self._lengths[field].append(len(terms))

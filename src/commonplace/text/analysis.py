@@ -170,9 +170,14 @@ def possible_terms(text: str) -> set[str]:
     return {*analyse(text), *analyse(text, natural_language(text))}
 
 
-def fields_of(entry: IndexEntry) -> dict[str, list[str]]:
-    """Return the terms of a passage by field, for every field of `FIELDS`; see `terms_by_field`."""
+def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
+    """Return the terms of a passage by field, for every field of `FIELDS`; see `terms_by_field`.
+
+    Args:
+        language: its `passage_language`, where that is known.
+    """
     return terms_by_field(
+        language=language,
         title=entry.title,
         heading=entry.heading,
         path=entry.path,
@@ -183,7 +188,7 @@ def fields_of(entry: IndexEntry) -> dict[str, list[str]]:
 
 
 def terms_by_field(
-    *, title: str, heading: str, path: str, text: str, tags: Iterable[str], summary: str
+    *, title: str, heading: str, path: str, text: str, tags: Iterable[str], summary: str, language: str = ""
 ) -> dict[str, list[str]]:
     """Return the terms under which a passage can be found, by field.
 
@@ -192,7 +197,7 @@ def terms_by_field(
     character of a script without spaces is a term here, so that a query of one character finds it. All fields but the
     path are stemmed in the language of title, heading and text.
     """
-    language = _language_of(title, heading, text)
+    language = language or _language_of(title, heading, text)
     named = dict.fromkeys(chain(_indexed(title, language), _indexed(heading, language), _indexed(path, ENGLISH)))
     return {
         "title": list(named),

@@ -67,7 +67,7 @@ def language_of(name: str) -> Language | None:
     return BY_SUFFIX.get(suffix) if dot and stem else None
 
 
-_LOOKED_AT: Final = 1_000
+_LOOKED_AT: Final = 600
 """So many of a text's first characters tell its language."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
