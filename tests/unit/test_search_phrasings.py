@@ -160,3 +160,4 @@ def test_the_nearest_word_is_meant_then_the_commonest() -> None:
     assert meant("parzing", ["parsing", "passing parsing", "parking"]) == "parsing"
     assert meant("sesion", ["nothing like it"]) == ""
     assert meant("lost", ["post last list"]) == ""
+    assert meant("methadone", ["methane"]) == ""

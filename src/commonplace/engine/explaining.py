@@ -84,7 +84,10 @@ def _written(query: str) -> dict[str, str]:
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))
+    """Return the words, each once, without the characters of a script without spaces that stand in a pair of them."""
+    each = dict.fromkeys(words)
+    pairs = "".join(word for word in each if len(word) > 1)
+    return tuple(word for word in each if len(word) > 1 or word.isascii() or word not in pairs)
 
 
 def _held(store: Store, result: SearchResult, number: int) -> set[str]:

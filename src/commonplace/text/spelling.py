@@ -66,13 +66,16 @@ def respelled(query: str, is_word: Callable[[str], bool], near: Callable[[str], 
 def meant(word: str, texts: Iterable[str]) -> str:
     """Return the word of the texts that a misspelt one is meant for: the nearest, then the commonest; "" for none.
 
-    Both begin alike: a slip in the first letter is rare, and most words that differ in it alone are others.
+    Both begin alike, and differ by one character in length at most: few slips are other than that, and most words that
+    are ("methane", "methadone") are other words.
     """
     most, written = slips(word), word.casefold()
     counts = Counter(found for text in texts for found in set(WORDS.findall(text)))
     near = [
         (distance, -count, known)
         for known, count in counts.items()
-        if known[0].casefold() == written[0] and (distance := edits(written, known.casefold(), most)) <= most
+        if known[0].casefold() == written[0]
+        and abs(len(known) - len(word)) <= 1
+        and (distance := edits(written, known.casefold(), most)) <= most
     ]
     return min(near)[2] if near else ""

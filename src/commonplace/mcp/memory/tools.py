@@ -50,7 +50,7 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
 _SEARCH: Final = (
     "Find what was remembered or indexed, best first; nothing if none is relevant. "
-    "Give also: the query in other words, as an answer may say it."
+    "Give also: the query in words an answer may use."
 )
 _GET: Final = "Read lines of a page, artifact or memory."
 _CONTEXT: Final = "What to know before a task, within a budget. Call it first."
