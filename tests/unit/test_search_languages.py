@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import commonplace
-from commonplace.engine import Engine
+from commonplace.engine import Engine, upkeep
 
 MEMORIES = {
     "chinese": """
@@ -276,3 +277,22 @@ def test_a_question_finds_it_among_memories_in_other_languages(
 ) -> None:
     """A question is stemmed in each language that the namespace holds."""
     assert f"{language} {number}" in found(together, question)
+
+
+def test_another_inflection_finds_a_memory_not_yet_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tail knows the languages of its passages as the index does."""
+    with commonplace.open(tmp_path) as book:
+        monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+        book.remember("Die Lieferanten haben die Verträge gekündigt.")
+        book.remember("Der Ofen ist seit gestern kaputt.")
+        hits = book.search("Vertrag mit Lieferant", method="bm25", min_score=0.0).hits
+        assert [hit.text for hit in hits] == ["Die Lieferanten haben die Verträge gekündigt."]
+
+
+def test_forgetting_leaves_no_term_of_another_language(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path) as book:
+        book.remember("Die Lieferanten haben die Verträge gekündigt.", id="gone")
+        book.remember("Der Ofen ist seit gestern kaputt.")
+        receipt = book.forget("gone")
+        assert receipt.verified
+        assert book.search("Lieferant", method="bm25", min_score=0.0).hits == ()

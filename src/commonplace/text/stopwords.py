@@ -122,11 +122,12 @@ FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         ),
         "portuguese": frozenset(
             """
-            a à ao aos aquela aquele as às com como da das de dela dele deles depois do dos e é ela elas
-            ele eles em entre era essa esse esta está estão este eu foi foram há isso isto já lhe mais mas
-            me mesmo meu meus minha minhas muito na não nas nem no nos nós nossa nosso num numa o onde os
-            ou para pela pelas pelo pelos por porque quais qual quando que quem são se sem ser seu seus só
-            sou sua suas também te tem tenho ter teu tu tua um uma você vocês
+            até cada pelo devem deve a à ao aos aquela aquele as às com como da das de dela dele deles
+            depois do dos e é ela elas ele eles em entre era essa esse esta está estão este eu foi foram
+            há isso isto já lhe mais mas me mesmo meu meus minha minhas muito na não nas nem no nos nós
+            nossa nosso num numa o onde os ou para pela pelas pelo pelos por porque quais qual quando que
+            quem são se sem ser seu seus só sou sua suas também te tem tenho ter teu tu tua um uma você
+            vocês
             """.split()
         ),
         "romanian": frozenset(
