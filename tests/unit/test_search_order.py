@@ -19,7 +19,7 @@ from commonplace.search.ordering import Context, Ranking, order
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.types import Filter
 
-REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 0.0, 100)
+REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 100)
 SIGNALS = ("lexical", "dense", "late", "literal", "coverage", "words")
 
 
@@ -37,7 +37,12 @@ def candidates(**signals: Any) -> Candidates:
 def ranked(found: Candidates, embedder: str = "minilm", **context: Any) -> Ranking:
     """Return the candidates in the order of a question whose vector that embedder made."""
     query = PreparedQuery(
-        ("question",), np.empty(0, np.uint16), np.empty((1, 0), np.float32), 0.0, embedders=(embedder,)
+        ("question",),
+        (("question",),),
+        np.empty(0, np.uint16),
+        np.empty((1, 0), np.float32),
+        0.0,
+        embedders=(embedder,),
     )
     return order(REQUEST, query, found, Context(passages=100, **context))
 
@@ -123,7 +128,7 @@ def test_who_spoke_counts_where_the_question_says_i(tmp_path: Path) -> None:
     book.remember("user", "user: bought a red bicycle in Ghent")
     book.remember("Eve", "Eve: bought a red bicycle in Ghent")
     book.remember("none", "")
-    hits = book.search("what did I buy in Ghent", min_score=0.0, abstain_below=0.0).hits
+    hits = book.search("what did I buy in Ghent", min_score=0.0).hits
     assert hits[0].owner_id == "user"
     assert {hit.owner_id: hit.signals["speaker"] for hit in hits} == {"user": 1.0, "agent": 0.0, "Eve": 0.0}
 
@@ -151,9 +156,12 @@ def rows(tmp_path: Path) -> Notebook:
 
 @pytest.mark.parametrize("stage1_limit", [5, 20, 100])
 @pytest.mark.parametrize("method", ["two-stage", "bm25", "semantic"])
-def test_the_first_hits_do_not_depend_on_the_limit(rows: Notebook, method: str, stage1_limit: int) -> None:
+@pytest.mark.parametrize("also", [(), ("engineer at the valve", "did I open a door")], ids=["once", "in three ways"])
+def test_the_first_hits_do_not_depend_on_the_limit(
+    rows: Notebook, also: tuple[str, ...], method: str, stage1_limit: int
+) -> None:
     """Who asks for a hundred to look at ten must see the same ten; and gets as many as there are."""
-    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0, "abstain_below": 0.0}
+    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0, "also": also}
     few, more, all_ = (rows.found("who opened the valve", limit=limit, **asked) for limit in (10, 50, 1000))
     assert more[:10] == few
     assert all_[:10] == few

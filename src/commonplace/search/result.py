@@ -26,6 +26,8 @@ class SearchResult:
         in_process: the answer from the memories of this process alone, whose hits are among `hits`; None without any.
         reranked_by: the mode and model that put the hits into their order and scored them, "" where none did.
         agent: whose strategy chose, "" where nobody's did.
+        also: the further phrasings that were searched for.
+        corrected: the query that was searched for instead, since of its own words none was known; "" where none was.
     """
 
     query: str
@@ -41,6 +43,8 @@ class SearchResult:
     in_process: SearchResult | None = None
     reranked_by: str = ""
     agent: str = ""
+    also: tuple[str, ...] = ()
+    corrected: str = ""
 
     @property
     def held_back(self) -> int:
@@ -60,6 +64,8 @@ class SearchResult:
         scores = [round(hit.score, 4) for hit in self.hits]
         return {
             "query": self.query,
+            "also": list(self.also),
+            "corrected_query": self.corrected or None,
             "agent_type": self.agent or None,
             "phase": ",".join(self.wanted.phases) or None,
             "artifacts": [_artifact(hit) for hit in self.hits],

@@ -50,7 +50,7 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
 _SEARCH: Final = (
     "Find what was remembered or indexed, best first. confidence says whether it answers: sure, likely, or weak, which "
-    "may only be near. supersededBy names a newer memory."
+    "may only be near. supersededBy names a newer memory. Give also: the query in words an answer may use."
 )
 _GET: Final = "Read lines of a page, artifact or memory."
 _CONTEXT: Final = "What to know before a task, within a budget. Call it first."
@@ -96,6 +96,7 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
         given.get("kinds") or None,
         min_score=given.get("minScore"),
         as_of=given.get("asOf"),
+        also=given.get("also"),
     )
     book.log_retrieval(found)
     if "asOf" not in given:
