@@ -120,6 +120,35 @@ def nearest(index: DenseIndex, query: np.ndarray, where: Scope | None = None, li
 
 
 class TestLexical:
+    def test_the_languages_of_a_namespace_are_those_of_its_own_passages(self, build: Build) -> None:
+        """A query is stemmed in each of them; English is always one."""
+        index = build(
+            [
+                entry(1, "the reset button is on the left"),
+                entry(2, "Der Knopf ist auf der linken Seite"),
+                entry(3, "Кнопка слева", namespace="b"),
+            ]
+        ).lexical
+        assert index.languages("default") == {"german"}
+        assert index.languages("b") == {"russian"}
+        assert index.languages("c") == frozenset()
+
+    def test_passages_are_found_by_terms_spelled_almost_alike_within_scope(self, build: Build) -> None:
+        index = build(
+            [
+                entry(1, "session"),
+                entry(2, "lesson", title="sessions"),
+                entry(3, "session", namespace="b"),
+                entry(4, "possession"),
+                entry(5, "seccion"),
+            ]
+        ).lexical
+        assert sorted(index.similar("sesion", 1, scope(), 10)) == [1, 2]
+        assert sorted(index.similar("sesion", 2, scope(), 10)) == [1, 2, 5]
+        assert index.similar("sesion", 1, scope("b"), 10) == [3]
+        assert len(index.similar("sesion", 1, scope(), 1)) == 1
+        assert not index.similar("sesion", 1, scope("c"), 10)
+
     def test_a_passage_with_any_term_is_found_and_the_one_with_more_comes_first(self, build: Build) -> None:
         """Keyword search that demands every word finds nothing for a natural question."""
         index = build([entry(1, "the reset button"), entry(2, "connection reset by peer"), entry(3, "unrelated")])

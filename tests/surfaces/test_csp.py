@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +17,13 @@ from commonplace.cli.main import cli
 from commonplace.cli.specialising import MAX_REQUEST_BYTES
 from commonplace.formats.csp_request import Request, format_request
 from commonplace.formats.csp_response import Response, parse_response
+from commonplace.mcp.memory.tools import tools_of
+from commonplace.mcp.registry import Context
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
+
+    from commonplace.engine import Engine
 
 NOTES = [
     "Billing keeps its invoices in Postgres since the move in March.",
@@ -49,15 +54,29 @@ def notes(bare: Program) -> Program:
 QUESTIONS = ["where are invoices kept", "who decides about refunds", "staging cluster", "invoices", "the weather"]
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_the_same_question_gets_the_same_hits_through_every_door(notes: Program, question: str) -> None:
-    """Python's recall and search, the commands, the specialist, one request and standard input: hits, scores, order."""
-    options = ("--limit", "4", "--min-score", "0.2")
-    request = Request("recall", question, values={"PARAMS": {"max_results": 4, "min_relevance": 0.2}})
+PHRASINGS = [(question, None) for question in QUESTIONS]
+PHRASINGS += [("who checks repayments", ["who decides about refunds", "second pair of eyes"]), ("cluster", ["weekly"])]
+
+
+@pytest.mark.parametrize(("question", "also"), PHRASINGS)
+def test_the_same_question_gets_the_same_hits_through_every_door(
+    notes: Program, question: str, also: list[str] | None
+) -> None:
+    """Python, the commands, the specialist, a request, standard input and the tool: hits, scores, order."""
+    options = ("--limit", "4", "--min-score", "0.2", *(part for each in also or () for part in ("--also", each)))
+    params = {"max_results": 4, "min_relevance": 0.2} | ({"also": also} if also else {})
+    request = Request("recall", question, values={"PARAMS": params})
     lines = format_request(request).strip().split("\n")
 
     def of_result(result: dict[str, Any]) -> list[tuple[str, str]]:
         return [(hit["owner_id"], f"{hit['score']:.2f}") for hit in result["hits"]]
+
+    def of_tool(book: Engine, given: dict[str, Any]) -> list[tuple[str, str]]:
+        tool = next(each for each in tools_of(lambda _: book) if each.name == "memory_search")
+        found = tool.handler(
+            {name: value for name, value in given.items() if value}, Context("", None, Event(), lambda *_: None)
+        )
+        return [(hit["id"], f"{hit['score']:.2f}") for hit in found.structured["results"]]
 
     def of_response(text: str) -> list[tuple[str, str]]:
         answer = parse_response(text)
@@ -66,8 +85,9 @@ def test_the_same_question_gets_the_same_hits_through_every_door(notes: Program,
         return list(zip(ids, [f"{each:.2f}" for each in answer.relevance or ()], strict=True))
 
     with commonplace.open(notes.project / ".commonplace") as book:
-        expected = of_result(book.recall(question, 4, min_score=0.2).to_dict())
-        assert of_result(book.search(question, 4, min_score=0.2).to_dict()) == expected
+        expected = of_result(book.recall(question, 4, min_score=0.2, also=also).to_dict())
+        assert of_result(book.search(question, 4, min_score=0.2, also=also).to_dict()) == expected
+        assert of_tool(book, {"query": question, "maxResults": 4, "minScore": 0.2, "also": also}) == expected
         assert of_response(book.specialist.handle(format_request(request))) == expected
     assert of_result(notes.json("recall", question, *options)) == expected
     assert of_result(notes.json("search", question, *options)) == expected

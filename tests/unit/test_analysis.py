@@ -8,6 +8,8 @@ import pytest
 
 from commonplace.text import analysis
 from commonplace.text.analysis import FIELDS, LONGEST_TERM, analyse, clear_cache, many_words, terms_by_field
+from commonplace.text.languages import natural_language
+from commonplace.text.query import analyse_query
 
 
 @pytest.mark.parametrize(
@@ -135,13 +137,14 @@ def test_few_words_are_kept_except_while_many_are_to_come() -> None:
     """A server would hold the terms of every word it ever met; a large corpus is analysed twice as fast with them."""
     text = " ".join(f"word{number}" for number in range(10_000))
     terms = analyse(text)
-    assert 0 < len(analysis._words) <= 4_096
+    words = analysis.words_in("english", "english")
+    assert 0 < len(words) <= 4_096
     with many_words():
         assert analyse(text) == terms
-        assert len(analysis._words) == 10_000
-    assert len(analysis._words) == 0
+        assert len(words) == 10_000
+    assert len(words) == 0
     assert analyse(text) == terms
-    assert len(analysis._words) <= 4_096
+    assert len(words) <= 4_096
 
 
 @pytest.mark.parametrize(
@@ -164,3 +167,104 @@ def test_few_words_are_kept_except_while_many_are_to_come() -> None:
 def test_code_is_found_by_the_name_of_its_language(path: str, text: str, names: list[str]) -> None:
     """Who asks for a Python function is answered by one that does not say "Python"."""
     assert terms_by_field(title="", heading="", path=path, text=text, tags=(), summary="")["tags"] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Anna wohnt seit dem Sommer in einer kleinen Wohnung.", "german"),
+        ("Les factures doivent être payées avant le 25 de chaque mois.", "french"),
+        ("¿Dónde está la contraseña del wifi?", "spanish"),
+        ("Le fatture devono essere pagate entro il 25 di ogni mese.", "italian"),
+        ("As faturas devem ser pagas até o dia 25 de cada mês.", "portuguese"),
+        ("De rekeningen moeten voor het einde van de maand worden betaald.", "dutch"),
+        ("Fakturorna ska betalas före den 25 i varje månad.", "swedish"),
+        ("Laskut on maksettava niin pian kuin se on mahdollista, eikä myöhemmin.", "finnish"),
+        ("Rachunki należy płacić do 25 dnia każdego miesiąca, nie później niż się da.", "polish"),
+        ("Faturaların her ayın sonuna kadar ödenmesi gerekir, ama bu ay için değil.", "turkish"),
+        ("Где живёт Аня?", "russian"),
+        ("Πού μένει η Άννα;", "greek"),
+        ("أين تسكن آنا؟", "arabic"),
+        ("बैठक कब है?", "hindi"),
+        ("Де живе Ганна? Її немає.", "english"),
+        ("The plants die in an hour; what was in the soil?", "english"),
+        ("Las Vegas", "english"),
+        ("Chef de cuisine, salary and hours", "english"),
+        ("def die(an, was): return was", "english"),
+        ("José met Zoë at the café in São Paulo", "english"),
+        ("数据库", "english"),
+        ("", "english"),
+    ],
+)
+def test_a_text_is_of_the_language_of_its_letters_and_function_words(text: str, language: str) -> None:
+    """What is not clearly another language is English: an English text must never lose its stems."""
+    assert natural_language(text) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "terms"),
+    [
+        ("Die Häuser waren alt", "german", ["haus", "alt"]),
+        ("was an die Lieferanten ging", "german", ["lieferant", "ging"]),
+        ("nos réunions", "french", ["reunion"]),
+        ("las reuniones", "spanish", ["reunion"]),
+        ("с поставщиками", "russian", ["поставщик"]),
+        ("loginService und utf8", "german", ["loginservic", "login", "servic", "utf8", "utf", "8"]),
+        ("die", "german", ["die"]),
+    ],
+)
+def test_words_are_stemmed_in_the_language_of_their_text(text: str, language: str, terms: list[str]) -> None:
+    """These terms are stored in indexes: a change of any needs a new schema version."""
+    assert analyse(text, language) == terms
+
+
+def test_a_passage_is_analysed_in_its_own_language_and_its_path_as_english() -> None:
+    made = fields(text="Die Rechnungen müssen bis zum Ende des Monats bezahlt werden.", path="docs/services.md")
+    assert made["content"] == ["rechnung", "end", "monat", "bezahlt"]
+    assert made["title"] == ["doc", "servicesmd", "servic", "md"]
+
+
+def test_a_word_of_a_query_has_a_term_for_each_language_whose_stem_differs() -> None:
+    """Its stop words are those of the language that it is in, whatever the passages are in."""
+    assert analyse_query("Wer prüft die Verträge?", ("german",)).words == (("pruft",), ("vertrag",))
+    assert analyse_query("Rechnungen", ("french", "german")).words == (("rechnungen", "rechnung"),)
+    assert analyse_query("what the services die of", ("german",)).words == (("servic",), ("die",))
+    assert analyse_query("what was the").terms == ("what", "was", "the")
+
+
+def test_a_word_that_is_said_twice_stands_there_twice_with_all_its_terms() -> None:
+    """Of a word that is said often no more than three times count, whatever it is called in other languages."""
+    asked = analyse_query("Rechnungen, Rechnungen, Rechnung", ("german",))
+    assert asked.words == (("rechnungen", "rechnung"), ("rechnungen", "rechnung"), ("rechnung",))
+    assert asked.terms == ("rechnungen", "rechnung", "rechnungen", "rechnung", "rechnung")
+    assert analyse_query("error " * 9).terms == ("error",) * 3
+    assert analyse_query("东京北京").terms.count("京") == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("我什么时候去北京？", ["北京", "北", "京"]),
+        ("我的狗叫什么名字？", ["狗", "名字", "名", "字"]),
+        ("猫", ["猫"]),
+        ("什么", ["什么"]),
+        ("誕生日はいつですか", ["誕生", "生日", "誕", "生", "日"]),
+        ("りんごを食べました", ["りん", "んご", "食"]),
+        ("ﾜｲﾌｧｲはどこ", ["ワイ", "イフ", "ファ", "ァイ"]),
+        ("ﾃﾞｰﾀ", ["デー", "ータ"]),
+        ("회의는 언제 있나요?", ["회의"]),
+        ("치과 의사가 누구예요?", ["치과", "의사"]),
+        ("언제", ["언제"]),
+    ],
+)
+def test_what_only_asks_or_joins_is_no_word_of_a_chinese_japanese_or_korean_query(query: str, words: list[str]) -> None:
+    """A question of ten characters has seven that no answer holds."""
+    assert [term for (term,) in analyse_query(query).words] == words
+
+
+def test_pairs_across_words_are_looked_for_and_not_missed() -> None:
+    """成都 ends like "all", and is a city."""
+    asked = analyse_query("成都的餐厅")
+    assert "成都" in asked.pairs
+    assert ("成都",) not in asked.words
+    assert set(asked.pairs) < set(asked.terms)

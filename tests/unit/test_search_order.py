@@ -38,6 +38,7 @@ def ranked(found: Candidates, *embedders: str, unspaced: float = 0.0, **context:
     """Return the candidates in the order of a question whose vectors those embedders made, else `minilm`."""
     query = PreparedQuery(
         ("question",),
+        (("question",),),
         np.empty(0, np.uint16),
         np.empty((1, 0), np.float32),
         unspaced,
@@ -175,9 +176,12 @@ def rows(tmp_path: Path) -> Notebook:
 
 @pytest.mark.parametrize("stage1_limit", [5, 20, 100])
 @pytest.mark.parametrize("method", ["two-stage", "bm25", "semantic"])
-def test_the_first_hits_do_not_depend_on_the_limit(rows: Notebook, method: str, stage1_limit: int) -> None:
+@pytest.mark.parametrize("also", [(), ("engineer at the valve", "did I open a door")], ids=["once", "in three ways"])
+def test_the_first_hits_do_not_depend_on_the_limit(
+    rows: Notebook, also: tuple[str, ...], method: str, stage1_limit: int
+) -> None:
     """Who asks for a hundred to look at ten must see the same ten; and gets as many as there are."""
-    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0}
+    asked = {"method": method, "stage1_limit": stage1_limit, "min_score": 0.0, "also": also}
     few, more, all_ = (rows.found("who opened the valve", limit=limit, **asked) for limit in (10, 50, 1000))
     assert more[:10] == few
     assert all_[:10] == few

@@ -153,7 +153,7 @@ class TestFit:
     )
     def test_who_says_ago_may_be_wrong_by_a_tenth(self, query: str, margin: float) -> None:
         """People count days no farther than a week; who asks for all of a day wants that day."""
-        [asked] = asked_times(Request(query, "n", 10, "two-stage", Filter(), 0.0, 0.0, 100, now=NOW)).times
+        [asked] = asked_times(Request(query, "n", 10, "two-stage", Filter(), 0.0, 100, now=NOW)).times
         assert asked.margin == pytest.approx(margin)
 
     def test_open_ends_of_both_sides_fit(self) -> None:

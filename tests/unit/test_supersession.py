@@ -109,12 +109,15 @@ def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
     made.close()
 
 
+@pytest.mark.parametrize("also", [(), ("how much of the blood pressure tablet to take",)], ids=["once", "in two ways"])
 @pytest.mark.parametrize("is_indexed", [False, True])
-def test_the_newer_fact_stands_first_and_the_older_is_marked(book: Notebook, is_indexed: bool) -> None:
+def test_the_newer_fact_stands_first_and_the_older_is_marked(
+    book: Notebook, is_indexed: bool, also: tuple[str, ...]
+) -> None:
     """Nothing is hidden: the older one follows, and names the newer."""
     if is_indexed:
         book.project()
-    result = book.search("what is the dose of the ten milligrams tablet")
+    result = book.search("what is the dose of the ten milligrams tablet", also=also)
     assert [hit.owner_id for hit in result.hits[:2]] == ["later", "dose"]
     newer, older = result.hits[:2]
     assert (newer.superseded_by, older.superseded_by) == (None, "later")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import filled, score, time
+from commonplace.cli.values import also, filled, score, time
 from commonplace.errors import UsageError
 from commonplace.types import KINDS, TIERS
 
@@ -39,6 +39,7 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
 @_of_memories
+@also
 @click.option("--fenced", is_flag=True, help="Print the memories as labelled data, to be given to a model.")
 @pass_invocation
 def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **options: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import filled, globs, score, time
+from commonplace.cli.values import also, filled, globs, score, time
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES, RERANK_MODES
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option(
     "--rerank", type=click.Choice(RERANK_MODES), help="Have a language model re-rank: one call a hit, or one for all."
 )
+@also
 @pass_invocation
 def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
     """Find the passages that answer QUERY, best first.
@@ -78,7 +79,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
         models_reranker=options["rerank"],
     )
     asked: dict[str, Any] = {
-        name: options[name] or None for name in ("as_of", "kinds", "types", "phases", "tags", "paths", "agent")
+        name: options[name] or None for name in ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
     }
     # A strategy wins over the settings, but not over what stands on the command line.
     for name in ("limit", "min_score"):

@@ -55,5 +55,16 @@ def score(_: click.Context, __: click.Parameter, value: str | None) -> float | s
         return value
 
 
+def _given(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return None for an option that was not given: an empty list of phrasings is refused."""
+    filled(context, parameter, value)
+    return value or None
+
+
+also = click.option(
+    "--also", multiple=True, metavar="TEXT", callback=_given, help="The query in other words; up to four times."
+)
+
+
 def _quoted(values: Sequence[str]) -> str:
     return ", ".join(map(repr, values))

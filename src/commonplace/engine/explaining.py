@@ -32,7 +32,11 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
-    matched, written = _matched(store, result, number), _written(result.query)
+    unfound = {name: value for name, value in candidate.standardised.items() if name not in candidate.signals}
+    held, written = _held(store, result, number), _written(" ".join((result.corrected or result.query, *result.also)))
+    matched, missing = (
+        [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
+    )
     return Receipt(
         hit_id=hit_id,
         reference=reference(hit),
@@ -48,10 +52,10 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
                 candidate.weights.get(name, 0.0),
                 value * candidate.evidence.get(name, 0.0),
             )
-            for name, value in {**candidate.signals, **_of_reranking(hit)}.items()
+            for name, value in {**candidate.signals, **unfound, **_of_reranking(hit)}.items()
         ),
-        matched_terms=_distinct(written.get(term, term) for term in result.trace.terms if term in matched),
-        missing_terms=_distinct(written.get(term, term) for term in result.trace.terms if term not in matched),
+        matched_terms=_distinct(written.get(word[0], word[0]) for word in matched),
+        missing_terms=_distinct(written.get(word[0], word[0]) for word in missing),
         rejected=_rejected(store, result),
         first_rank=candidate.rank,
         reranked_by=result.reranked_by,
@@ -84,10 +88,13 @@ def _written(query: str) -> dict[str, str]:
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))
+    """Return the words, each once, without the characters of a script without spaces that stand in a pair of them."""
+    each = dict.fromkeys(words)
+    pairs = "".join(word for word in each if len(word) > 1)
+    return tuple(word for word in each if len(word) > 1 or word.isascii() or word not in pairs)
 
 
-def _matched(store: Store, result: SearchResult, number: int) -> set[str]:
+def _held(store: Store, result: SearchResult, number: int) -> set[str]:
     entry = store.entries(result.namespace, [number]).get(number)
     return set() if entry is None else {term for terms in fields_of(entry).values() for term in terms}
 

@@ -12,7 +12,7 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageErro
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import FIRST_FLOOR, FLOOR
-from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen
+from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, phrasings
 from commonplace.search.result import SearchResult, merged
 from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
 
@@ -47,6 +47,7 @@ class Finding(Retrievals):
         per_owner: int = 1,
         rerank: RerankMode | None = None,
         agent: str | None = None,
+        also: Sequence[str] | None = None,
     ) -> SearchResult:
         """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
 
@@ -100,6 +101,7 @@ class Finding(Retrievals):
         )
         mode = self._rerank_mode(rerank)
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
+        request = replace(request, also=phrasings(query, also))
         self._before()
         if agent is None:
             return self._answered(request, mode)
@@ -164,6 +166,7 @@ class Finding(Retrievals):
         sources: Sequence[str] | None = None,
         min_trust: float = 0.0,
         per_owner: int = 1,
+        also: Sequence[str] | None = None,
     ) -> SearchResult:
         """Find in memories alone, and count those among the first three that are sure as used, once an hour.
 
@@ -184,6 +187,7 @@ class Finding(Retrievals):
             sources=sources,
             min_trust=min_trust,
             per_owner=per_owner,
+            also=also,
         )
         if as_of is None:
             self.count_use(result.hits)

@@ -22,7 +22,7 @@ from commonplace.graph.removing import facts_about, families, remove_entities, r
 from commonplace.graph.slots import Slots, facts_of
 from commonplace.logs import query_hash
 from commonplace.store.graph_contract import texts_of
-from commonplace.text.analysis import analyse
+from commonplace.text.analysis import possible_terms
 from commonplace.text.within import strings
 from commonplace.types import GRAPH_KINDS, Filter
 from commonplace.types.graph import GraphFilter
@@ -248,7 +248,7 @@ class _Collected:
         return Gone(
             parts,
             self.collector.needles(),
-            tuple(sorted({term for text in (*contents, *labels) for term in analyse(text)})),
+            tuple(sorted({term for text in (*contents, *labels) for term in possible_terms(text)})),
             tuple(self.vectors),
             tuple(self.passages),
             self.collector.too_short,

@@ -14,7 +14,7 @@ from commonplace.forgetting.remaining import texts_of
 from commonplace.ledger.cleaning import Naming, naming
 from commonplace.logs import query_hash
 from commonplace.text.alike import digest
-from commonplace.text.analysis import analyse
+from commonplace.text.analysis import possible_terms
 from commonplace.text.within import strings
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _add_memory(got: _Collected, memory: StoredMemory) -> None:
     got.collector.add_digest(digest(content))
     for text in texts_of(memory):
         got.collector.add_label(text)
-        got.terms.update(analyse(text))
+        got.terms |= possible_terms(text)
     if memory.record.vault_path:
         got.vault_paths.add(memory.record.vault_path)
 
@@ -202,14 +202,14 @@ def _add_knowledge(store: Store, namespace: str, got: _Collected, chosen: Chosen
 def _add_json(got: _Collected, text: str) -> None:
     for each in strings(json.loads(text)):
         got.collector.add_label(each)
-        got.terms.update(analyse(each))
+        got.terms |= possible_terms(each)
 
 
 def _add_text(got: _Collected, text: str) -> None:
     if not text.strip():
         return
     got.collector.add_content(text)
-    got.terms.update(analyse(text))
+    got.terms |= possible_terms(text)
     # A log names questions by these; somebody may have asked for the very words.
     for question in dict.fromkeys((text, text.strip(), *parts(text))):
         got.collector.add_digest(query_hash(question))

@@ -20,6 +20,7 @@ from commonplace.forgetting.scanning import Scan, files_below, scan
 from commonplace.index.contract import Scope
 from commonplace.logs import blank_lines
 from commonplace.text.analysis import analyse, fields_of
+from commonplace.text.languages import natural_language
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
@@ -176,7 +177,8 @@ def _questions(data: bytes) -> Iterator[tuple[int, list[str]]]:
     offset = 0
     for line in data.splitlines(keepends=True):
         if b'"query"' in line:
-            yield offset, analyse(_question(line))
+            question = _question(line)
+            yield offset, analyse(question, natural_language(question))
         offset += len(line)
 
 

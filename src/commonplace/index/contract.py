@@ -78,6 +78,17 @@ class LexicalIndex(Protocol):
         """Return the statistics for the given terms."""
         ...
 
+    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
+        """Return numbers of passages that hold a term at most so many edits away from the given one, 1 or 2.
+
+        An edit is a character more, less or other, or two exchanged. In no particular order; at most `limit`.
+        """
+        ...
+
+    def languages(self, namespace: str) -> frozenset[str]:
+        """Return the languages, but English, in which passages of a namespace are stemmed."""
+        ...
+
 
 class DenseIndex(Protocol):
     """Cosine similarity over int8 vectors of one or several embedders."""

@@ -26,6 +26,8 @@ from commonplace.index.manifest import Manifest
 from commonplace.ranking.arrays import within
 from commonplace.ranking.bm25 import inverse_document_frequency
 from commonplace.text.analysis import FIELDS
+from commonplace.text.languages import NATURAL_LANGUAGES
+from commonplace.text.stopwords import ENGLISH
 
 LEXICAL = "lexical"
 """Tantivy's directory in a generation."""
@@ -53,7 +55,7 @@ def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for field in FIELDS:
         builder.add_text_field(field, tokenizer_name=_TOKENIZER, index_option="freq")
-    for field in ("kind", "type", "phase", "tag"):
+    for field in ("kind", "type", "phase", "tag", "language"):
         builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
     # Signed, because deleting by a term of an unsigned field silently deletes nothing.
     for field in ("number", "owner", "namespace"):
@@ -111,6 +113,11 @@ def faults() -> Iterator[None]:
         raise IndexFaultError(f"was damaged: {error}") from error
 
 
+def language_term(code: int, language: str) -> str:
+    """Return what the language field of a passage holds: a language counts for its namespace alone."""
+    return f"{code} {language}"
+
+
 def raw_term(value: str) -> str:
     """Return the value as Tantivy can hold it: lone surrogates written out, at most 1,000 characters."""
     return value.encode("utf-8", "backslashreplace").decode()[:1_000]
@@ -128,6 +135,7 @@ class TantivyLexicalIndex:
         self._mean_lengths = dict(manifest.mean_lengths)
         self._counted = manifest.counted
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
+        self._languages: dict[str, frozenset[str]] = {}
         with _lockable(directory) as place:
             index = open_tantivy(place)
             self._schema = index.schema
@@ -155,6 +163,26 @@ class TantivyLexicalIndex:
             distinct = dict.fromkeys(terms)
             frequencies = {field: {term: self._searcher.doc_freq(field, term) for term in distinct} for field in FIELDS}
         return LexicalStatistics(self._counted, self._mean_lengths, frequencies)
+
+    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
+        """Return passages with a term that is spelled almost like the given one; see `LexicalIndex.similar`."""
+        with faults():
+            each = [Query.fuzzy_term_query(self._schema, field, term, distance=distance) for field in FIELDS]
+            query = self._within(Query.boolean_query([(Occur.Should, clause) for clause in each]), scope, ())
+            return self._run(query, scope, limit).numbers.tolist() if query is not None and limit > 0 else ()
+
+    def languages(self, namespace: str) -> frozenset[str]:
+        """Return the languages but English of a namespace's passages; see `LexicalIndex.languages`."""
+        known = self._languages.get(namespace)
+        if known is None:
+            code = self._codes.get(namespace, -1)
+            with faults():
+                known = self._languages[namespace] = frozenset(
+                    language
+                    for language in NATURAL_LANGUAGES
+                    if language != ENGLISH and self._searcher.doc_freq("language", language_term(code, language))
+                )
+        return known
 
     def _run(self, query: Query, scope: Scope, limit: int) -> Scored:
         enough = limit + _SPARE_HITS
@@ -187,10 +215,15 @@ class TantivyLexicalIndex:
     def _query(self, terms: Sequence[str], scope: Scope, filters: Sequence[Query]) -> Query | None:
         """Return the whole query, None where nothing can match."""
         clauses = self._clauses(terms)
-        code = self._codes.get(scope.namespace)
-        if not clauses or code is None:
+        if not clauses:
             return None
-        matching = Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+        return self._within(Query.boolean_query([(Occur.Should, clause) for clause in clauses]), scope, filters)
+
+    def _within(self, matching: Query, scope: Scope, filters: Sequence[Query]) -> Query | None:
+        """Return what matches and is in scope, None where nothing is in it."""
+        code = self._codes.get(scope.namespace)
+        if code is None:
+            return None
         restrictions = [*filters, *self._restrictions(scope, code)]
         if not restrictions:
             return matching

@@ -10,9 +10,10 @@ from pathlib import Path
 import tantivy
 
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.index.lexical import NO_PHASE, faults, open_tantivy, raw_term
+from commonplace.index.lexical import NO_PHASE, faults, language_term, open_tantivy, raw_term
 from commonplace.index.manifest import Manifest
-from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.text.analysis import FIELDS, fields_of, passage_language
+from commonplace.text.stopwords import ENGLISH
 from commonplace.types import IndexEntry
 
 COPIED = ("meta.json", ".managed.json")
@@ -48,7 +49,8 @@ class LexicalWriter:
         if not is_new:
             self.delete(entry.number)
         document = tantivy.Document()
-        for field, terms in fields_of(entry).items():
+        language = passage_language(entry)
+        for field, terms in fields_of(entry, language).items():
             if terms:
                 document.add_text(field, " ".join(terms))
                 self._lengths[field] += len(terms) if is_new else 0
@@ -56,6 +58,8 @@ class LexicalWriter:
         document.add_integer("number", entry.number)
         document.add_integer("owner", entry.owner_number)
         document.add_integer("namespace", code)
+        if language != ENGLISH:
+            document.add_text("language", language_term(code, language))
         document.add_text("kind", entry.kind)
         document.add_text("type", raw_term(entry.type))
         document.add_text("phase", raw_term(entry.phase or NO_PHASE))

@@ -17,7 +17,7 @@ from zlib import crc32
 from commonplace.errors import IndexFaultError
 from commonplace.types import Embedding
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the stored bytes; it rises with every change of format or of text analysis."""
 CURRENT = "current.json"
 MISSING = "is missing"

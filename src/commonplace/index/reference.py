@@ -16,7 +16,9 @@ from commonplace.index.dense import best
 from commonplace.index.lexical import MOST_TERMS
 from commonplace.ranking import bm25
 from commonplace.ranking.arrays import within
-from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.text.analysis import FIELDS, fields_of, passage_language
+from commonplace.text.spelling import edits
+from commonplace.text.stopwords import ENGLISH
 from commonplace.types import Filter, IndexEntry
 
 
@@ -62,6 +64,21 @@ class ExactLexicalIndex:
             {field: length / max(1, documents) for field, length in lengths.items()},
             {field: {term: self._frequencies[field][term] for term in dict.fromkeys(terms)} for field in FIELDS},
         )
+
+    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> list[int]:
+        """Return passages with a term that is spelled almost like the given one; see `LexicalIndex.similar`."""
+        found = [
+            number
+            for number, fields in self._fields.items()
+            if _is_in_scope(self._entries[number], scope)
+            and any(edits(term, held, distance) <= distance for terms in fields.values() for held in set(terms))
+        ]
+        return found[:limit]
+
+    def languages(self, namespace: str) -> frozenset[str]:
+        """Return the languages but English of a namespace's passages."""
+        entries = [entry for entry in self._entries.values() if entry.namespace == namespace]
+        return frozenset(map(passage_language, entries)) - {ENGLISH}
 
     def _rarest(self, terms: Sequence[str]) -> list[str]:
         counts = Counter(terms)

@@ -12,7 +12,7 @@ from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 
 LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
 COVERAGE, WORDS = "coverage", "words"
-TIME, SPEAKER, RETENTION, BEHIND = "time", "speaker", "retention", "behind"
+TIME, SPEAKER, RETENTION, BEHIND, PHRASINGS = "time", "speaker", "retention", "behind", "phrasings"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ It knows signals and weights, not where they were read.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from commonplace.search.candidates import (
     LATE,
     LEXICAL,
     NEIGHBOURS,
+    PHRASINGS,
     RETENTION,
     SPEAKER,
     TIME,
@@ -57,6 +59,7 @@ class Ranking:
     """Candidates with the value that orders them.
 
     Attributes:
+        words: the query's, the terms of each.
         values: higher is better; float32, shape (n,).
         signals: what was fused, by name, as it was found; float32, shape (n,).
         parts: the same as it was added up, most of it standardised; empty where one signal alone orders.
@@ -69,7 +72,7 @@ class Ranking:
         newer: of candidates that are memories, by index, those that may have overtaken them, newest first.
     """
 
-    terms: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
     candidates: Candidates
     values: NDArray[np.float32]
     signals: Mapping[str, NDArray[np.float32]]
@@ -103,24 +106,17 @@ class Ranking:
         if parts:
             parts[BEHIND], weights[BEHIND] = behind, np.ones_like(behind)
 
-        def joined(
-            own: Mapping[str, NDArray[np.float32]], others: Mapping[str, NDArray[np.float32]]
-        ) -> dict[str, NDArray[np.float32]]:
-            nothing = np.zeros(len(self.values), np.float32), np.zeros(len(wider.values), np.float32)
-            return {
-                name: np.concatenate((own.get(name, nothing[0]), others.get(name, nothing[1])[new]))
-                for name in {**own, **others}
-            }
-
+        rows = np.concatenate((np.arange(len(self.values)), len(self.values) + np.flatnonzero(new)))
+        both = (self, wider)
         return replace(
             self,
             candidates=self.candidates.followed_by(wider.candidates.select(new)),
             values=np.concatenate((self.values, (wider.values + behind)[new])),
             odds=np.concatenate((self.odds, wider.odds[new])),
-            signals=joined(self.signals, wider.signals),
-            parts=joined(self.parts, parts),
-            weights=joined(self.weights, weights),
-            evidence=joined(self.evidence, wider.evidence),
+            signals=_joined((self.signals, wider.signals), both, rows),
+            parts=_joined((self.parts, parts), both, rows),
+            weights=_joined((self.weights, weights), both, rows),
+            evidence=_joined((self.evidence, wider.evidence), both, rows),
         )
 
 
@@ -154,12 +150,68 @@ def order(request: Request, query: PreparedQuery, candidates: Candidates, contex
     return _fused(request, query, candidates, context)
 
 
+def together(rankings: Sequence[Ranking]) -> Ranking:
+    """Return one ranking of what several phrasings of a query rank, by the mean of their values, each standardised.
+
+    A candidate has the signals and the log-odds of the phrasing that makes it likeliest. One that a phrasing leaves out
+    has its lowest value there. A part is the mean of its parts by what they weigh.
+    """
+    if len(rankings) == 1:
+        return rankings[0]
+    numbers = np.concatenate([ranking.candidates.numbers for ranking in rankings])
+    odds = np.concatenate([ranking.odds for ranking in rankings])
+    # By number, then the likeliest first: the first row of each number is the one that speaks for it.
+    rows = np.lexsort((-odds, numbers))
+    chosen = rows[np.flatnonzero(np.diff(numbers[rows], prepend=-1))]
+    nothing = np.zeros(len(chosen), dtype=np.float32)
+    values, added, weights = nothing.copy(), dict[str, NDArray[np.float32]](), dict[str, NDArray[np.float32]]()
+    for ranking in rankings:
+        places = np.searchsorted(numbers[chosen], ranking.candidates.numbers)
+        own = standardise(ranking.values)
+        of_all = np.full(len(chosen), own.min(initial=0), dtype=np.float32)
+        of_all[places] = own
+        values += of_all / np.float32(len(rankings))
+        scale = np.float32(1.0 / (len(rankings) * max(float(ranking.values.std()), 1e-9))) if own.any() else 0.0
+        for name, weight in ranking.weights.items():
+            weights.setdefault(name, nothing.copy())[places] += scale * weight
+            added.setdefault(name, nothing.copy())[places] += scale * weight * ranking.parts[name]
+    parts = {
+        name: np.divide(part, weights[name], out=nothing.copy(), where=weights[name] != 0)
+        for name, part in added.items()
+    }
+    if parts:
+        parts[PHRASINGS], weights[PHRASINGS] = values - fuse(parts, weights), nothing + 1
+    columns = [[getattr(ranking.candidates, each.name) for ranking in rankings] for each in fields(Candidates)]
+    return replace(
+        rankings[0],
+        words=tuple(dict.fromkeys(word for ranking in rankings for word in ranking.words)),
+        candidates=Candidates(*(np.concatenate(arrays)[chosen] for arrays in columns)),
+        values=values,
+        signals=_joined([ranking.signals for ranking in rankings], rankings, chosen),
+        parts=parts,
+        weights=weights,
+        odds=odds[chosen],
+        evidence=_joined([ranking.evidence for ranking in rankings], rankings, chosen),
+    )
+
+
+def _joined(
+    each: Sequence[Mapping[str, NDArray[np.float32]]], rankings: Sequence[Ranking], rows: NDArray[np.intp]
+) -> dict[str, NDArray[np.float32]]:
+    """Return those rows of what several rankings have by name, one after the other, 0 where one has it not."""
+    nothing = [np.zeros(len(ranking.values), np.float32) for ranking in rankings]
+    return {
+        name: np.concatenate([held.get(name, none) for held, none in zip(each, nothing, strict=True)])[rows]
+        for name in dict.fromkeys(chain.from_iterable(each))
+    }
+
+
 def _by_one(
     name: str, values: NDArray[np.float32], query: PreparedQuery, candidates: Candidates, context: Context
 ) -> Ranking:
     found = _judged(query, candidates, context)
     signals = {**found.evidence, name: values}
-    return Ranking(query.terms, candidates, values, signals, {}, {}, found.odds, found.weights, context.passages)
+    return Ranking(query.words, candidates, values, signals, {}, {}, found.odds, found.weights, context.passages)
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
@@ -186,7 +238,7 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     values = fuse(parts, weights)
     signals = {**found.evidence, **signals}
     return Ranking(
-        query.terms, candidates, values, signals, parts, weights, odds, adds, context.passages, context.asked
+        query.words, candidates, values, signals, parts, weights, odds, adds, context.passages, context.asked
     )
 
 
@@ -233,7 +285,7 @@ def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dat
         np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], found.odds, -np.inf)
     )
     return Ranking(
-        query.terms,
+        query.words,
         candidates,
         values,
         {**found.evidence, TIME: fits},

@@ -52,13 +52,21 @@ class PastReader:
     ) -> tuple[NDArray[np.float32], LexicalStatistics]:
         """Return BM25 scores of rows, float32, shape (n,), and the statistics of the index and these rows together."""
         with self._lock:
-            known = self._held(namespace)
-            missing = known.missing(rows.numbers)
-            if len(known) and len(known) + len(missing) > MOST_HELD:
-                known = self._anew(namespace)
-                missing = rows.numbers
-            learn(known, missing, self._store, namespace)
-            return known.score(rows.numbers, terms, index)
+            return self._learned(namespace, rows).score(rows.numbers, terms, index)
+
+    def languages(self, namespace: str, rows: TokenRows) -> frozenset[str]:
+        """Return the languages of rows, which are analysed for it, and of others that were."""
+        with self._lock:
+            return frozenset(self._learned(namespace, rows).languages)
+
+    def _learned(self, namespace: str, rows: TokenRows) -> TailTerms:
+        known = self._held(namespace)
+        missing = known.missing(rows.numbers)
+        if len(known) and len(known) + len(missing) > MOST_HELD:
+            known = self._anew(namespace)
+            missing = rows.numbers
+        learn(known, missing, self._store, namespace)
+        return known
 
     def _held(self, namespace: str) -> TailTerms:
         known = self._known.get(namespace)

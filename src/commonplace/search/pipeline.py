@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.calibration import is_fitted
 from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, Spaces, TokenRows, concatenate
 from commonplace.search.conversation import next_to
-from commonplace.search.ordering import Context, Ranking, order
+from commonplace.search.ordering import Context, Ranking, order, together
 from commonplace.search.past import PastReader
 from commonplace.search.recall import recall
 from commonplace.search.request import PreparedQuery, Request, prepare
@@ -29,9 +30,19 @@ from commonplace.search.selection import select
 from commonplace.search.signals import Reader, ScoredTail, TokenModel, weigh_tokens
 from commonplace.search.supersession import POOL, Dated, change_tokens, competitors, count_changes
 from commonplace.search.tail import Tail, TailReader
-from commonplace.search.times import AskedTimes, DatedOwners, asked_times, dated_owners, passages_worth_recalling
+from commonplace.search.times import (
+    NO_TIMES,
+    AskedTimes,
+    DatedOwners,
+    asked_times,
+    dated_owners,
+    passages_worth_recalling,
+)
 from commonplace.store.graph_contract import is_reserved
-from commonplace.types import GRAPH_KINDS, KINDS, Stage
+from commonplace.text.analysis import fields_of
+from commonplace.text.query import analyse_query
+from commonplace.text.spelling import respelled, slips
+from commonplace.types import GRAPH_KINDS, KINDS, IndexEntry, Stage, TokenEntry
 
 if TYPE_CHECKING:
     from commonplace.index.directory import Generation, Index
@@ -47,6 +58,10 @@ POOL_OWNERS = 10
 ENTRY_BYTES = 2_000
 """About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
 
+MAX_NEAR, MAX_TAIL_READ = 20, 200
+"""So many passages of the index and of the tail are read for words that a misspelt one may be meant for."""
+
+_RESPELLED = "searched for {!r} instead of {!r}"
 _BY_WORDS = "searched by words alone, for the query could not be embedded: {}"
 
 
@@ -107,17 +122,24 @@ class Searcher:
             if self._store.token(generation.change) != generation.token:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._tails.read(request.namespace, generation.change)
-            asked = asked_times(request)
+            asked = _asked_times(request)
             self._drop_unless(generation.token, tail.token)
-            # The same pool whatever the limit, or the first hits would differ with how many are asked for.
-            ranking = self._ranking(replace(request, limit=POOL_OWNERS), asked, generation, tail, clock)
-            if ranking.lacks_owners(request.limit) and len(ranking.candidates) >= request.stage1_limit:
-                ranking = ranking.followed_by(self._ranking(request, asked, generation, tail, clock))
+            ranking = self._pool(request, asked, generation, tail, clock)
             with clock.stage("hits") as count:
                 hits, trace = select(ranking, request, self._store)
                 count.append(len(hits))
+            corrected = ""
+            if request.method != "semantic" and not (hits and (ranking.candidates.lexical > 0).any()):
+                query = self._respelled(request, generation, tail)
+                if query != request.query:
+                    ranked = self._pool(replace(request, query=query), asked, generation, tail, clock)
+                    others, other_trace = select(ranked, request, self._store)
+                    if others:
+                        ranking, hits, trace, corrected = ranked, others, other_trace, query
+                        notices = (*notices, _RESPELLED.format(query, request.query))
         return SearchResult(
             query=request.query,
+            also=request.also,
             namespace=request.namespace,
             method=request.method,
             wanted=request.wanted,
@@ -128,7 +150,37 @@ class Searcher:
             notices=(*notices, *([_BY_WORDS.format(ranking.fault)] if ranking.fault else [])),
             trace=trace,
             calibrated=all(is_fitted(stamp.name) for stamp in self._spaces.stamps),
+            corrected=corrected,
         )
+
+    def _respelled(self, request: Request, generation: Generation, tail: Tail) -> str:
+        """Return the query with words that passages hold for those that none does and that are in no dictionary."""
+        scope, as_of = self._scope(request, tail), request.wanted.as_of
+        rows = tail.rows if as_of is None else self._rows_then(scope, tail, as_of)
+        languages = self._languages(request.namespace, generation, tail, rows)
+
+        @cache
+        def unindexed() -> list[IndexEntry]:
+            return read(rows.numbers[-MAX_TAIL_READ:].tolist())
+
+        def read(numbers: Sequence[int]) -> list[IndexEntry]:
+            return list(self._store.entries(request.namespace, numbers).values())
+
+        def is_word(word: str) -> bool:
+            if len(self._tokens.tokenize(word)) == 1:
+                return True  # what the tokenizer does not take apart is a word of English
+            terms = analyse_query(word, languages).terms
+            return len(generation.lexical.search(terms, scope, 1).numbers) > 0 or any(
+                not set(terms).isdisjoint(chain.from_iterable(fields_of(entry).values())) for entry in unindexed()
+            )
+
+        def near(word: str) -> Iterator[str]:
+            terms = analyse_query(word, languages).terms
+            found = {n for term in terms for n in generation.lexical.similar(term, slips(word), scope, MAX_NEAR)}
+            for entry in (*read(sorted(found)), *unindexed()):
+                yield f"{entry.title} {entry.heading} {entry.text} {' '.join(entry.tags)}"
+
+        return respelled(request.query, is_word, near)
 
     def _check_embedder(self) -> None:
         held, own = self._store.embedding(), self._embedder.stamp
@@ -142,6 +194,16 @@ class Searcher:
             self._owners.clear()
             self._state = state
 
+    def _pool(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
+        """Return the candidates for as many hits as are asked for.
+
+        They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
+        """
+        ranking = self._ranking(replace(request, limit=POOL_OWNERS), asked, generation, tail, clock)
+        if ranking.lacks_owners(request.limit) and len(ranking.candidates) >= request.stage1_limit:
+            ranking = ranking.followed_by(self._ranking(request, asked, generation, tail, clock))
+        return ranking
+
     def _ranking(
         self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock
     ) -> Ranking:
@@ -152,38 +214,63 @@ class Searcher:
         if ranking is None:
             ranking = self._rank(request, asked, generation, tail, clock)
             if not request.retention_weight and not ranking.fault:
-                self._rankings.put(key, ranking, ranking.size_bytes + len(request.query) + ENTRY_BYTES)
+                characters = sum(map(len, (request.query, *request.also)))
+                self._rankings.put(key, ranking, ranking.size_bytes + characters + ENTRY_BYTES)
         return ranking
 
     def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
+        """Rank for each phrasing of the query what any of them recalls."""
         with clock.stage("query"):
-            query = self._prepared(request)
-            if query.fault and not query.embedder and request.method == "semantic":
-                request = replace(request, method="bm25")
             scope = self._scope(request, tail)
             rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
-            tokens = weigh_tokens(query, generation, scope, rows, self._tokens)
-            reader = Reader(self._store, generation, scope, query, tokens, self._spaces)
+            languages = self._languages(request.namespace, generation, tail, rows)
+            texts, spaces = (request.query, *request.also), tuple(self._asked(request))
+            queries = [self._prepared(text, () if request.by_words else spaces, languages) for text in texts]
+            if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
+                request = replace(request, method="bm25")
+            phrasings = [replace(request, query=text, also=()) for text in texts]
+            weighed = [weigh_tokens(query, generation, scope, rows, self._tokens) for query in queries]
+            entries: dict[int, TokenEntry] = {}
+            readers = [
+                Reader(self._store, generation, scope, query, tokens, self._spaces, entries)
+                for query, tokens in zip(queries, weighed, strict=True)
+            ]
         dated, of_time = self._dated(request, asked, scope, clock)
         with clock.stage("tail") as count:
-            unindexed = self._unindexed(reader, tail, rows)
-            shortened = unindexed.shortened(query, tokens, request, of_time)
-            count.append(len(shortened.rows))
-        lexical, dense = self._recall(request, reader, clock)
+            unindexed = [self._unindexed(reader, tail, rows) for reader in readers]
+            kept = within(unindexed[0].rows.numbers, of_time)
+            for reader, scored in zip(readers, unindexed, strict=True):
+                kept |= scored.worth_ranking(reader.query, reader.tokens, request)
+            count.append(int(kept.sum()))
+        found = [self._recall(request, reader, spaces, clock) for reader in readers]
         with clock.stage("signals") as count:
-            recalled = _union(lexical, dense, without(of_time, rows.numbers))
-            candidates = reader.candidates(recalled, lexical, shortened)
+            recalled = _union(found, without(of_time, rows.numbers))
+            first, (lexical, _), shortened = readers[0], found[0], unindexed[0].select(kept)
+            candidates = first.candidates(recalled, lexical, shortened)
             beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
-                beside, candidates = self._with_neighbours(reader, candidates, recalled, lexical, unindexed)
-            candidates = reader.with_unspaced_words(candidates, shortened.statistics)
+                beside, candidates = self._with_neighbours(first, candidates, recalled, lexical, unindexed[0])
+            each = [candidates]
+            for reader, (lexical, _), scored in zip(readers[1:], found[1:], unindexed[1:], strict=True):
+                in_tail = scored.select(within(scored.rows.numbers, candidates.numbers))
+                each.append(reader.candidates(without(candidates.numbers, in_tail.rows.numbers), lexical, in_tail))
+            each = [
+                reader.with_unspaced_words(own, scored.statistics)
+                for reader, own, scored in zip(readers, each, unindexed, strict=True)
+            ]
             count.append(len(candidates))
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)
-            ranking = order(request, query, candidates, Context(beside, asked, dated, retained, tokens.passages))
+            context = Context(beside, asked, dated, retained, weighed[0].passages)
+            ranking = together(
+                [
+                    order(phrasing, query, own, context)
+                    for phrasing, query, own in zip(phrasings, queries, each, strict=True)
+                ]
+            )
             # Who asks for a time is not told of another.
-            newer = {} if request.method != "two-stage" or asked.times else self._newer(reader, ranking, unindexed)
-            return replace(ranking, fault=query.fault, newer=newer)
+            newer = {} if request.method != "two-stage" or asked.times else self._newer(first, ranking, unindexed[0])
+            return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
 
     @cached_property
     def _change_tokens(self) -> frozenset[int]:
@@ -234,7 +321,9 @@ class Searcher:
             return None
         return retentions(self._store, request.namespace, candidates.owners, request.fading, request.now)
 
-    def _recall(self, request: Request, reader: Reader, clock: _Clock) -> tuple[Scored | None, Scored | None]:
+    def _recall(
+        self, request: Request, reader: Reader, spaces: Sequence[int], clock: _Clock
+    ) -> tuple[Scored | None, Scored | None]:
         """Return what lexical and dense recall find in the index."""
         lexical, dense = None, None
         if request.method != "semantic":
@@ -244,7 +333,7 @@ class Searcher:
                 count.append(len(lexical.numbers))
         if request.method != "bm25":
             with clock.stage(DENSE) as count:
-                found = [self._nearest(code, request, reader) for code in self._asked(request)]
+                found = [self._nearest(code, request, reader) for code in spaces]
                 dense = Scored(*(np.concatenate(each) for each in zip(*found, strict=True)))
                 count.append(len(dense.numbers))
         return lexical, dense
@@ -271,12 +360,18 @@ class Searcher:
             kinds = [kind for kind in kinds if kind not in names or counts[names[kind]]] or kinds
         return sorted({self._spaces.codes[kind] for kind in kinds})
 
-    def _prepared(self, request: Request) -> PreparedQuery:
-        spaces = () if request.by_words else tuple(self._asked(request))
-        query, key = request.query, (request.query, spaces)
+    def _languages(self, namespace: str, generation: Generation, tail: Tail, rows: TokenRows) -> tuple[str, ...]:
+        """Return the languages of the passages that are searched."""
+        unindexed = self._tails.languages(namespace, tail)
+        if rows is not tail.rows:
+            unindexed |= self._past.languages(namespace, rows)
+        return tuple(sorted(unindexed | generation.lexical.languages(namespace)))
+
+    def _prepared(self, query: str, spaces: tuple[int, ...], languages: tuple[str, ...]) -> PreparedQuery:
+        key = (query, spaces, languages)
         prepared = self._queries.get(key)
         if prepared is None:
-            prepared = prepare(query, self._tokens.tokenize, self._embedder, spaces)
+            prepared = prepare(query, self._tokens.tokenize, self._embedder, spaces, languages)
             if not prepared.fault:
                 self._queries.put(key, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
         return prepared
@@ -334,6 +429,14 @@ class Searcher:
         return beside, wider
 
 
-def _union(lexical: Scored | None, dense: Scored | None, dated: NDArray[np.int64]) -> NDArray[np.int64]:
-    found = [part.numbers for part in (lexical, dense) if part is not None]
-    return distinct(np.concatenate([*found, dated]))
+def _asked_times(request: Request) -> AskedTimes:
+    """Return the times that the first phrasing names which names any; several say more than the time."""
+    if not request.also:
+        return asked_times(request)
+    each = (asked_times(replace(request, query=text, also=())) for text in (request.query, *request.also))
+    return replace(next((asked for asked in each if asked.times), NO_TIMES), is_all=False)
+
+
+def _union(found: Sequence[tuple[Scored | None, Scored | None]], dated: NDArray[np.int64]) -> NDArray[np.int64]:
+    numbers = [part.numbers for parts in found for part in parts if part is not None]
+    return distinct(np.concatenate([*numbers, dated]))

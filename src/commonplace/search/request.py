@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
@@ -27,12 +27,11 @@ _PUNCTUATION = re.compile(r"[^\w\s]")
 MAX_LIMIT = 1000
 MAX_STAGE1_LIMIT = 10_000
 MAX_QUERY_CHARACTERS = 100_000
+MAX_PHRASINGS = 4
+"""A query may be put in so many other ways besides; each costs about as much as the first."""
 
 
 MAX_RETENTION_WEIGHT = 10.0
-
-MOST_REPEATS = 3
-"""A word that a query says more often counts no more: a pasted log is no question about its commonest word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +55,7 @@ class Request:
             filter's `as_of` is. None leaves dates unread.
         first_floor: 0–1; all hits are held back where the best one lies below it.
         by_words: the embedder is not asked for a vector of the query, which then leaves this machine by no means.
+        also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
         retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
     """
 
@@ -72,17 +72,10 @@ class Request:
     fading: FadingRule = FadingRule()
     by_words: bool = False
     first_floor: float = 0.0
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, str):
-            raise UsageError(f"the query is {self.query!r:.80}", remedy="give a text")
-        if not self.query.strip():
-            raise UsageError("the query is empty", remedy="say in a few words what you look for")
-        if len(self.query) > MAX_QUERY_CHARACTERS:
-            raise UsageError(
-                f"the query has {len(self.query)} characters, the limit is {MAX_QUERY_CHARACTERS}",
-                remedy="shorten it to the passage that matters",
-            )
+        _check_text("the query", self.query)
         _check_number("limit", self.limit, 1, MAX_LIMIT, int)
         _check_number("stage1_limit", self.stage1_limit, 1, MAX_STAGE1_LIMIT, int)
         _check_number("per_owner", self.per_owner, 1, MAX_LIMIT, int)
@@ -104,18 +97,20 @@ class PreparedQuery:
     """A query as the index reads it.
 
     Attributes:
-        terms: analysed terms for BM25, in order; one that is said twice stands there twice, at most `MOST_REPEATS`.
+        terms: those of the words for BM25, in order; see `QueryWords.terms`.
+        words: the terms of each word, one for each language whose stem differs; one said twice stands there twice.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
         programming: the term and the token of each word that names a programming language.
         vectors: one for each space of the store, of unit length, or zero where none was made; float32, shape (s, d).
-        unspaced: the share of the query in such scripts, 0–1: the token model sees their characters, not their words,
-            so only terms tell what they mean.
+        unspaced: the share of the query in such scripts and in others than Latin, 0–1: the token model sees their
+            characters, not their words, so only terms tell what they mean.
         fault: why it lacks a vector although it has words; "" where it does not.
         embedders: the names of what made the vectors, "" where nothing did.
     """
 
     terms: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
     token_ids: NDArray[np.uint16]
     vectors: NDArray[np.float32]
     unspaced: float
@@ -131,23 +126,29 @@ class PreparedQuery:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays and terms."""
-        return self.vectors.nbytes + self.token_ids.nbytes + sum(map(getsizeof, self.terms))
+        return self.vectors.nbytes + self.token_ids.nbytes + sum(map(getsizeof, (*self.terms, *self.words)))
 
 
 def prepare(
-    query: str, tokenize: Callable[[str], NDArray[np.uint16]], embedder: Embedder, spaces: Collection[int]
+    query: str,
+    tokenize: Callable[[str], NDArray[np.uint16]],
+    embedder: Embedder,
+    spaces: Collection[int],
+    languages: Iterable[str] = (),
 ) -> PreparedQuery:
     """Analyse, tokenize and embed a query. Where an embedder is missing or silent, the query is without its vector.
 
     Args:
         spaces: codes of the spaces whose embedders are asked.
+        languages: those of the passages that are searched, besides English.
     """
     import numpy as np
 
     from commonplace.models.contract import TokenizedText
     from commonplace.models.mixed import by_space
     from commonplace.ranking.arrays import distinct
-    from commonplace.text.analysis import analyse, without_unspaced
+    from commonplace.text.analysis import without_other_scripts, without_unspaced
+    from commonplace.text.query import analyse_query
 
     fault, stamps = "", embedder.stamp.spaces
     vectors = np.zeros((len(stamps), max(stamp.dimensions for stamp in stamps)), np.float32)
@@ -159,10 +160,14 @@ def prepare(
                 vectors[code, : len(vector)], names[code] = vector, each.stamp.name
             except (ProviderError, MissingExtraError, ModelError, EmbedderMismatchError) as error:
                 fault = str(error)
-    words, characters = without_unspaced(_PUNCTUATION.sub(" ", query))
+    asked = analyse_query(query, languages)
+    words, characters = without_unspaced(_PUNCTUATION.sub(" ", normalize("NFKC", query)))
+    words, others = without_other_scripts(words)
     token_ids = tokenize(words)
+    characters += others
     return PreparedQuery(
-        terms=_repeated_at_most(analyse(query), MOST_REPEATS),
+        terms=asked.terms,
+        words=asked.words,
         token_ids=distinct(token_ids),
         vectors=vectors,
         unspaced=characters / max(1, characters + len(token_ids)),
@@ -181,14 +186,37 @@ def _programming(text: str, tokenize: Callable[[str], NDArray[np.uint16]]) -> It
             yield analyse(word)[0], int(token_ids[0])
 
 
-def _repeated_at_most(terms: Iterable[str], most: int) -> tuple[str, ...]:
-    counts: Counter[str] = Counter()
-    kept = []
-    for term in terms:
-        counts[term] += 1
-        if counts[term] <= most:
-            kept.append(term)
-    return tuple(kept)
+def phrasings(query: str, also: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the further phrasings of a query, each once.
+
+    Raises:
+        UsageError: it is no list, an empty one or one of too many, or holds something empty, too long or no string.
+    """
+    if also is None:
+        return ()
+    if isinstance(also, str) or not isinstance(also, Iterable):
+        raise UsageError(f"also is {also!r:.80}, not a list", remedy="give a list of further phrasings of the query")
+    given = list(also)
+    if not 1 <= len(given) <= MAX_PHRASINGS:
+        raise UsageError(
+            f"also holds {len(given)} phrasings, it takes 1 to {MAX_PHRASINGS}",
+            remedy="give the best of them" if given else "leave it out",
+        )
+    for phrasing in given:
+        _check_text("a phrasing in also", phrasing)
+    return tuple(phrasing for phrasing in dict.fromkeys(given) if phrasing != query)
+
+
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise UsageError(f"{what} is {text!r:.80}", remedy="give a text")
+    if not text.strip():
+        raise UsageError(f"{what} is empty", remedy="say in a few words what you look for")
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise UsageError(
+            f"{what} has {len(text)} characters, the limit is {MAX_QUERY_CHARACTERS}",
+            remedy="shorten it to the passage that matters",
+        )
 
 
 def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ class SearchResult:
         agent: whose strategy chose, "" where nobody's did.
         calibrated: False where an embedder made the vectors that nothing was fitted for: probabilities then rest on
             words and late interaction alone.
+        also: the further phrasings that were searched for.
+        corrected: the query that was searched for instead, since of its own words none was known; "" where none was.
     """
 
     query: str
@@ -44,6 +46,8 @@ class SearchResult:
     reranked_by: str = ""
     agent: str = ""
     calibrated: bool = True
+    also: tuple[str, ...] = ()
+    corrected: str = ""
 
     @property
     def held_back(self) -> int:
@@ -63,6 +67,8 @@ class SearchResult:
         scores = [round(hit.score, 4) for hit in self.hits]
         return {
             "query": self.query,
+            "also": list(self.also),
+            "corrected_query": self.corrected or None,
             "agent_type": self.agent or None,
             "phase": ",".join(self.wanted.phases) or None,
             "artifacts": [_artifact(hit) for hit in self.hits],

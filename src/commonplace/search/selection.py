@@ -60,7 +60,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     ranks = sorted([*((each.rank, None) for each in kept), *choice.rejected[:TRACE_LENGTH]])
     trace = Trace(
         candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
-        terms=ranking.terms,
+        terms=ranking.words,
         min_score=request.min_score,
         numbers={ids[each.rank]: int(numbers[order[each.rank]]) for each in kept},
         times=ranking.asked.times,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.bm25 import rarity
-from commonplace.ranking.calibration import literal_share
+from commonplace.ranking.calibration import BY_EMBEDDER, literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
 from commonplace.search.candidates import Candidates, Spaces, TokenRows, concatenate, cosines, token_rows
 from commonplace.search.constants import FADING
@@ -131,19 +131,17 @@ class ScoredTail:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
         return ScoredTail(self.rows.select(keep), self.lexical[keep], self.statistics)
 
-    def shortened(
-        self, query: PreparedQuery, tokens: TokenWeights, request: Request, dated: NDArray[np.int64]
-    ) -> ScoredTail:
-        """Return the rows that are worth ranking: the best by words and by meaning, of enough owners, and the dated."""
+    def worth_ranking(self, query: PreparedQuery, tokens: TokenWeights, request: Request) -> NDArray[np.bool_]:
+        """Return which rows are worth ranking, bool, shape (n,): the best by words and by meaning, of enough owners."""
         if len(self.rows) <= MAX_TAIL_CANDIDATES:
-            return self
+            return np.ones(len(self.rows), dtype=np.bool_)
         meaning = tokens.shares(self.rows).late + cosines(self.rows, query.vectors)
-        keep = within(self.rows.numbers, dated)
+        keep = np.zeros(len(self.rows), dtype=np.bool_)
         for values in (self.lexical, meaning):
             order = np.argsort(-values, kind="stable")
             keep[order[:MAX_TAIL_CANDIDATES]] = True
             keep[order[first_places(self.rows.owners[order], request.per_owner, request.limit)]] = True
-        return self.select(keep)
+        return keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +181,7 @@ class Reader:
         bm25 = np.empty(len(rows), dtype=np.float32)
         bm25[np.searchsorted(rows.numbers, held.numbers)] = self._lexical(held, lexical)
         bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
-        words = literal_share(bm25, _rarity(self.query.terms, tail.statistics))
+        words = literal_share(bm25, total_rarity(self.query.words, tail.statistics))
         return Candidates(
             numbers=rows.numbers,
             owners=rows.owners,
@@ -223,19 +221,22 @@ class Reader:
         places = np.flatnonzero(candidates.lexical > 0)
         places = places[np.argsort(-candidates.lexical[places], kind="stable")[:MAX_READ]]
         entries = self.store.entries(self.scope.namespace, candidates.numbers[places].tolist())
-        whole = _rarity(self.query.terms, statistics)
+        whole = total_rarity(self.query.words, statistics) or 1.0
         for place in places.tolist():
             entry = entries.get(int(candidates.numbers[place]))
             held = {term for terms in fields_of(entry).values() for term in terms} if entry else set()
-            share[place] = _rarity([term for term in self.query.terms if term in held], statistics) / whole
-        rest = np.float32(1.0 - unspaced)
+            share[place] = (
+                total_rarity([word for word in self.query.words if not held.isdisjoint(word)], statistics) / whole
+            )
+        rest, ours = np.float32(1.0 - unspaced), [name in BY_EMBEDDER for name in self.query.embedders]
         return replace(
             candidates,
             late=rest * candidates.late + np.float32(unspaced) * share,
             literal=rest * candidates.literal + np.float32(unspaced) * share,
             coverage=rest * candidates.coverage + np.float32(unspaced) * share,
             words=rest * candidates.words + np.float32(unspaced) * share,
-            dense=rest * candidates.dense,
+            # Another embedder than ours may well know the script.
+            dense=np.where(np.array(ours)[candidates.spaces], rest, np.float32(1.0)) * candidates.dense,
         )
 
     def _read(self, numbers: NDArray[np.int64]) -> None:
@@ -251,9 +252,10 @@ class Reader:
         return np.array([known.get(number, 0.0) for number in rows.numbers.tolist()], dtype=np.float32)
 
 
-def _rarity(terms: Sequence[str], statistics: LexicalStatistics) -> float:
-    """Return the sum of the terms' IDF; one that stands there twice counts twice."""
-    return sum(rarity(term, statistics.documents, statistics.frequencies) for term in terms)
+def total_rarity(words: Sequence[Sequence[str]], statistics: LexicalStatistics) -> float:
+    """Return the sum of the words' IDF, each by its term that is held most often; one said twice counts twice."""
+    documents, held = statistics.documents, statistics.frequencies
+    return sum(min(rarity(term, documents, held) for term in word) for word in words)
 
 
 def _punctuation(model: TokenModel) -> tuple[NDArray[np.uint16], Mapping[tuple[int, ...], int]]:

@@ -85,8 +85,17 @@ class TailReader:
         What the tail has gained since the last call is analysed first, which costs most.
         """
         with self._lock:
-            learn(tail.terms, tail.rows.numbers[tail.rows.numbers > tail.terms.last], self._store, namespace)
+            self._learn(namespace, tail)
             return tail.terms.score(tail.rows.numbers, terms, index)
+
+    def languages(self, namespace: str, tail: Tail) -> frozenset[str]:
+        """Return the languages of a tail's passages, which are analysed for it."""
+        with self._lock:
+            self._learn(namespace, tail)
+            return frozenset(tail.terms.languages)
+
+    def _learn(self, namespace: str, tail: Tail) -> None:
+        learn(tail.terms, tail.rows.numbers[tail.rows.numbers > tail.terms.last], self._store, namespace)
 
     def _rows(self, namespace: str, base: int) -> TokenRows:
         return token_rows(self._store.tail(namespace, base), self._spaces)

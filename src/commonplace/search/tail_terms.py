@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.arrays import within, without
 from commonplace.ranking.bm25 import K1, B, rarity
-from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.text.analysis import FIELDS, fields_of, passage_language
 from commonplace.types import IndexEntry
 
 _NAMES = tuple(FIELDS)
@@ -36,6 +36,7 @@ class TailTerms:
         self._lengths = [array("I") for _ in _NAMES]
         self._terms = array("q")
         self._postings = array("Q")
+        self.languages: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -54,7 +55,9 @@ class TailTerms:
         for entry in entries:
             place = len(self._numbers)
             self._numbers.append(entry.number)
-            fields = fields_of(entry)
+            language = passage_language(entry)
+            self.languages.add(language)
+            fields = fields_of(entry, language)
             for field, name in enumerate(_NAMES):
                 terms = fields.get(name, [])
                 self._lengths[field].append(len(terms))

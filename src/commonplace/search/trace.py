@@ -70,7 +70,7 @@ class Trace:
 
     Attributes:
         candidates: the best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits.
-        terms: the query as the lexical index reads it.
+        terms: the words of the query as the lexical index reads them, the terms of each; the first is the English one.
         min_score: the cut that applied.
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
@@ -79,7 +79,7 @@ class Trace:
     """
 
     candidates: Sequence[Candidate]
-    terms: tuple[str, ...]
+    terms: tuple[tuple[str, ...], ...]
     min_score: float
     numbers: Mapping[str, int]
     times: tuple[AskedTime, ...] = ()

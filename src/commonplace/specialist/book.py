@@ -86,7 +86,13 @@ class Book(Protocol):
     ) -> SearchResult: ...
 
     def recall(
-        self, query: str, limit: int | None = None, *, as_of: Moment | None = None, min_score: float | None = None
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        as_of: Moment | None = None,
+        min_score: float | None = None,
+        also: Sequence[str] | None = None,
     ) -> SearchResult: ...
 
     def remember(

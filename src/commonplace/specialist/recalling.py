@@ -57,8 +57,9 @@ class Found:
 def recall(book: Book, asked: Asked) -> Response:
     """Find the memories that answer a topic."""
     topic, limit, floor = _asked(asked)
+    also = asked.values("also").get("also")
     asked.finish()
-    result = book.recall(topic, limit, as_of=None, min_score=floor)
+    result = book.recall(topic, limit, as_of=None, min_score=floor, also=also)
     book.log_retrieval(result, "recall")
     facts = facts_of(book, topic, MOST_LINKS, floor)
     return _told(book, [_memory(book, hit, topic, None) for hit in result.hits], result, facts)
@@ -73,8 +74,9 @@ def temporal_query(book: Book, asked: Asked) -> Response:
             remedy='add PARAMS {"as_of": "2026-01-29"} for what was known then, or "valid_at" for what was true then',
         )
     topic, limit, floor = _asked(asked)
+    also = asked.values("also").get("also")
     asked.finish()
-    result = book.recall(topic, limit, as_of=as_of, min_score=floor)
+    result = book.recall(topic, limit, as_of=as_of, min_score=floor, also=also)
     book.log_retrieval(result, "recall")
     facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
     memories = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]

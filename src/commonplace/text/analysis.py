@@ -14,8 +14,8 @@ from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from commonplace.text.languages import programming_language
-from commonplace.text.stopwords import STOP_WORDS
+from commonplace.text.languages import natural_language, programming_language
+from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS
 
 if TYPE_CHECKING:
     import Stemmer
@@ -37,6 +37,8 @@ _UNSPACED = (
     "\u3105-\u312f\u3130-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
+# Words of Greek, Cyrillic, Armenian, Hebrew, Arabic, the scripts of India, Georgian, Ethiopic and Mongolian.
+_OTHER_SCRIPTS = re.compile("[\u0370-\u07ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u139f\u1800-\u18af]+")
 # Marks that belong to the letter before them; `re` does not count them as part of a word.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -52,7 +54,8 @@ _WORDS = re.compile(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
 # Blanking ASCII punctuation makes more words alike before they are looked up; bytes.translate is the fastest way.
 _BLANKED = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(256))
 _SEPARATORS = re.compile(r"[_.\-]")
-_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+"""Characters of scripts written without spaces, as long as they go."""
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _ASCII_HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _LATIN_MARKS = re.compile("[\u0300-\u036f]")
@@ -61,10 +64,12 @@ _LATIN_MARKS = re.compile("[\u0300-\u036f]")
 class _Words(dict[str, tuple[str, ...]]):
     """Terms of a string without spaces, worked out once and kept within bounds."""
 
-    def __init__(self, stop_words: frozenset[str]) -> None:
+    most = _CACHED_WORDS
+
+    def __init__(self, language: str, stop_words: frozenset[str]) -> None:
         super().__init__()
-        self.most = _CACHED_WORDS
-        self._stop_words = stop_words
+        self._language = language
+        self._stop_words = frozenset(map(_fold, stop_words))
         self._lock = Lock()
         self._stemmer: Stemmer.Stemmer | None = None
 
@@ -75,7 +80,7 @@ class _Words(dict[str, tuple[str, ...]]):
                 terms += self._word_terms(written)
             else:
                 for word in _WORDS.findall(written):
-                    terms += _bigrams(word) if _UNSPACED_RUN.match(word) else self._terms(word)
+                    terms += _bigrams(word) if UNSPACED_RUN.match(word) else self._terms(word)
         if len(written) <= LONGEST_TERM:
             if len(self) >= self.most:
                 self.clear()
@@ -89,19 +94,19 @@ class _Words(dict[str, tuple[str, ...]]):
         if len(word) > _LONGEST_COMPOUND:
             return chain.from_iterable(map(self._word_terms, parts))
         whole = word if all(part.isdigit() for part in parts) else "".join(parts)
-        return [self._stem(_fold(whole)), *chain.from_iterable(map(self._word_terms, parts))]
+        return [self._stem(whole), *chain.from_iterable(map(self._word_terms, parts))]
 
     def _word_terms(self, word: str) -> list[str]:
         """Return the term of a word without separators, then those of its humps (`loginService`, `utf8`)."""
         folded = _fold(word)
         if folded in self._stop_words:
             return []
-        terms = [self._stem(folded)] if folded else []
+        terms = [self._stem(word)] if folded else []
         if len(word) > LONGEST_TERM or (word.isalpha() and word[1:].islower()) or _PLURAL_ACRONYM.fullmatch(word):
             return terms
         humps = _humps(word)
         if 1 < len(humps) <= _MOST_HUMPS:
-            terms += [self._stem(hump) for hump in map(_fold, humps) if hump and hump not in self._stop_words]
+            terms += [self._stem(hump) for hump in humps if _fold(hump) and _fold(hump) not in self._stop_words]
         return terms
 
     def _stem(self, word: str) -> str:
@@ -109,32 +114,70 @@ class _Words(dict[str, tuple[str, ...]]):
         if self._stemmer is None:
             import Stemmer
 
-            self._stemmer = Stemmer.Stemmer("english", 0)
-        stem: str = self._stemmer.stemWord(word[:LONGEST_TERM])
-        return stem
+            self._stemmer = Stemmer.Stemmer(self._language, 0)
+        if self._language == ENGLISH:
+            return str(self._stemmer.stemWord(_fold(word)[:LONGEST_TERM]))
+        # Endings of other languages have diacritics, which are only dropped after them.
+        lowered = unicodedata.normalize("NFC", word.casefold())
+        return _fold(str(self._stemmer.stemWord(lowered[:LONGEST_TERM]))) or _fold(word)[:LONGEST_TERM]
 
 
-_words = _Words(STOP_WORDS)
-_all_words = _Words(frozenset())
+_words: dict[tuple[str, str], _Words] = {}
 
 
-def analyse(text: str) -> list[str]:
+def words_in(language: str, stop_words_of: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the terms in a language of strings without spaces, less the stop words of one, of none for ""."""
+    known = _words.get((language, stop_words_of))
+    if known is None:
+        made = _Words(language, FUNCTION_WORDS.get(stop_words_of, frozenset()))
+        known = _words.setdefault((language, stop_words_of), made)
+    return known
+
+
+def analyse(text: str, language: str = ENGLISH) -> list[str]:
     """Return the terms of a text in order, repeats included.
 
-    Words are normalised (NFKC, case, diacritics), stemmed as English and freed of stop words, unless the text has no
-    other words. Identifiers give their whole and their parts. Scripts without spaces give overlapping pairs of
-    characters, a lone character itself. Any string is accepted; terms hold no whitespace and no lone surrogates.
+    Words are normalised (NFKC, case, diacritics), stemmed and freed of stop words, unless the text has no other words.
+    Identifiers give their whole and their parts. Scripts without spaces give overlapping pairs of characters, a lone
+    character itself. Any string is accepted; terms hold no whitespace and no lone surrogates.
+
+    Args:
+        language: one of `NATURAL_LANGUAGES`, in which words are stemmed and whose stop words are dropped.
     """
+    written = written_words(text)
+    terms = list(chain.from_iterable(map(words_in(language, language).__getitem__, written)))
+    return terms or list(chain.from_iterable(map(words_in(language, "").__getitem__, written)))
+
+
+def written_words(text: str) -> list[str]:
+    """Return what stands between spaces and ASCII punctuation, in NFKC."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    written = text.encode("utf-8", "surrogatepass").translate(_BLANKED).decode("utf-8", "surrogatepass").split()
-    terms = list(chain.from_iterable(map(_words.__getitem__, written)))
-    return terms or list(chain.from_iterable(map(_all_words.__getitem__, written)))
+    return text.encode("utf-8", "surrogatepass").translate(_BLANKED).decode("utf-8", "surrogatepass").split()
 
 
-def fields_of(entry: IndexEntry) -> dict[str, list[str]]:
-    """Return the terms of a passage by field, for every field of `FIELDS`; see `terms_by_field`."""
+def passage_language(entry: IndexEntry) -> str:
+    """Return the language in which a passage is stemmed; see `natural_language`."""
+    return _language_of(entry.title, entry.heading, entry.text)
+
+
+def _language_of(title: str, heading: str, text: str) -> str:
+    return natural_language(f"{title} {heading} {text}" if title not in text else text)
+
+
+def possible_terms(text: str) -> set[str]:
+    """Return the terms that a text has as English and in its own language, of which a passage with it has either."""
+    return {*analyse(text), *analyse(text, natural_language(text))}
+
+
+def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
+    """Return the terms of a passage by field, for every field of `FIELDS`; see `terms_by_field`.
+
+    Args:
+        language: its `passage_language`, where that is known.
+    """
     return terms_by_field(
+        language=language,
         title=entry.title,
         heading=entry.heading,
         path=entry.path,
@@ -145,21 +188,23 @@ def fields_of(entry: IndexEntry) -> dict[str, list[str]]:
 
 
 def terms_by_field(
-    *, title: str, heading: str, path: str, text: str, tags: Iterable[str], summary: str
+    *, title: str, heading: str, path: str, text: str, tags: Iterable[str], summary: str, language: str = ""
 ) -> dict[str, list[str]]:
     """Return the terms under which a passage can be found, by field.
 
     The title field holds the distinct words of title, heading and path, so that a file named after its title does not
     count twice. A summary that the text itself contains is left out. Besides the pairs that `analyse` gives, each
-    character of a script without spaces is a term here, so that a query of one character finds it. The name of the
-    programming language stands among the tags: who asks for a Python function is answered by every one in Python.
+    character of a script without spaces is a term here, so that a query of one character finds it. All fields but the
+    path are stemmed in the language of title, heading and text. The name of the programming language stands among the
+    tags: who asks for a Python function is answered by every one in Python.
     """
-    named = dict.fromkeys(chain(_indexed(title), _indexed(heading), _indexed(path)))
+    language = language or _language_of(title, heading, text)
+    named = dict.fromkeys(chain(_indexed(title, language), _indexed(heading, language), _indexed(path, ENGLISH)))
     return {
         "title": list(named),
-        "content": _indexed(text),
-        "tags": _indexed(" ".join([*tags, programming_language(path, text)])),
-        "summary": _indexed(summary) if summary and summary not in text else [],
+        "content": _indexed(text, language),
+        "tags": [*_indexed(" ".join(tags), language), *_indexed(programming_language(path, text), ENGLISH)],
+        "summary": _indexed(summary, language) if summary and summary not in text else [],
     }
 
 
@@ -167,17 +212,22 @@ def without_unspaced(text: str) -> tuple[str, int]:
     """Return a text with the characters of scripts written without spaces blanked, and how many these were."""
     rest, runs = [], 0
     end = 0
-    for run in _UNSPACED_RUN.finditer(text):
+    for run in UNSPACED_RUN.finditer(text):
         rest.append(text[end : run.start()])
         runs += len(run[0])
         end = run.end()
     return " ".join([*rest, text[end:]]), runs
 
 
+def without_other_scripts(text: str) -> tuple[str, int]:
+    """Return a text without its words in letters other than Latin, and how many these were."""
+    return (text, 0) if text.isascii() else _OTHER_SCRIPTS.subn(" ", text)
+
+
 @contextmanager
 def many_words() -> Iterator[None]:
     """Keep the terms of far more words inside the block, as analysing a large corpus wants, and of none after it."""
-    _words.most = _CACHED_IN_BULK
+    _Words.most = _CACHED_IN_BULK
     try:
         yield
     finally:
@@ -186,17 +236,17 @@ def many_words() -> Iterator[None]:
 
 def clear_cache() -> None:
     """Give back the memory of the words seen so far: some 15 MB when a large corpus was analysed."""
-    for words in (_words, _all_words):
-        words.most = _CACHED_WORDS
+    _Words.most = _CACHED_WORDS
+    for words in list(_words.values()):
         words.clear()
 
 
-def _indexed(text: str) -> list[str]:
+def _indexed(text: str, language: str) -> list[str]:
     if not text:
         return []  # most passages have no heading, tags or summary
-    terms = analyse(text)
+    terms = analyse(text, language)
     if not text.isascii():
-        for run in _UNSPACED_RUN.findall(unicodedata.normalize("NFKC", text)):
+        for run in UNSPACED_RUN.findall(unicodedata.normalize("NFKC", text)):
             if len(run) > 1:
                 terms.extend(run)
     return terms

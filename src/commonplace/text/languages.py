@@ -1,12 +1,15 @@
-"""Say from a file's name what language its text is in, and of code without a name, from what it looks like.
+"""Say what language a text is in: by a file's name, by letters and commonest words of prose, by the looks of code.
 
-The tables below are also what a project is searched for when nobody says which files to index.
+The tables of names are also what a project is searched for when nobody says which files to index.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final, Literal
+
+from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, STOP_WORDS
 
 Language = Literal["markdown", "restructuredtext", "asciidoc", "text", "config", "python", "code"]
 
@@ -125,3 +128,58 @@ def programming_language(path: str, text: str) -> str:
     if path:
         return _PROGRAMMING_BY_SUFFIX.get(path.rpartition(".")[2].lower(), "")
     return next((names for names, hint, function in _CODE if hint in text and function.search(text)), "")
+
+
+_LOOKED_AT: Final = 600
+"""So many of a text's first characters tell its language."""
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_FOREIGN: Final = frozenset[str]().union(*FUNCTION_WORDS.values()) - STOP_WORDS
+_LEAST_SHARE: Final = 0.15
+"""Of the different words of a text at least so many are function words; names and code hold some by chance."""
+
+# Of Cyrillic, Arabic and Devanagari the letters that Russian, Arabic and Hindi do not have tell that it is another one.
+_SCRIPTS: Final = (
+    ("russian", re.compile("[\u0430-\u044f\u0451]"), re.compile("[\u0452-\u045f\u0491\u0493\u049b]")),
+    ("greek", re.compile("[\u03ac-\u03ce]"), None),
+    ("arabic", re.compile("[\u0621-\u064a]"), re.compile("[\u0679-\u06d3]")),
+    ("armenian", re.compile("[\u0561-\u0587]"), None),
+    ("hindi", re.compile("[\u0904-\u0939]"), None),
+    ("tamil", re.compile("[\u0b85-\u0bb9]"), None),
+)
+
+NATURAL_LANGUAGES: Final = tuple(sorted({*FUNCTION_WORDS, *(name for name, _, _ in _SCRIPTS)}))
+"""What `natural_language` may answer."""
+
+
+def natural_language(text: str) -> str:
+    """Return the language of a text by the name of its Snowball stemmer; English where nothing tells another one.
+
+    A script that one language has tells it by its letters. Among those written in Latin letters the one with most
+    function words in the text is chosen, if it has two that English has not and more of them than English.
+    """
+    text = text[:_LOOKED_AT].casefold()
+    if not text.isascii():
+        for language, letters, others in _SCRIPTS:
+            if letters.search(text):
+                return _by_script(text, language, letters, others)
+    words = set(_WORD.findall(text))
+    foreign = words & _FOREIGN
+    if len(foreign) < 2:
+        return ENGLISH
+    own: Counter[str] = Counter()
+    for language, known in FUNCTION_WORDS.items():
+        if language != ENGLISH and len(foreign & known) >= 2:
+            own[language] = len(words & known)
+    if not own:
+        return ENGLISH
+    # The first of equals, so that the same text is always of the same language.
+    best, count = max(own.items(), key=lambda item: (item[1], item[0]))
+    return best if count > len(words & STOP_WORDS) and count >= _LEAST_SHARE * len(words) else ENGLISH
+
+
+def _by_script(text: str, language: str, letters: re.Pattern[str], others: re.Pattern[str] | None) -> str:
+    """Return the language where most letters are of its script, and none is of another language's."""
+    if others is not None and others.search(text):
+        return ENGLISH
+    return language if 2 * len(letters.findall(text)) > len(re.findall(r"[^\W\d_]", text)) else ENGLISH

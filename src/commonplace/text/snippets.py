@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commonplace.text.analysis import analyse
+from commonplace.text.languages import natural_language
+from commonplace.text.query import analyse_query
 
 SNIPPET_CHARACTERS = 300
 LEAD_CHARACTERS = 60
@@ -50,18 +52,20 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, keep_line
         keep_lines: keep line breaks and indentation, as code needs; otherwise each run of space becomes one.
     """
     clean = _without_blank_lines(text) if keep_lines else _as_prose(text)
-    matches = list(_matches(clean, frozenset(analyse(query))))
+    language = natural_language(clean)
+    wanted = frozenset(analyse_query(query, (language,)).terms)
+    matches = list(_matches(clean, wanted, language))
     start, end = _window(clean, matches, limit)
     return _cut(clean, matches, start, end)
 
 
-def _matches(text: str, wanted: frozenset[str]) -> Iterator[_Match]:
+def _matches(text: str, wanted: frozenset[str], language: str) -> Iterator[_Match]:
     if not wanted:
         return
     for word in _WORDS.finditer(text):
         if _IDEOGRAPHS.search(word.group()):
             yield from _bigram_matches(word, wanted)
-        elif found := wanted.intersection(analyse(word.group())):
+        elif found := wanted.intersection(analyse(word.group(), language)):
             yield _Match(word.start(), word.end(), frozenset(found))
 
 

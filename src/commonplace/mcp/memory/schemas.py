@@ -45,6 +45,7 @@ def _count(most: int) -> Schema:
 SEARCH: Final = _closed(
     {
         "query": _TEXT,
+        "also": _list(_TEXT, maxItems=4),
         "maxResults": _count(MOST_RESULTS),
         "minScore": _SHARE,
         "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),

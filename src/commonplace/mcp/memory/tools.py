@@ -48,7 +48,9 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 
 
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
-_SEARCH: Final = "Find what was remembered or indexed; weak results may not answer."
+_SEARCH: Final = (
+    "Find what was remembered or indexed; weak results may not answer. Give also: the query in words an answer may use."
+)
 _GET: Final = "Read lines of a page, artifact or memory."
 _CONTEXT: Final = "What to know before a task, within a budget. Call it first."
 _STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
@@ -93,6 +95,7 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
         given.get("kinds") or None,
         min_score=given.get("minScore"),
         as_of=given.get("asOf"),
+        also=given.get("also"),
     )
     book.log_retrieval(found)
     if "asOf" not in given:

@@ -1,0 +1,183 @@
+"""Turn a query into the words that it asks for, each with the terms under which an index may hold it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Final, TypeVar
+
+from commonplace.text.analysis import UNSPACED_RUN, without_unspaced, words_in, written_words
+from commonplace.text.languages import natural_language
+from commonplace.text.stopwords import ENGLISH
+
+_Repeated = TypeVar("_Repeated", bound=Hashable)
+
+MOST_REPEATS: Final = 3
+"""A word that a query says more often counts no more: a pasted log is no question about its commonest word."""
+
+_HAN: Final = re.compile("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
+_HIRAGANA: Final = re.compile("[\u3041-\u3096\u309d-\u309f]+")
+_KANA: Final = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
+_HANGUL: Final = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
+
+_ASKED_IN_CHINESE: Final = re.compile(
+    "什么时候|什麼時候|为什么|為什麼|什么|什麼|甚麼|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|哪里|哪裡|哪裏|哪儿|哪兒|哪个|哪個|哪些|哪天|哪位|哪|"
+    "谁|誰|几点|幾點|几个|幾個|几|幾|多少|多久|如何|是否|有没有|有沒有|是不是|请问|請問|告诉我|告訴我|告诉|告訴|我们|我們|咱们|你们|你們|"
+    "他们|他們|她们|她們|它们|这个|這個|那个|那個|一下|吗|嗎|呢|吧|啊|呀|我|你|您|们|們"
+)
+# Each joins words, and is part of one elsewhere: 都 is "all", and the end of Chengdu.
+_JOINS_IN_CHINESE: Final = frozenset(
+    "的了是在有和与與跟也都就还還把被这這那个個到去来來要会會能可对對从從给給得着過过他她它最该該用做叫"
+)
+_ASKED_IN_JAPANESE: Final = re.compile("何曜日|何時|何処|何人|何歳|何|誰|私|僕|俺|彼女|彼")
+_FRONTS_IN_JAPANESE: Final = re.compile("から|まで|より|では|には|とは|って|は|が|を|に|へ|と|で|の|も|や")
+_ENDS_IN_JAPANESE: Final = re.compile(
+    "(?:でしたか|でしょうか|ましたか|ますか|ですか|でした|でしょう|ました|ません|ます|です|ください|だっけ|だった|だったの|という|ている|ていた|てい|"
+    "いつ|どこ|どれ|どの|どう|どんな|だれ|なに|なん|なぜ|いくつ|いくら|どちら|どうして|わたし|ぼく|あなた|いる|ある|あり|いま|する|した|して|しま|"
+    "こと|もの|から|まで|より|って|では|には|とは|の|か|は|が|を|に|へ|と|で|も|や|よ|ね|だ|な)$"
+)
+_ASKED_IN_KOREAN: Final = re.compile(
+    "(?:언제|어디|누구|누가|무엇|무슨|뭐|뭘|뭔|왜|어떻게|어떤|어느|몇|얼마나|얼마|나|내|저|제|우리|너|네|그|이|것|거|수|좀|지금)"
+    "(?:에서|에게|한테|부터|까지|은|는|이|가|을|를|에|의|도|로|와|과|야|였지|였나요|인가요|입니까|예요|이에요|이야)?"
+    "|(?:있|없|하|했|되|됐|이|였|입|인)(?:었)?(?:나요|어요|습니까|습니다|니까|니다|가요|지|어|다|고|는)"
+)
+_ENDS_IN_KOREAN: Final = re.compile(
+    "(?<=.)(?:에서는|으로는|에게는|에서|에게서|에게|한테|으로|이랑|부터|까지|마다|처럼|보다|께서|"
+    "있었나요|있었어요|있습니까|있습니다|있나요|있어요|있지|있어|했었나요|했나요|했습니까|했습니다|했어요|했지|했어|했다|하셨나요|하나요|하고|하는|합니까|합니다|해요|하기|하지|하|"
+    "이었나요|였나요|인가요|인가|인지|입니까|입니다|이에요|예요|이야|나요|습니까|습니다|어요|아요|은|는|을|를)$"
+    "|(?<=..)(?:이|가|에|의|도|로|와|과|만|랑|야|지|요)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """A query as the lexical index reads it.
+
+    Attributes:
+        words: the terms of each word, one for each language whose stem differs, in order; a word that is said twice
+            stands there twice, at most `MOST_REPEATS`, but one of a script without spaces once: its pieces overlap.
+        pairs: pairs of characters across the border of two words, or in what only joins or asks: a passage that holds
+            one is the better, but one that does not lacks no word.
+    """
+
+    words: tuple[tuple[str, ...], ...]
+    pairs: tuple[str, ...] = ()
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """All terms, in order, each as often as there are words with it, at most `MOST_REPEATS`."""
+        return _within_repeats(chain(chain.from_iterable(self.words), self.pairs))
+
+
+def analyse_query(text: str, languages: Iterable[str] = ()) -> QueryWords:
+    """Return the words of a query with their terms as English and in each of the languages given.
+
+    The stop words that are dropped are those of the query's own language. Of Chinese, Japanese and Korean, words that
+    only ask or join are dropped, unless there are no others.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    unspaced = _unspaced(text)
+    rest = written_words(without_unspaced(text)[0])
+    spaced = _spaced(rest, natural_language(text), languages)
+    if not spaced and not unspaced.words:
+        spaced = _spaced(rest, "", languages)
+    return QueryWords((*_within_repeats(spaced), *unspaced.words), unspaced.pairs)
+
+
+def _spaced(written: list[str], own: str, languages: Iterable[str]) -> list[tuple[str, ...]]:
+    # The same stop words whatever the stems, so that the terms of a word stand side by side.
+    each = [
+        chain.from_iterable(map(words_in(language, own).__getitem__, written))
+        for language in dict.fromkeys((ENGLISH, *languages))
+    ]
+    return [tuple(dict.fromkeys(terms)) for terms in zip(*each, strict=True)]
+
+
+def _within_repeats(items: Iterable[_Repeated]) -> tuple[_Repeated, ...]:
+    """Return the items, those that stand there more often than `MOST_REPEATS` only so often."""
+    counts: Counter[_Repeated] = Counter()
+    kept = []
+    for item in items:
+        counts[item] += 1
+        if counts[item] <= MOST_REPEATS:
+            kept.append(item)
+    return tuple(kept)
+
+
+def _unspaced(text: str) -> QueryWords:
+    """Return the words of scripts written without spaces: pairs of characters, and of Han each character besides."""
+    runs = UNSPACED_RUN.findall(text)
+    if not runs:
+        return QueryWords(())
+    is_japanese = _KANA.search(text) is not None
+    words: list[str] = []
+    pairs: list[str] = []
+    for run in runs:
+        if _HANGUL.fullmatch(run):
+            parts = [] if _ASKED_IN_KOREAN.fullmatch(run) else [run]
+            words += [pair for part in parts for pair in _pairs(_ENDS_IN_KOREAN.sub("", part))]
+        elif is_japanese:
+            parts = list(filter(None, _ASKED_IN_JAPANESE.split(run)))
+            words += [word for part in parts for word in _japanese(part, is_whole=part == run)]
+        else:
+            parts = list(filter(None, _ASKED_IN_CHINESE.split(run)))
+            words += [word for part in parts for word in _chinese(part)]
+        pairs += [pair for part in parts for pair in map("".join, pairwise(part)) if not _HIRAGANA.fullmatch(pair)]
+    if not words:
+        words = [term for run in runs for term in _pairs(run)]
+    known = dict.fromkeys(words)
+    return QueryWords(
+        tuple((term,) for term in known), tuple(pair for pair in dict.fromkeys(pairs) if pair not in known)
+    )
+
+
+def _pairs(run: str) -> list[str]:
+    return list(map("".join, pairwise(run))) or [run]
+
+
+def _han(run: str, joining: frozenset[str] = frozenset()) -> list[str]:
+    """Return the pairs and characters of Han, but for those that join."""
+    pairs = [pair for pair in map("".join, pairwise(run)) if joining.isdisjoint(pair)]
+    return pairs + [character for character in run if character not in joining]
+
+
+def _chinese(part: str) -> list[str]:
+    return _han(part, _JOINS_IN_CHINESE) if _HAN.fullmatch(part) else _pairs(part)
+
+
+def _japanese(part: str, *, is_whole: bool) -> list[str]:
+    """Return the words of Han and Katakana, and of Hiragana what is left without particles and endings."""
+    words: list[str] = []
+    end = 0
+    for kana in _HIRAGANA.finditer(part):
+        words += _by_script(part[end : kana.start()])
+        end = kana.end()
+        left = _without_ends(kana[0])
+        begins = kana.start() == 0 and is_whole
+        front = None if begins else _FRONTS_IN_JAPANESE.match(left)
+        if front is None and kana.start():
+            continue  # the ending of the word before it
+        left = left if front is None else left[front.end() :]
+        words += _pairs(left) if len(left) > 1 else []
+    return words + _by_script(part[end:])
+
+
+def _by_script(run: str) -> list[str]:
+    """Return the words of Han and Katakana side by side."""
+    words: list[str] = []
+    end = 0
+    for han in _HAN.finditer(run):
+        words += _pairs(run[end : han.start()]) if end < han.start() else []
+        words += _han(han[0])
+        end = han.end()
+    return words + (_pairs(run[end:]) if end < len(run) else [])
+
+
+def _without_ends(kana: str) -> str:
+    while found := _ENDS_IN_JAPANESE.search(kana):
+        kana = kana[: found.start()]
+    return kana
