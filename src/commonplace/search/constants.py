@@ -41,8 +41,8 @@ NEIGHBOUR_SHARES = (0.5, 0.25)
 
 ANSWER_SHARE = 0.25
 """What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
-what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way. A round guess that gains on short
-turns, which it was not fitted on, and loses a little on long ones."""
+what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way. A round guess: it gains on short
+turns, which nothing was fitted on, and loses a little on long ones."""
 
 SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
