@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from commonplace.engine.retrievals import Retrievals
 from commonplace.engine.strategies import about, for_part, joined, wishes_of
@@ -19,6 +19,11 @@ from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
 if TYPE_CHECKING:
     from commonplace.search.trace import Receipt
     from commonplace.types import Kind, Method, RerankMode
+
+FACTOR: Final = 3
+"""A language model chooses among so many times as many hits as are wanted."""
+MAX_TRIES: Final = 3
+"""Of a search of the store: the embedder may change once, and the index turn out faulty once."""
 
 
 class Finding(Retrievals):
@@ -114,7 +119,20 @@ class Finding(Retrievals):
         return one_of("rerank", mode, RERANK_MODES)  # type: ignore[return-value] # one of the modes
 
     def _answered(self, request: Request, mode: RerankMode) -> SearchResult:
-        return self._answer(request) if mode == "none" else self._reranked(request, mode)
+        """Search the store, and the memories of this process; where a language model is to choose, for more hits."""
+        wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
+        found = self._search_store(wider)
+        if self._has_ultra and request.wanted.as_of is None:
+            in_process = self._ultra.search(wider)
+            if in_process.hits:
+                hits = merged([found.hits, in_process.hits])
+                found = replace(found, hits=hits[: wider.limit], in_process=in_process)
+        if mode == "none":
+            return found
+        from commonplace.search.reranking import Reranking, rerank
+
+        name = f"{self._models.reranker_name} ({mode})"
+        return rerank(found, Reranking(lambda: self._models.reranker(mode), name, request.limit))
 
     def _artifact_types(self) -> Mapping[str, bool]:
         """Return the types of artifacts that there are, and whether some of the type has tags."""
@@ -215,42 +233,18 @@ class Finding(Retrievals):
             return explain(self._ultra.store, replace(result, trace=in_process.trace), hit_id)
         return explain(self._store, result, hit_id)
 
-    def _reranked(self, request: Request, mode: RerankMode) -> SearchResult:
-        """Search for more hits than are asked for, and let a language model choose among them."""
-        from commonplace.search.reranking import FACTOR, Reranking, rerank
-
-        result = self._answer(replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit)))
-        name = f"{self._models.reranker_name} ({mode})"
-        return rerank(result, Reranking(lambda: self._models.reranker(mode), name, request.limit))
-
-    def _answer(self, request: Request) -> SearchResult:
-        """Search the store, and the memories of this process where there are any."""
-        stored = self._answer_from_store(request)
-        in_process = self._answer_from_process(request)
-        if in_process is None or not in_process.hits:
-            return stored
-        hits = merged([stored.hits, in_process.hits])
-        return replace(stored, hits=hits[: request.limit], in_process=in_process)
-
-    def _answer_from_store(self, request: Request) -> SearchResult:
-        """Search by the store's embedder of now; once more if that is changed meanwhile."""
-        self._follow()
-        try:
-            return self._answer_by_one_embedder(request)
-        except EmbedderMismatchError:
+    def _search_store(self, request: Request) -> SearchResult:
+        """Search the store; again where its embedder is changed meanwhile, or a fault of the index shows in reading."""
+        tries = 0
+        while True:
             self._follow()
-            return self._answer_by_one_embedder(request)
-
-    def _answer_by_one_embedder(self, request: Request) -> SearchResult:
-        """Search, after mending a faulty index; once more if the fault shows only while it is read."""
-        freshness = self._upkeep.freshen(self.namespace)
-        generation = self._index.reader()
-        try:
-            return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
-        except IndexFaultError as fault:
-            self._index.condemn(str(fault), generation)
-        freshness = self._upkeep.freshen(self.namespace)
-        return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
-
-    def _answer_from_process(self, request: Request) -> SearchResult | None:
-        return self._ultra.search(request) if self._has_ultra and request.wanted.as_of is None else None
+            freshness = self._upkeep.freshen(self.namespace)
+            generation = self._index.reader()
+            try:
+                return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+            except (EmbedderMismatchError, IndexFaultError) as fault:
+                tries += 1
+                if tries == MAX_TRIES:
+                    raise
+                if isinstance(fault, IndexFaultError):
+                    self._index.condemn(str(fault), generation)

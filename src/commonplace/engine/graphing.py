@@ -297,7 +297,7 @@ class Graphing(Finding):
             min_score=0.0,
             stage1_limit=max(limit, self.settings.search.stage1_limit),
         )
-        found = self._answer_from_store(request)
+        found = self._search_store(request)
         worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
         scores = _judged_alone(found, self._embedder.stamp.name)
         told = {id_: score for id_, score in scores.items() if score >= _LEAST_SCORE}

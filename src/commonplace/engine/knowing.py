@@ -124,7 +124,7 @@ class Knowing(Finding, Forgetting):
             place=str(self.directory),
             embedder=lambda: str(self._embedder.stamp.of("knowledge")),
             destination=self._destination,
-            search=self._answer_from_store,
+            search=self._search_store,
             now=self._now,
             after=after,
             progress=self._progress,

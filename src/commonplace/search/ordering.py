@@ -330,8 +330,14 @@ def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _
     odds = np.zeros(len(candidates), dtype=np.float32)
     weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
     for code, embedder in enumerate(query.embedders):
-        here, calibration = candidates.spaces == code, calibration_of(embedder)
-        odds[here] = calibration.log_odds({name: values[here] for name, values in found.items()})
-        for name, weight in calibration.weights.items():
-            weights[name][here] = weight
+        here = candidates.spaces == code
+        own = {name: values[here] for name, values in found.items()}
+        # Of scripts without spaces the vectors know nothing: as far as the query is in one, only its words tell.
+        for share, calibration in (
+            (1.0 - query.unspaced, calibration_of(embedder)),
+            (query.unspaced, calibration_of("")),
+        ):
+            odds[here] += np.float32(share) * calibration.log_odds(own)
+            for name, weight in calibration.weights.items():
+                weights[name][here] += np.float32(share * weight)
     return _Judged(odds, found, weights)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,30 @@ class _Clock:
         return round((time.perf_counter() - self.started) * 1000)
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What all steps of one search share.
+
+    Attributes:
+        asked: the times that the query names.
+        rows: what the index lacks: the tail, or with `as_of` what was live then.
+        languages: of the passages that are searched.
+    """
+
+    request: Request
+    asked: AskedTimes
+    generation: Generation
+    tail: Tail
+    scope: Scope
+    rows: TokenRows
+    languages: tuple[str, ...]
+    clock: _Clock
+
+    def asking(self, **changes: Any) -> _Run:
+        """Return the run with some values of its request changed."""
+        return replace(self, request=replace(self.request, **changes))
+
+
 class Searcher:
     """Answers requests over one store and its index. Safe for threads."""
 
@@ -121,18 +145,16 @@ class Searcher:
             self._check_embedder()
             if self._store.token(generation.change) != generation.token:
                 raise IndexFaultError("belongs to another history of its store")
-            tail = self._tails.read(request.namespace, generation.change)
-            asked = _asked_times(request)
-            self._drop_unless(generation.token, tail.token)
-            ranking = self._pool(request, asked, generation, tail, clock)
+            run = self._begin(request, generation, clock)
+            ranking = self._pool(run)
             with clock.stage("hits") as count:
                 hits, trace = select(ranking, request, self._store)
                 count.append(len(hits))
             corrected = ""
             if request.method != "semantic" and not (hits and (ranking.candidates.lexical > 0).any()):
-                query = self._respelled(request, generation, tail)
+                query = self._respelled(run)
                 if query != request.query:
-                    ranked = self._pool(replace(request, query=query), asked, generation, tail, clock)
+                    ranked = self._pool(run.asking(query=query))
                     others, other_trace = select(ranked, request, self._store)
                     if others:
                         ranking, hits, trace, corrected = ranked, others, other_trace, query
@@ -153,34 +175,40 @@ class Searcher:
             corrected=corrected,
         )
 
-    def _respelled(self, request: Request, generation: Generation, tail: Tail) -> str:
-        """Return the query with words that passages hold for those that none does and that are in no dictionary."""
-        scope, as_of = self._scope(request, tail), request.wanted.as_of
-        rows = tail.rows if as_of is None else self._rows_then(scope, tail, as_of)
+    def _begin(self, request: Request, generation: Generation, clock: _Clock) -> _Run:
+        tail = self._tails.read(request.namespace, generation.change)
+        self._drop_unless(generation.token, tail.token)
+        scope = self._scope(request, tail)
+        rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
         languages = self._languages(request.namespace, generation, tail, rows)
+        return _Run(request, _asked_times(request), generation, tail, scope, rows, languages, clock)
+
+    def _respelled(self, run: _Run) -> str:
+        """Return the query with words that passages hold for those that none does and that are in no dictionary."""
+        lexical, rows, languages = run.generation.lexical, run.rows, run.languages
 
         @cache
         def unindexed() -> list[IndexEntry]:
             return read(rows.numbers[-MAX_TAIL_READ:].tolist())
 
         def read(numbers: Sequence[int]) -> list[IndexEntry]:
-            return list(self._store.entries(request.namespace, numbers).values())
+            return list(self._store.entries(run.request.namespace, numbers).values())
 
         def is_word(word: str) -> bool:
             if len(self._tokens.tokenize(word)) == 1:
                 return True  # what the tokenizer does not take apart is a word of English
             terms = analyse_query(word, languages).terms
-            return len(generation.lexical.search(terms, scope, 1).numbers) > 0 or any(
+            return len(lexical.search(terms, run.scope, 1).numbers) > 0 or any(
                 not set(terms).isdisjoint(chain.from_iterable(fields_of(entry).values())) for entry in unindexed()
             )
 
         def near(word: str) -> Iterator[str]:
             terms = analyse_query(word, languages).terms
-            found = {n for term in terms for n in generation.lexical.similar(term, slips(word), scope, MAX_NEAR)}
+            found = {n for term in terms for n in lexical.similar(term, slips(word), run.scope, MAX_NEAR)}
             for entry in (*read(sorted(found)), *unindexed()):
                 yield f"{entry.title} {entry.heading} {entry.text} {' '.join(entry.tags)}"
 
-        return respelled(request.query, is_word, near)
+        return respelled(run.request.query, is_word, near)
 
     def _check_embedder(self) -> None:
         held, own = self._store.embedding(), self._embedder.stamp
@@ -194,57 +222,50 @@ class Searcher:
             self._owners.clear()
             self._state = state
 
-    def _pool(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
+    def _pool(self, run: _Run) -> Ranking:
         """Return the candidates for as many hits as are asked for.
 
         They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
         """
-        ranking = self._ranking(replace(request, limit=POOL_OWNERS), asked, generation, tail, clock)
-        if ranking.lacks_owners(request.limit) and len(ranking.candidates) >= request.stage1_limit:
-            ranking = ranking.followed_by(self._ranking(request, asked, generation, tail, clock))
+        ranking = self._ranking(run.asking(limit=POOL_OWNERS))
+        if ranking.lacks_owners(run.request.limit) and len(ranking.candidates) >= run.request.stage1_limit:
+            ranking = ranking.followed_by(self._ranking(run))
         return ranking
 
-    def _ranking(
-        self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock
-    ) -> Ranking:
+    def _ranking(self, run: _Run) -> Ranking:
         """Return what ranks the candidates, as it is remembered or anew."""
-        key = (replace(request, now=0.0), asked, generation.token, tail.token)
+        request = run.request
+        key = (replace(request, now=0.0), run.asked, run.generation.token, run.tail.token)
         # Use changes retention without a change of the store, so what it has a part in is not kept.
         ranking = None if request.retention_weight else self._rankings.get(key)
         if ranking is None:
-            ranking = self._rank(request, asked, generation, tail, clock)
+            ranking = self._rank(run)
             if not request.retention_weight and not ranking.fault:
                 characters = sum(map(len, (request.query, *request.also)))
                 self._rankings.put(key, ranking, ranking.size_bytes + characters + ENTRY_BYTES)
         return ranking
 
-    def _rank(self, request: Request, asked: AskedTimes, generation: Generation, tail: Tail, clock: _Clock) -> Ranking:
+    def _rank(self, run: _Run) -> Ranking:
         """Rank for each phrasing of the query what any of them recalls."""
+        clock, request = run.clock, run.request
         with clock.stage("query"):
-            scope = self._scope(request, tail)
-            rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
-            languages = self._languages(request.namespace, generation, tail, rows)
             texts, spaces = (request.query, *request.also), tuple(self._asked(request))
-            queries = [self._prepared(text, () if request.by_words else spaces, languages) for text in texts]
+            queries = [self._prepared(text, () if request.by_words else spaces, run.languages) for text in texts]
             if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
-                request = replace(request, method="bm25")
-            phrasings = [replace(request, query=text, also=()) for text in texts]
-            weighed = [weigh_tokens(query, generation, scope, rows, self._tokens) for query in queries]
+                run = run.asking(method="bm25")
+                request = run.request
             entries: dict[int, TokenEntry] = {}
-            readers = [
-                Reader(self._store, generation, scope, query, tokens, self._spaces, entries)
-                for query, tokens in zip(queries, weighed, strict=True)
-            ]
-        dated, of_time = self._dated(request, asked, scope, clock)
+            readers = [self._reader(run, query, entries) for query in queries]
+        dated, of_time = self._dated(run)
         with clock.stage("tail") as count:
-            unindexed = [self._unindexed(reader, tail, rows) for reader in readers]
+            unindexed = [self._unindexed(run, reader) for reader in readers]
             kept = within(unindexed[0].rows.numbers, of_time)
             for reader, scored in zip(readers, unindexed, strict=True):
                 kept |= scored.worth_ranking(reader.query, reader.tokens, request)
             count.append(int(kept.sum()))
-        found = [self._recall(request, reader, spaces, clock) for reader in readers]
+        found = [self._recall(run, reader, spaces) for reader in readers]
         with clock.stage("signals") as count:
-            recalled = _union(found, without(of_time, rows.numbers))
+            recalled = _union(found, without(of_time, run.rows.numbers))
             first, (lexical, _), shortened = readers[0], found[0], unindexed[0].select(kept)
             candidates = first.candidates(recalled, lexical, shortened)
             beside: dict[int, set[int]] = {}
@@ -261,16 +282,21 @@ class Searcher:
             count.append(len(candidates))
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)
-            context = Context(beside, asked, dated, retained, weighed[0].passages)
+            context = Context(beside, run.asked, dated, retained, first.tokens.passages)
             ranking = together(
                 [
-                    order(phrasing, query, own, context)
-                    for phrasing, query, own in zip(phrasings, queries, each, strict=True)
+                    order(replace(request, query=text, also=()), query, own, context)
+                    for text, query, own in zip(texts, queries, each, strict=True)
                 ]
             )
             # Who asks for a time is not told of another.
-            newer = {} if request.method != "two-stage" or asked.times else self._newer(first, ranking, unindexed[0])
+            is_timed = request.method != "two-stage" or run.asked.times
+            newer = {} if is_timed else self._newer(first, ranking, unindexed[0])
             return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
+
+    def _reader(self, run: _Run, query: PreparedQuery, entries: dict[int, TokenEntry]) -> Reader:
+        tokens = weigh_tokens(query, run.generation, run.scope, run.rows, self._tokens)
+        return Reader(self._store, run.generation, run.scope, query, tokens, self._spaces, entries)
 
     @cached_property
     def _change_tokens(self) -> frozenset[int]:
@@ -304,15 +330,13 @@ class Searcher:
             )
         )
 
-    def _dated(
-        self, request: Request, asked: AskedTimes, scope: Scope, clock: _Clock
-    ) -> tuple[DatedOwners | None, NDArray[np.int64]]:
+    def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:
         """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""
-        if not asked.times:
+        if not run.asked.times:
             return None, np.empty(0, dtype=np.int64)
-        with clock.stage(TIME) as count:
-            dated = dated_owners(self._store, request, asked, scope.owners)
-            passages = passages_worth_recalling(self._store, request.namespace, dated)
+        with run.clock.stage(TIME) as count:
+            dated = dated_owners(self._store, run.request, run.asked, run.scope.owners)
+            passages = passages_worth_recalling(self._store, run.request.namespace, dated)
             count.append(len(passages))
         return dated, passages
 
@@ -321,11 +345,9 @@ class Searcher:
             return None
         return retentions(self._store, request.namespace, candidates.owners, request.fading, request.now)
 
-    def _recall(
-        self, request: Request, reader: Reader, spaces: Sequence[int], clock: _Clock
-    ) -> tuple[Scored | None, Scored | None]:
+    def _recall(self, run: _Run, reader: Reader, spaces: Sequence[int]) -> tuple[Scored | None, Scored | None]:
         """Return what lexical and dense recall find in the index."""
-        lexical, dense = None, None
+        lexical, dense, request, clock = None, None, run.request, run.clock
         if request.method != "semantic":
             with clock.stage(LEXICAL) as count:
                 words = partial(reader.generation.lexical.search, reader.query.terms)
@@ -391,16 +413,16 @@ class Searcher:
         rows = concatenate(tail.rows, self._past.read(scope.namespace, as_of))
         return rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
 
-    def _unindexed(self, reader: Reader, tail: Tail, rows: TokenRows) -> ScoredTail:
+    def _unindexed(self, run: _Run, reader: Reader) -> ScoredTail:
         """Return the rows that are in scope, with their BM25 scores."""
-        namespace, terms = reader.scope.namespace, reader.query.terms
-        statistics = reader.generation.lexical.statistics(terms)
+        namespace, terms, rows = run.request.namespace, reader.query.terms, run.rows
+        statistics = run.generation.lexical.statistics(terms)
         if not len(rows):
             return ScoredTail(rows, np.empty(0, dtype=np.float32), statistics)
-        if rows is not tail.rows:
+        if rows is not run.tail.rows:
             return ScoredTail(rows, *self._past.score(namespace, rows, terms, statistics))
-        scored = ScoredTail(rows, *self._tails.score(namespace, tail, terms, statistics))
-        owners = reader.scope.owners
+        scored = ScoredTail(rows, *self._tails.score(namespace, run.tail, terms, statistics))
+        owners = run.scope.owners
         return scored if owners is None else scored.select(within(rows.owners, owners))
 
     def _with_neighbours(

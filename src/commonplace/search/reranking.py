@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
     from commonplace.search.trace import Trace
 
-FACTOR: Final = 3
-"""So many times more hits than asked for are re-ranked, as the knowledge service's contract has it."""
 RERANK: Final = "rerank"
 FIRST_STAGE: Final = "first_stage"
 """The signals of a re-ranked hit: what the model said, and the score that the hit had before."""
