@@ -1,4 +1,5 @@
-"""A week of an agent's work: remember it, find it, ask what was believed last Tuesday, explain a hit, forget one thing.
+"""A week of an agent's work: remember it, find it in other words, with what was overtaken marked; ask what was believed
+last Tuesday, explain a hit, forget one thing.
 
 Run it anywhere: python a_week_of_work.py. It needs no key and leaves nothing behind.
 """
@@ -20,6 +21,11 @@ def say(title: str, *lines: object) -> None:
         print(f"    {line}")
 
 
+def told(hit: commonplace.Hit) -> str:
+    """Return a hit with how sure it is, and whether a newer one may have overtaken it."""
+    return f"{hit.text}  [{hit.confidence}{', older' if hit.superseded_by else ''}]"
+
+
 with (
     TemporaryDirectory() as directory,
     commonplace.open(Path(directory) / "store", clock=lambda: now.timestamp()) as book,
@@ -30,13 +36,24 @@ with (
     )
     now = MONDAY + timedelta(days=1)
     book.remember("The user wants short answers, with the command to run first.", category="preference", origin="user")
+    book.remember("Deploys run on Thursdays, after the standup.")
     customer = book.remember("Customer Ada Marsh called: her phone number is 030 1234567.", source="call")
     now = MONDAY + timedelta(days=2)
     book.update(billing.id, "The database for billing is SQLite: one file, no server to run.")
     now = MONDAY + timedelta(days=3)
     again = book.remember("the database for billing is SQLite: one file, no server to run")
     book.remember("The deploy failed because the token ghp_" + "4f9KzQ81mXv2Lr7Tn6Wb3Yc5Hd0Js8PaUeRg had expired.")
+    book.remember("My daughter Ines starts school in September.", origin="user")
+    book.remember("Deploys moved to Tuesdays: nobody is around on Friday to watch them.")
     now = MONDAY + timedelta(days=7)
+
+    question = "when does my kid go to class?"
+    say(f"{question}  (no word in common)", told(book.recall(question, limit=1).hits[0]))
+    question = "on which day do we deploy?"
+    say(f"{question}  (the newer fact first)", *map(told, book.recall(question, limit=2).hits))
+    question = "what is my blood type?"
+    likely = [hit for hit in book.recall(question).hits if hit.confidence != "weak"]
+    say(f"{question}  (nobody said)", *(map(told, likely) if likely else ["nothing that is likely"]))
 
     question = "which database does billing use?"
     result = book.recall(question)
@@ -48,8 +65,8 @@ with (
 
     receipt = book.why(result, result.hits[0].id)
     say(
-        f"Why that hit? Score {receipt.score:.2f}:",
-        *(f"{signal.name:<10} {signal.value:6.2f}" for signal in receipt.signals),
+        f"Why that hit? Score {receipt.score:.2f}, {receipt.confidence}:",
+        *(f"{signal.name:<20} {signal.value:6.2f}" for signal in receipt.signals),
         f"words found: {', '.join(receipt.matched_terms)}",
     )
 
@@ -60,5 +77,5 @@ with (
         "Forget the customer, and prove it:",
         f"verified: {gone.verified}, {len(gone.checked)} files searched",
         f"files that still hold her name: {left or 'none'}",
-        f"found now: {[hit.text for hit in book.recall('Ada Marsh phone number').hits] or 'nothing'}",
+        f"still found: {any('Ada Marsh' in hit.text for hit in book.recall('Ada Marsh phone number').hits)}",
     )

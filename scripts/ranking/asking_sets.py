@@ -25,7 +25,7 @@ from commonplace.memories.times import seconds
 from commonplace.types import Document
 
 DEPTH = 60
-SIGNALS = ("dense", "late", "words", "lexical")
+SIGNALS = ("dense", "coverage", "words", "lexical")
 MOST_QUERIES = 500
 SMALL_STORES = 40
 SMALL_SIZES = (3, 5, 8, 12, 20)

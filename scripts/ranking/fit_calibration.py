@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from commonplace.benchmarks.measures import reliability
 from commonplace.ranking.calibration import (
     ANCHOR_PROBABILITY,
+    COVERAGE,
     FAINTNESS,
-    LATE,
     LEAD,
     LEXICAL,
     LIKELY,
@@ -48,9 +48,9 @@ from commonplace.ranking.calibration import (
 )
 
 EVIDENCE: Mapping[str, tuple[str, ...]] = {
-    "static": (LEAD, FAINTNESS, LATE, LEXICAL),
+    "static": (LEAD, FAINTNESS, COVERAGE, WORDS, LEXICAL),
     "minilm": (LEAD, FAINTNESS, WORDS),
-    "": (LATE, LEXICAL),
+    "": (COVERAGE, WORDS, LEXICAL),
 }
 """Of the kinds of evidence those that told something of sets left out."""
 ANSWERED_TWICE = frozenset({"medquad", "cosqa-dev"})
@@ -91,8 +91,8 @@ def unanswerable(asked: Asked) -> list[Judged]:
 
 def evidence_of(each: Judged) -> dict[str, NDArray[np.float32]]:
     """Return the evidence for each hit."""
-    dense, late, words, lexical = each.signals.T
-    return evidence(dense, late, words, lexical, each.passages)
+    dense, coverage, words, lexical = each.signals.T
+    return evidence(dense, coverage, words, lexical, each.passages)
 
 
 def fit(sets: Sequence[Asked], names: Sequence[str]) -> Calibration:
@@ -122,7 +122,7 @@ def said(calibration: Calibration, each: Judged) -> NDArray[np.float32]:
 
 
 def judge(calibration: Calibration, asked: Asked) -> str:
-    """Return the lines of a set: what is called likely, what stays above the anchor, how right probabilities are."""
+    """Return the lines of a set: what is called likely, what the anchor leaves, how far probabilities are right."""
     best = {"": [float(said(calibration, each)[0]) for each in asked.answerable]}
     styles = sorted({each.query.style for each in asked.answerable})
     for style in styles if len(styles) > 1 else []:

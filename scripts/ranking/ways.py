@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.fusion import standardise
 from commonplace.search import ordering
-from commonplace.search.constants import MANY, MEANINGS, SHARE, WEIGHTS, Meaning, meaning_of
+from commonplace.search.constants import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RARE, WEIGHTS
 from commonplace.search.conversation import steps
 
 if TYPE_CHECKING:
@@ -55,14 +55,10 @@ def _constants(values: Mapping[str, Any]) -> Iterator[None]:
 
 
 def with_constants(**constants: Any) -> Way:
-    """Return the product's way with other constants of `ordering`, `minilm` being what is known of that embedder."""
-    values = dict(constants)
-    if "minilm" in values:
-        known = {**MEANINGS, "minilm": values.pop("minilm")}
-        values["meaning_of"] = lambda embedder: known.get(embedder, Meaning())
+    """Return the product's way with other constants of `ordering`."""
 
     def way(recorded: Recorded) -> Values:
-        with _constants(values):
+        with _constants(constants):
             ranking = ordering.order(recorded.request, recorded.query, recorded.candidates, recorded.context)
         if ranking.candidates is recorded.candidates:
             return ranking.values
@@ -99,33 +95,32 @@ ALWAYS = (-2.0, -1.0)
 """A ramp that is always 1."""
 NEVER = (1e8, 1e9)
 """A ramp that is always 0."""
-OURS = meaning_of("minilm")
-
 NOW = "as it ships"
 WAYS: Mapping[str, Way] = {
     **SINGLE,
     "before": before,
     NOW: with_constants(),
-    "words always count": with_constants(SHARE=ALWAYS),
-    "words count by their share": with_constants(MANY=NEVER, minilm=Meaning(OURS.weight)),
-    "words count by their rarity": with_constants(SHARE=NEVER, minilm=Meaning(OURS.weight)),
-    "words count by the best cosine": with_constants(SHARE=NEVER, MANY=NEVER),
-    "words count by share or rarity": with_constants(minilm=Meaning(OURS.weight)),
+    "words always count": with_constants(COVERED=ALWAYS),
+    "words never count": with_constants(COVERED=NEVER, RARE=NEVER),
+    "words count by coverage alone": with_constants(RARE=NEVER),
+    "words count by rarity alone": with_constants(COVERED=NEVER),
     "neighbours lend nothing": with_constants(NEIGHBOUR_SHARES=(0.0, 0.0), ANSWER_SHARE=0.0),
+    "neighbours lend half": with_constants(NEIGHBOUR_SHARES=tuple(share / 2 for share in NEIGHBOUR_SHARES)),
     "questions lend nothing": with_constants(ANSWER_SHARE=0.0),
     "long turns receive as much": with_constants(SHORT_TURN=1_000_000),
     "a date counts nothing": with_constants(WEIGHTS={**WEIGHTS, "time": 0.0}),
+    "a speaker counts nothing": with_constants(WEIGHTS={**WEIGHTS, "speaker": 0.0}),
 }
 
 CHOICES: Mapping[str, Mapping[str, Any]] = {
-    f"words {words:g}, late {late:g}, meaning {meaning:g}, share from {share:g}, rarity {many:g}, alike {alike:g}": {
+    f"words {words:g}, late {late:g}, meaning {meaning:g}, covered from {covered:g}, rare from {rare:g}": {
         "WEIGHTS": {**WEIGHTS, "lexical": words, "late": late},
-        "SHARE": (share, share + SHARE[1] - SHARE[0]),
-        "MANY": (many, many + MANY[1] - MANY[0]),
-        "minilm": Meaning(meaning, (alike, alike + 0.3)),
+        "DENSE_WEIGHTS": {**DENSE_WEIGHTS, "minilm": meaning},
+        "COVERED": (covered, covered + COVERED[1] - COVERED[0]),
+        "RARE": (rare, rare + RARE[1] - RARE[0]),
     }
-    for words, late in ((0.5, 0.7), (0.5, 1.0), (0.7, 0.7), (0.7, 1.0), (1.0, 1.0))
+    for words, late in ((0.5, 0.7), (0.5, 0.85), (0.6, 0.7), (0.6, 0.85), (0.7, 0.85), (0.7, 1.0), (1.0, 1.0))
     for meaning in (1.0, 1.25, 1.5)
-    for share, many in ((0.16, 1.1), (0.33, 1.1), (0.33, 1.4))
-    for alike in (0.3, 0.35, 0.4)
+    for covered in (0.36, 0.42, 0.48)
+    for rare in (1.1, 1.4)
 }

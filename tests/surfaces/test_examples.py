@@ -43,7 +43,13 @@ def test_the_drawing_is_printed_where_no_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_week_of_work_is_remembered(tmp_path: Path) -> None:
+    """It finds what is asked for in other words, tells the newer fact first, and says that nobody said it."""
     told = run("a_week_of_work.py", tmp_path)
+    answers = {line.partition("  (")[0]: told[place + 1 :] for place, line in enumerate(told) if "  (" in line}
+    assert answers["when does my kid go to class?"][0].startswith("My daughter Ines starts school")
+    assert answers["on which day do we deploy?"][0].startswith("Deploys moved to Tuesdays")
+    assert answers["on which day do we deploy?"][1].endswith("older]")
+    assert answers["what is my blood type?"][0] == "nothing that is likely"
     assert told[told.index("which database does billing use?") + 1].startswith("The database for billing is SQLite")
     assert list(tmp_path.iterdir()) == []
 

@@ -75,7 +75,8 @@ def test_what_is_stored_is_found_with_the_same_hits_scores_and_order_as_in_pytho
         found = agent.book.search(question, 10, min_score=0).hits
         assert [(each["id"], each["score"]) for each in told] == [(hit.owner_id, round(hit.score, 4)) for hit in found]
         assert [each["snippet"] for each in told] == [hit.text for hit in found]
-    assert agent.call("memory_search", query="arctic terns in the bay")["results"] == []
+    strange = agent.call("memory_search", query="arctic terns in the bay")["results"]
+    assert all(each["confidence"] == "weak" for each in strange)
 
 
 def test_what_search_names_can_be_read(agent: Agent) -> None:

@@ -15,7 +15,7 @@ from commonplace.ingest.documents import index_documents
 from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.constants import FLOOR
+from commonplace.search.constants import FIRST_FLOOR, FLOOR
 from commonplace.search.pipeline import Searcher
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
@@ -88,6 +88,7 @@ class Notebook:
             "limit": 10,
             "method": "two-stage",
             "min_score": FLOOR,
+            "first_floor": 0.0 if "min_score" in values else FIRST_FLOOR,
             "stage1_limit": 100,
             **values,
         }

@@ -20,6 +20,7 @@ from commonplace.ranking.calibration import (
     calibration_of,
     confidence,
     evidence,
+    is_fitted,
     leads,
     probabilities,
     scores,
@@ -36,19 +37,19 @@ def test_a_cosine_leads_by_what_it_has_over_the_mean_of_the_five_best_others() -
     assert found[-1] == pytest.approx(0.0 - (0.9 + 0.5 + 0.4 + 0.3 + 0.2) / 5)
 
 
-def test_of_a_few_candidates_the_others_are_the_rivals() -> None:
-    """Two have each other; a single one stands for itself."""
-    assert leads(np.array([0.6, 0.2], np.float32)) == pytest.approx([0.4, -0.4])
-    assert leads(np.array([0.6], np.float32)) == pytest.approx([0.6])
+def test_of_a_few_candidates_strangers_stand_for_the_rest() -> None:
+    """Two have each other and four at .1: .6 − (.2 + .4) / 5 and .2 − (.6 + .4) / 5; one has five at .1."""
+    assert leads(np.array([0.6, 0.2], np.float32)) == pytest.approx([0.48, 0.0], abs=1e-6)
+    assert leads(np.array([0.6], np.float32)) == pytest.approx([0.5])
     assert len(leads(np.array([], np.float32))) == 0
 
 
 def test_log_odds_add_up_what_each_kind_of_evidence_says() -> None:
-    """−1 + 2 · (.6 − .2) + 3 · 4 / ln 100 for one of two passages among 99."""
+    """−1 + 2 · (.6 − .12) + 3 · 4 / ln 100 for one of two passages among 99, and −1 + 2 · (.2 − .2)."""
     dense, zeros = np.array([0.6, 0.2], np.float32), np.zeros(2, np.float32)
     found = evidence(dense, zeros, zeros, np.array([4.0, 0.0], np.float32), 99)
     odds = Calibration(-1.0, {LEAD: 2.0, LEXICAL: 3.0}).log_odds(found)
-    assert odds == pytest.approx([-1 + 0.8 + 12 / np.log(100), -1 - 0.8])
+    assert odds == pytest.approx([-1 + 0.96 + 12 / np.log(100), -1.0])
 
 
 def test_common_words_and_faint_cosines_are_told_from_others() -> None:
@@ -86,9 +87,9 @@ def test_the_score_is_an_increasing_function_of_the_probability(one: float, othe
 
 
 def test_the_anchor_has_its_score_and_the_words_begin_at_their_probabilities() -> None:
-    """σ(ln 7/3 + ½ (ln 9 − ln 1/19)) is the score of .9."""
-    found = scores(np.array([ANCHOR_PROBABILITY, 0.9, 0.01], np.float32))
-    beyond = np.log(7 / 3) + (np.log(9) + np.log(19)) / 2
+    """σ(ln 7/3 + ½ (ln 9 − ln .045/.955)) is the score of .9."""
+    found = scores(np.array([ANCHOR_PROBABILITY, 0.9, 0.0086], np.float32))
+    beyond = np.log(7 / 3) + (np.log(9) + np.log(0.955 / 0.045)) / 2
     assert found[:2] == pytest.approx([ANCHOR, 1 / (1 + np.exp(-beyond))], abs=1e-5)
     assert found[2] == pytest.approx(FLOOR, abs=0.01)
     assert [confidence(value) for value in (SURE, SURE - 1e-6, LIKELY, LIKELY - 1e-6, 0.0)] == [
@@ -115,6 +116,8 @@ def test_no_evidence_is_weak_and_all_of_it_is_sure(name: str) -> None:
 @pytest.mark.parametrize("name", ["hashing", "openai:text-embedding-3-small"])
 def test_an_unknown_embedders_cosines_say_nothing_of_probability(name: str) -> None:
     """Words and late interaction do, which are the same for all."""
+    assert not is_fitted(name)
+    assert is_fitted("minilm")
     assert calibration_of(name) is calibration_of("")
     assert text_scale_of(name) is text_scale_of("static")
 

@@ -9,7 +9,7 @@ from commonplace.search.context import Form, assemble, context_of, unsaid
 from commonplace.search.joining import shortened
 from commonplace.search.result import SearchResult
 from commonplace.search.trace import Trace
-from commonplace.types import Chunk, Filter, Hit, Passage
+from commonplace.types import Chunk, Confidence, Filter, Hit, Passage
 
 
 def count(text: str) -> int:
@@ -104,7 +104,7 @@ def test_code_that_has_no_room_ends_with_a_line() -> None:
 
 
 def result(*hits: Hit) -> SearchResult:
-    numbers = {each.id: int(each.id) for each in hits}
+    numbers = {each.id: int(each.id) for each in hits if each.id.isdigit()}
     trace = Trace(candidates=(), terms=(), min_score=0.0, numbers=numbers)
     return SearchResult("q", "n", "two-stage", Filter(), hits, (), 0, degraded=False, notices=(), trace=trace)
 
@@ -170,6 +170,50 @@ def test_what_is_not_said_of_texts_makes_room_for_more_of_them() -> None:
     most, _ = assemble(found, max_tokens=200, count=count, form=Form(metadata=False, references=False))
     least, _ = assemble(found, max_tokens=200, count=count)
     assert len(unfence(most).recalled) > len(unfence(least).recalled)
+
+
+def memory(name: str, confidence: Confidence) -> Hit:
+    """Return a memory that was found with that confidence."""
+    return Hit(name, name, "memory", f"What {name} says.", 0.5, {}, confidence=confidence)
+
+
+def test_what_is_weak_comes_last_under_a_heading_and_only_of_memories() -> None:
+    """ "Suggest a restaurant" must bring the allergy, but nobody may take it for the answer."""
+    found = [
+        memory("sure", "sure"),
+        replace(hit("page", "A page."), confidence="weak"),
+        *(memory(f"weak {number}", "weak") for number in range(4)),
+    ]
+    made = context_of(result(*found), max_tokens=500, count=count)
+    assert [each.id for each in made.hits] == ["sure", "weak 0", "weak 1", "weak 2"]
+    before, after = made.text.split("Possibly related:\n")
+    assert unfence(before).recalled == ("What sure says.",)
+    assert unfence(after).recalled == ("What weak 0 says.", "What weak 1 says.", "What weak 2 says.")
+    assert made.text.endswith("\n\nReferences: @sure, @weak 0, @weak 1, @weak 2")
+
+
+def test_a_hook_gets_nothing_weak_and_who_names_a_score_gets_all() -> None:
+    found = result(memory("likely", "likely"), memory("weak", "weak"))
+    assert [each.id for each in context_of(found, max_tokens=500, count=count, weak=0).hits] == ["likely"]
+    everything = context_of(found, max_tokens=500, count=count, weak=None)
+    assert [each.id for each in everything.hits] == ["likely", "weak"]
+    assert "Possibly related" not in everything.text
+    assert context_of(result(memory("weak", "weak")), max_tokens=500, count=count, weak=0).text == ""
+
+
+def test_what_is_newer_than_something_likely_comes_with_it() -> None:
+    """However little of the question it repeats: without it the reader would take the older for true."""
+    found = result(memory("newer", "weak"), memory("older", "sure"))
+    found = replace(found, trace=replace(found.trace, moved={"newer": "older"}))
+    made = context_of(found, max_tokens=500, count=count, weak=0)
+    assert [each.id for each in made.hits] == ["newer", "older"]
+
+
+def test_the_budget_holds_what_is_possibly_related_too() -> None:
+    found = result(memory("sure", "sure"), *(memory(f"weak {number}", "weak") for number in range(3)))
+    for budget in range(10, 120):
+        made = context_of(found, max_tokens=budget, count=count)
+        assert made.tokens <= budget
 
 
 def test_nothing_is_the_text_of_nothing() -> None:

@@ -13,7 +13,7 @@ from tests.unit.searching import Notebook, notebook
 
 from commonplace.ranking.fusion import fuse
 from commonplace.search.candidates import Candidates
-from commonplace.search.constants import ANSWER_SHARE, NEIGHBOUR_SHARES, WEIGHTS, meaning_of
+from commonplace.search.constants import ANSWER_SHARE, DENSE_WEIGHTS, NEIGHBOUR_SHARES, WEIGHTS
 from commonplace.search.conversation import speaker_asked_for
 from commonplace.search.ordering import Context, Ranking, order
 from commonplace.search.request import PreparedQuery, Request
@@ -34,15 +34,15 @@ def candidates(**signals: Any) -> Candidates:
     return Candidates(numbers, numbers, **given)
 
 
-def ranked(found: Candidates, embedder: str = "minilm", **context: Any) -> Ranking:
-    """Return the candidates in the order of a question whose vector that embedder made."""
+def ranked(found: Candidates, *embedders: str, unspaced: float = 0.0, **context: Any) -> Ranking:
+    """Return the candidates in the order of a question whose vectors those embedders made, else `minilm`."""
     query = PreparedQuery(
         ("question",),
         (("question",),),
         np.empty(0, np.uint16),
         np.empty((1, 0), np.float32),
-        0.0,
-        embedders=(embedder,),
+        unspaced,
+        embedders=embedders or ("minilm",),
     )
     return order(REQUEST, query, found, Context(passages=100, **context))
 
@@ -59,13 +59,16 @@ def first(ranking: Ranking) -> int:
 def test_what_is_first_by_every_signal_stays_first(others: list[tuple[float, ...]], embedder: str) -> None:
     best = tuple(max(values) + 0.25 for values in zip(*others, strict=True))
     lexical, dense, late = zip(best, *others, strict=True)
-    assert first(ranked(candidates(lexical=lexical, dense=dense, late=late, words=lexical), embedder)) == 1
+    assert first(ranked(candidates(lexical=lexical, dense=dense, late=late, coverage=lexical), embedder)) == 1
 
 
 def test_chance_matches_of_words_do_not_outrank_what_is_meant() -> None:
     """Who asks in other words shares none with the answer; a common word in another text must not decide."""
     found = candidates(
-        dense=[0.30, 0.12, 0.10, 0.08], lexical=[0, 1.5, 0, 0], late=[0.1, 0.3, 0.1, 0.1], words=[0, 0.1, 0, 0]
+        dense=[0.30, 0.12, 0.10, 0.08],
+        lexical=[0, 1.5, 0, 0],
+        late=[0.1, 0.3, 0.1, 0.1],
+        coverage=[0.2, 0.39, 0.1, 0.1],
     )
     ranking = ranked(found)
     assert first(ranking) == 1
@@ -74,33 +77,50 @@ def test_chance_matches_of_words_do_not_outrank_what_is_meant() -> None:
 
 @pytest.mark.parametrize(
     "sure",
-    [
-        {"words": [0, 0.7, 0, 0], "lexical": [0, 4, 0, 0]},
-        {"words": [0, 0.1, 0, 0], "lexical": [0, 9, 0, 0]},
-        {"dense": [0.7, 0.65, 0.1, 0.1], "lexical": [0, 3, 0, 0]},
-    ],
-    ids=["most of a short question", "rare words of a long one", "a passage alike the question"],
+    [{"coverage": [0.1, 0.8, 0, 0], "lexical": [0, 4, 0, 0]}, {"coverage": [0.1, 0.4, 0, 0], "lexical": [0, 9, 0, 0]}],
+    ids=["most of a short question", "rare words of a long one"],
 )
 def test_words_decide_where_they_are_no_chance(sure: dict[str, list[float]]) -> None:
-    """Each of three signs is enough: 4 < 1.1 · ln 101 < 1.85 · ln 101 < 9."""
+    """Either of two signs is enough: 4 < 1.1 · ln 101 < 1.85 · ln 101 < 9."""
     ranking = ranked(candidates(**{"dense": [0.30, 0.29, 0.1, 0.1], "late": [0.1, 0.9, 0.1, 0.1], **sure}))
     assert ranking.weights["lexical"] == pytest.approx([WEIGHTS["lexical"]] * 4)
     assert ranking.weights["late"] == pytest.approx([WEIGHTS["late"]] * 4)
     assert first(ranking) == 2
 
 
+def test_words_decide_in_part_between() -> None:
+    """0.48 lies a fifth of the way from 0.42 to 0.72."""
+    ranking = ranked(candidates(dense=[0.3, 0.2], coverage=[0.48, 0.1]))
+    assert ranking.weights["late"] == pytest.approx([WEIGHTS["late"] / 5] * 2)
+
+
 def test_without_a_vector_words_decide_alone() -> None:
-    ranking = ranked(candidates(lexical=[0.1, 0.2], words=[0.01, 0.02]), embedder="")
+    ranking = ranked(candidates(lexical=[0.1, 0.2], coverage=[0.01, 0.02]), "")
     assert first(ranking) == 2
     assert ranking.weights["dense"].tolist() == [0.0, 0.0]
     assert ranking.weights["lexical"] == pytest.approx([WEIGHTS["lexical"]] * 2)
+
+
+def test_words_decide_what_is_asked_in_a_script_without_spaces() -> None:
+    """The vector of a Chinese question says nothing, so two characters of it that match must not be shut out."""
+    found = candidates(lexical=[0.1, 0.2], coverage=[0.01, 0.02])
+    assert first(ranked(found, unspaced=1.0)) == 2
+    assert ranked(found, unspaced=0.5).weights["lexical"] == pytest.approx([WEIGHTS["lexical"] / 2] * 2)
+
+
+def test_candidates_of_two_embedders_are_weighed_each_by_its_own() -> None:
+    """Two memories and two files: the best of either is as good where nobody knows how the cosines compare."""
+    ranking = ranked(candidates(dense=[0.3, 0.9, 0.1, 0.5], spaces=[0, 1, 0, 1]), "minilm", "openai:some")
+    assert ranking.parts["dense"].tolist() == pytest.approx([1.0, 1.0, -1.0, -1.0])
+    weights = [DENSE_WEIGHTS["minilm"], WEIGHTS["dense"]]
+    assert ranking.weights["dense"].tolist() == pytest.approx(weights * 2)
 
 
 def test_a_single_neighbour_and_a_question_lend_what_is_worked_out() -> None:
     """Of three turns the first is found and asks; its value is its weighted deviation, √2 · the weight of meaning."""
     found = candidates(dense=[0.9, 0.1, 0.1], asks=[True, False, False], lengths=[10, 10, 120])
     ranking = ranked(found, "openai:some", beside={1: {2}, 2: {1, 3}, 3: {2}})
-    own = meaning_of("openai:some").weight * 2**0.5
+    own = WEIGHTS["dense"] * 2**0.5
     step, two = NEIGHBOUR_SHARES
     # The second turn stands between two, one of which has nothing to lend; the third, of 120 tokens, receives half.
     expected = [0.0, (step / 2 + ANSWER_SHARE) * own, two * own / 2]
@@ -135,7 +155,7 @@ def test_who_spoke_counts_where_the_question_says_i(tmp_path: Path) -> None:
 
 def test_the_parts_times_their_weights_add_up_to_the_value() -> None:
     """A receipt that does not add up explains nothing."""
-    found = candidates(lexical=[3, 0, 9], dense=[0.2, 0.5, 0.4], late=[0.4, 0.5, 0.1], words=[0.2, 0, 0.5])
+    found = candidates(lexical=[3, 0, 9], dense=[0.2, 0.5, 0.4], late=[0.4, 0.5, 0.1], coverage=[0.2, 0, 0.5])
     ranking = ranked(found, beside={1: {2}, 2: {1}}, retention=np.array([0.1, 0.9, 0.3], np.float32))
     assert set(ranking.parts) == set(ranking.weights) == {"lexical", "dense", "late", "neighbours", "retention"}
     assert ranking.values == pytest.approx(fuse(ranking.parts, ranking.weights))

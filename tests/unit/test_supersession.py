@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.contract.stores import BACKENDS
 from tests.unit.searching import Notebook, model, notebook
 
+from commonplace.engine.explaining import explain
 from commonplace.search.supersession import (
     LONGEST_CHANGE,
     Dated,
@@ -123,6 +124,8 @@ def test_the_newer_fact_stands_first_and_the_older_is_marked(
     assert result.trace.moved == {newer.id: older.id}
     assert older.score >= newer.score, "no score is lifted or lowered for it"
     assert 'older: later is newer"' in result.to_text()
+    told = explain(book.store, result, newer.id), explain(book.store, result, older.id)
+    assert [(each.stands_before, each.superseded_by) for each in told] == [(older.id, None), ("", "later")]
 
 
 def test_a_newer_fact_below_the_floor_comes_along(book: Notebook) -> None:

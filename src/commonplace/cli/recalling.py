@@ -29,7 +29,7 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this."),
             click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far."),
             click.option("--limit", type=int, metavar="N", help="How many results at most."),
-            click.option("--min-score", metavar="SCORE", callback=score, help="Leave out hits below it, 0 to 1."),
+            click.option("--min-score", metavar="SCORE", callback=score, help="Hold back hits below it, 0 to 1."),
         )
     ):
         function = option(function)
@@ -43,9 +43,10 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--fenced", is_flag=True, help="Print the memories as labelled data, to be given to a model.")
 @pass_invocation
 def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **options: Any) -> None:
-    """Find the memories that answer QUERY, best first.
+    """Find the memories that answer QUERY, best first, and a newer one before the one that it may have overtaken.
 
-    Dates in it, such as "last May", lead to the memories of that time. The relevant ones count as used.
+    Each is sure, likely or weak; what is weak may only be near. Dates in it, such as "last May", lead to memories of
+    that time. Those that are sure count as used.
     """
     from commonplace.cli.memory_rendering import print_recalled
     from commonplace.cli.screen import console, notify, print_json, progress_bars, say

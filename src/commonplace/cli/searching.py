@@ -51,7 +51,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
     "--min-score",
     metavar="SCORE",
     callback=score,
-    help="Leave out hits below it, 0 to 1; 0 shows all ranked, auto cuts as usual.",
+    help="Hold back hits below it, 0 to 1; 0 shows all that was ranked, auto is a low floor.",
 )
 @click.option(
     "--rerank", type=click.Choice(RERANK_MODES), help="Have a language model re-rank: one call a hit, or one for all."
@@ -61,7 +61,8 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
-    When nothing is relevant, it says so and prints no passage.
+    Each is sure, likely or weak; what is weak may only be near. When nothing is relevant, it says so and prints no
+    passage.
 
     An option that can be given several times takes alternatives; different options must all hold. What is given here
     wins over the strategy of --agent.

@@ -11,7 +11,7 @@ from commonplace.engine.strategies import about, for_part, joined, wishes_of
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
-from commonplace.search.constants import FLOOR
+from commonplace.search.constants import FIRST_FLOOR, FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, phrasings
 from commonplace.search.result import SearchResult, merged
 from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
@@ -49,7 +49,7 @@ class Finding(Retrievals):
         agent: str | None = None,
         also: Sequence[str] | None = None,
     ) -> SearchResult:
-        """Find the passages that answer a query, best first; nothing when nothing is relevant.
+        """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
 
         Filters apply before the limit, so that ten hits are returned where ten exist. Dates in the query ("last May",
         "three days ago") lead to the memories of that time.
@@ -145,6 +145,7 @@ class Finding(Retrievals):
             method=method or settings.method,  # type: ignore[arg-type]
             wanted=wanted,
             min_score=FLOOR if floor is None else floor,
+            first_floor=FIRST_FLOOR if floor is None else 0.0,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
             per_owner=per_owner,
             now=now,
@@ -167,7 +168,7 @@ class Finding(Retrievals):
         per_owner: int = 1,
         also: Sequence[str] | None = None,
     ) -> SearchResult:
-        """Find in memories alone, and count the relevant ones among the first three as used, once an hour.
+        """Find in memories alone, and count those among the first three that are sure as used, once an hour.
 
         The arguments are those of `search`.
         """
@@ -193,7 +194,7 @@ class Finding(Retrievals):
         return result
 
     def count_use(self, hits: Sequence[Hit]) -> None:
-        """Count the relevant memories among the first three hits as used, once an hour, as `recall` does."""
+        """Count the memories among the first three hits that are sure as used, once an hour, as `recall` does."""
         if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
             raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
         if self._uses.count(hits, self._now()):

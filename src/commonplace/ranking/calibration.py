@@ -21,19 +21,22 @@ from numpy.typing import NDArray
 from commonplace.types import Confidence
 
 ANCHOR: Final = 0.70
-ANCHOR_PROBABILITY: Final = 0.05
+ANCHOR_PROBABILITY: Final = 0.045
 """What a score of 0.70 stands for: nineteen in twenty of the queries of documents and code that have a relevant hit
 among the first forty keep the first of them there. Fitted by `scripts/ranking/fit_calibration.py`."""
 
 ABOVE, BELOW = 0.5, 1.0
 """What one of the probability's log-odds counts in the score's, above the anchor and below it: a score of 0.30 stands
-for a probability of 0.01, one of 0.85 for 0.24, and one of 0.93 for 0.60."""
+for a probability of 0.009, one of 0.86 for 0.25, and one of 0.93 for 0.60."""
 
-SURE, LIKELY = 0.60, 0.24
+SURE, LIKELY = 0.60, 0.25
 """From these probabilities on a hit is called `sure` and `likely`; below it is `weak`."""
 
 RIVALS: Final = 5
 """A cosine stands out from the mean of so many of the best others."""
+
+STRANGER: Final = np.float32(0.1)
+"""The cosine of a question with a text about something else; about the mean of either embedder."""
 
 FAINT: Final = np.float32(0.25)
 """Texts with a smaller cosine are hardly about the same."""
@@ -41,10 +44,11 @@ FAINT: Final = np.float32(0.25)
 COMMON_WORDS: Final = np.float32(0.2)
 """Any question has so much of its words in common with something, though nothing answers it."""
 
-LEAD, FAINTNESS, LATE, WORDS, LEXICAL = "lead", "faintness", "late", "words_beyond_chance", "lexical_by_size"
+LEAD, FAINTNESS, COVERAGE = "lead", "faintness", "coverage"
+WORDS, LEXICAL = "words_beyond_chance", "lexical_by_size"
 """The kinds of evidence: what a cosine has over the mean of the best others; what it lacks of `FAINT`, for what stands
-out among strangers may be one itself; late interaction; the part of the query's words that were found, as far as it is
-more than `COMMON_WORDS`; BM25 divided by ln(1 + passages), by as much as its best value grows by chance."""
+out among strangers may be one itself; how much of the query late interaction covers; the part of its words that BM25
+found, as far as that is more than `COMMON_WORDS`; BM25 by ln(1 + passages), by which its best value grows by chance."""
 
 _LEAST: Final = -30.0
 """Less than this is as good as never; float32 ends where e is raised to 89."""
@@ -68,9 +72,9 @@ class Calibration:
 
 
 BY_EMBEDDER: Final[Mapping[str, Calibration]] = {
-    "static": Calibration(-3.39, {LEAD: 6.79, FAINTNESS: 7.98, LATE: 4.45, LEXICAL: 0.72}),
+    "static": Calibration(-3.0, {LEAD: 7.24, FAINTNESS: 12.11, COVERAGE: 2.94, WORDS: 3.73, LEXICAL: 0.21}),
     "minilm": Calibration(-2.53, {LEAD: 11.87, FAINTNESS: 9.39, WORDS: 2.10}),
-    "": Calibration(-4.15, {LATE: 4.41, LEXICAL: 1.16}),
+    "": Calibration(-4.18, {COVERAGE: 3.96, WORDS: 3.64, LEXICAL: 0.45}),
 }
 """Fitted by `scripts/ranking/fit_calibration.py`, which names the sets. Cosines of one embedder mean something else
 than those of another, so each has weights of its own; "" is a query without a vector."""
@@ -82,24 +86,26 @@ def calibration_of(embedder: str) -> Calibration:
     return BY_EMBEDDER.get(embedder, BY_EMBEDDER[""])
 
 
+def is_fitted(embedder: str) -> bool:
+    """Return whether the cosines of an embedder of that name have a part in probabilities."""
+    return embedder in BY_EMBEDDER
+
+
 def leads(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return how far each cosine lies above the mean of the `RIVALS` best others, float32, shape (n,).
 
-    Where there are fewer others, their mean; of a single one the cosine itself.
+    Where there are fewer others, strangers stand for the rest: in a store of two copies each is as good as alone.
     """
-    if len(cosines) < 2:
-        return cosines.copy()
-    rivals = min(RIVALS, len(cosines) - 1)
-    best = -np.sort(-cosines)[: rivals + 1]
-    total = np.float32(best.sum())
+    padded = np.concatenate([cosines, np.full(max(0, RIVALS + 1 - len(cosines)), STRANGER)])
+    best = -np.sort(-padded)[: RIVALS + 1]
     # One of the best has all the others of them for rivals; the rest have the first ones.
     own = np.maximum(cosines, best[-1])
-    return np.asarray(cosines - (total - own) / np.float32(rivals), dtype=np.float32)
+    return np.asarray(cosines - (np.float32(best.sum()) - own) / np.float32(RIVALS), dtype=np.float32)
 
 
 def evidence(
     dense: NDArray[np.float32],
-    late: NDArray[np.float32],
+    coverage: NDArray[np.float32],
     words: NDArray[np.float32],
     lexical: NDArray[np.float32],
     passages: int,
@@ -108,7 +114,7 @@ def evidence(
 
     Args:
         dense: cosine of query and passage, −1–1.
-        late: late-interaction coverage of the query, 0–1.
+        coverage: late-interaction coverage of the query by what its tokens weigh in any text, 0–1.
         words: the part of the query that BM25 found, 0–1.
         lexical: BM25, not negative.
         passages: how many there are to choose from.
@@ -116,7 +122,7 @@ def evidence(
     return {
         LEAD: leads(dense),
         FAINTNESS: np.minimum(dense - FAINT, np.float32(0)),
-        LATE: late,
+        COVERAGE: coverage,
         WORDS: np.maximum(words - COMMON_WORDS, np.float32(0)),
         LEXICAL: np.asarray(lexical / np.float32(math.log1p(max(1, passages))), dtype=np.float32),
     }

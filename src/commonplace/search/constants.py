@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from commonplace.search.candidates import DENSE, LATE, LEXICAL, SPEAKER, TIME
 
@@ -11,38 +10,21 @@ WEIGHTS = {LEXICAL: 0.6, DENSE: 1.0, LATE: 0.85, TIME: 2.0, SPEAKER: 0.5}
 """Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, and the fitting speaker, 0
 or 1, which are plain bonuses.
 
-Those of words and tokens count as far as the words may decide; see `SHARE`."""
+Those of words and tokens count as far as the words may decide; see `COVERED`."""
 
-SHARE = (0.33, 0.66)
-"""How far words and late interaction decide beside meaning, by the best passage's share of the query's words
-(`Candidates.words`): not at all up to the first, wholly from the second on.
+DENSE_WEIGHTS: Mapping[str, float] = {"minilm": 1.25}
+"""Of embedders whose vectors tell more than words do; any other one has the weight above."""
 
-Where no passage holds much of what is asked in its words, those that do match are chance matches, and standardising
-would make as much of them as of real ones. Judged by `scripts/ranking/cross_validate.py`, as are all constants of the
-fusion."""
+COVERED = (0.42, 0.72)
+"""How far words and late interaction decide beside meaning, by how much of the question the best passage covers
+(`Candidates.coverage`): not at all up to the first, wholly from the second on.
 
-MANY = (1.10, 1.85)
+Who asks in other words than the answer's shares only chance matches with anything, and standardising would make as much
+of these as of real ones. Judged by `scripts/ranking/cross_validate.py`, as are all constants of the fusion."""
+
+RARE = (1.10, 1.85)
 """The same by the best passage's BM25 divided by ln(1 + passages): the rarity that it holds, of the highest that there
 is. A long question is never covered, but two rare words of it are no chance. The larger of both counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What is known of an embedder's cosines.
-
-    Attributes:
-        weight: of the standardised cosine.
-        alike: how far words and late interaction decide by the best cosine, as by `SHARE`; None where that is not
-            known. Where a question resembles something that is stored, it shares its words; where it does not, it
-            may be put in others.
-    """
-
-    weight: float = WEIGHTS[DENSE]
-    alike: tuple[float, float] | None = None
-
-
-MEANINGS: Mapping[str, Meaning] = {"minilm": Meaning(1.25, (0.40, 0.70))}
-"""Of the embedders for which it was fitted; any other one has the defaults."""
 
 COMPARABLE = frozenset({"minilm", "static"})
 """Embedders whose cosines of unrelated texts have nearly the same mean and deviation: .03–.18 and .09–.11 for questions
@@ -63,16 +45,16 @@ NEIGHBOUR_SHARES = (0.5, 0.25)
 
 ANSWER_SHARE = 0.25
 """What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
-what it was asked."""
+what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way."""
 
 SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
 
 FLOOR = 0.3
-"""Where the caller names no least score: what lies below it is held back, a probability of 0.01. Of the questions that
-something answers one in a hundred gets nothing for it, and one in two hundred loses what would be among five hits."""
+"""Where the caller names no least score: what lies below it is held back, a probability of 0.009. Of the questions that
+something answers one in two hundred loses for it what would be among five hits."""
 
-
-def meaning_of(embedder: str) -> Meaning:
-    """Return what is known of an embedder of that name."""
-    return MEANINGS.get(embedder, Meaning())
+FIRST_FLOOR = 0.5
+"""Likewise of the best hit, a probability of 0.02: where it lies below, the question is about something else, and
+everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in
+stores of a few texts."""

@@ -31,13 +31,13 @@ from commonplace.search.candidates import (
 from commonplace.search.constants import (
     ANSWER_SHARE,
     COMPARABLE,
-    MANY,
+    COVERED,
+    DENSE_WEIGHTS,
     NEIGHBOUR_SHARES,
-    SHARE,
+    RARE,
     SHORT_TURN,
     TIME_LOG_ODDS,
     WEIGHTS,
-    meaning_of,
 )
 from commonplace.search.conversation import answers, speaker_asked_for, steps
 from commonplace.search.request import PreparedQuery, Request
@@ -246,18 +246,15 @@ def _weights(query: PreparedQuery, candidates: Candidates, passages: int) -> dic
     """Return what the standardised signals of each candidate weigh: words and tokens as far as they may decide."""
     words, dense = np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32)
     groups, embedders = candidates.spaces, query.embedders
-    best = float(candidates.lexical.max(initial=0.0))
     certain = max(
-        ramp(float(candidates.words.max(initial=0.0)), *SHARE), ramp(best / math.log1p(max(1, passages)), *MANY)
+        query.unspaced,  # of scripts without spaces only terms tell what they mean
+        ramp(float(candidates.coverage.max(initial=0.0)), *COVERED),
+        ramp(float(candidates.lexical.max(initial=0.0)) / math.log1p(max(1, passages)), *RARE),
     )
     for group, embedder in enumerate(embedders):
-        here, meaning = groups == group, meaning_of(embedder)
-        if embedder:
-            closest = float(candidates.dense[here].max(initial=0.0))
-            words[here] = max(certain, 0.0 if meaning.alike is None else ramp(closest, *meaning.alike))
-            dense[here] = meaning.weight
-        else:
-            words[here] = 1.0
+        here = groups == group
+        words[here] = certain if embedder else 1.0
+        dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) if embedder else 0.0
     return {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
 
 
@@ -267,7 +264,8 @@ def _lent(values: NDArray[np.float32], candidates: Candidates, beside: dict[int,
     received = np.zeros_like(values)
     for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
         received += lend(values, numbers, pairs, share)
-    received += lend(values, numbers, answers(beside, numbers[candidates.asks]), ANSWER_SHARE)
+    asked = bounded(values, candidates.lengths, SHORT_TURN)
+    received += lend(asked, numbers, answers(beside, numbers[candidates.asks]), ANSWER_SHARE)
     return bounded(received, candidates.lengths, SHORT_TURN)
 
 
@@ -328,7 +326,7 @@ class _Judged:
 
 
 def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _Judged:
-    found = evidence(candidates.dense, candidates.late, candidates.words, candidates.lexical, context.passages)
+    found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
     odds = np.zeros(len(candidates), dtype=np.float32)
     weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
     for code, embedder in enumerate(query.embedders):

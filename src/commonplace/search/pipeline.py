@@ -17,6 +17,7 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.index.contract import Scope, Scored
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
+from commonplace.ranking.calibration import is_fitted
 from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, Spaces, TokenRows, concatenate
 from commonplace.search.conversation import next_to
 from commonplace.search.ordering import Context, Ranking, order, together
@@ -149,6 +150,7 @@ class Searcher:
             notices=(*notices, *([_BY_WORDS.format(ranking.fault)] if ranking.fault else [])),
             trace=trace,
             corrected=corrected,
+            calibrated=all(is_fitted(stamp.name) for stamp in self._spaces.stamps),
         )
 
     def _respelled(self, request: Request, generation: Generation, tail: Tail) -> str:

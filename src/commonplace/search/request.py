@@ -48,11 +48,12 @@ class Request:
 
     Attributes:
         limit: how many hits at most, 1–1000.
-        min_score: 0–1; hits below it are dropped.
+        min_score: 0–1; hits below it are held back.
         stage1_limit: how many candidates each of the lexical and the dense recall brings, 1–10,000.
         per_owner: how many passages of one owner may be hits.
         now: when it is asked, seconds since the epoch; what dates in the query are resolved against, unless the
             filter's `as_of` is. None leaves dates unread.
+        first_floor: 0–1; all hits are held back where the best one lies below it.
         by_words: the embedder is not asked for a vector of the query, which then leaves this machine by no means.
         also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
         retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
@@ -70,6 +71,7 @@ class Request:
     retention_weight: float = 0.0
     fading: FadingRule = FadingRule()
     by_words: bool = False
+    first_floor: float = 0.0
     also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

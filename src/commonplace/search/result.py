@@ -28,6 +28,8 @@ class SearchResult:
         agent: whose strategy chose, "" where nobody's did.
         also: the further phrasings that were searched for.
         corrected: the query that was searched for instead, since of its own words none was known; "" where none was.
+        calibrated: False where an embedder made the vectors that nothing was fitted for: probabilities then rest on
+            words and late interaction alone.
     """
 
     query: str
@@ -45,6 +47,7 @@ class SearchResult:
     agent: str = ""
     also: tuple[str, ...] = ()
     corrected: str = ""
+    calibrated: bool = True
 
     @property
     def held_back(self) -> int:
@@ -78,6 +81,7 @@ class SearchResult:
             "hits": [hit_json(hit) for hit in self.hits],
             "held_back": self.held_back,
             "best_held_back": None if self.best_held_back is None else round(self.best_held_back, 4),
+            "calibrated": self.calibrated,
             "degraded": self.degraded,
             "method": self.method,
             "reranked_by": self.reranked_by or None,

@@ -5,6 +5,7 @@ It knows ranked candidates and the store, not how they were ranked.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -92,11 +93,12 @@ def _choose(ranking: Ranking, order: NDArray[np.intp], scores: NDArray[np.float3
     taken: Counter[int] = Counter()
     below: dict[int, float] = {}
     last = 0.0
+    floor = request.min_score if len(scores) and scores[0] >= request.first_floor else math.inf
     for place, before in placed(order.tolist(), ranking.newer):
         rank, anchor = ranks[place], ranks[place if before is None else before]
         owner = int(ranking.candidates.owners[place])
         value = float(ranking.values[order[anchor]])
-        if scores[anchor] < request.min_score and scores[rank] < request.min_score:
+        if scores[anchor] < floor and scores[rank] < floor:
             choice.rejected.append((rank, "below the floor"))
             below.setdefault(owner, float(scores[rank]))
         elif taken[owner] >= request.per_owner:

@@ -32,7 +32,7 @@ class SearchSettings:
     method: str = setting("two-stage", "how candidates are found and ranked", "choice", choices=METHODS)
     min_score: float | None = setting(
         None,
-        "hits below this score are left out; 'auto' is the calibrated cut, 0 keeps everything that was ranked",
+        "hits below this score are held back; 'auto' is a low floor, 0 keeps everything that was ranked",
         "score",
         minimum=0.0,
         maximum=1.0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError, UsageError
@@ -79,10 +79,12 @@ def temporal_query(book: Book, asked: Asked) -> Response:
     result = book.recall(topic, limit, as_of=as_of, min_score=floor, also=also)
     book.log_retrieval(result, "recall")
     facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
-    found = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]
-    found += [_fact(fact, topic) for fact in facts]
-    found.sort(key=lambda each: (-each.relevance, each.reference.kind != MEMORY))  # else as they were found
-    return _told(book, found[:limit], result, facts)
+    memories = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]
+    # A memory that stands before one it may have overtaken keeps its place, whatever its own relevance.
+    places = list(accumulate((each.relevance for each in reversed(memories)), max))[::-1]
+    placed = [*zip(places, memories, strict=True), *((fact.score, _fact(fact, topic)) for fact in facts)]
+    placed.sort(key=lambda each: (-each[0], each[1].reference.kind != MEMORY))  # else as they were found
+    return _told(book, [each for _, each in placed[:limit]], result, facts)
 
 
 def topics(memories: Iterable[Memory]) -> tuple[str, ...]:

@@ -63,11 +63,9 @@ _RESULT: Final = _object(
         "confidence": _TEXT,
         "snippet": _TEXT,
         "source": _TEXT,
-        "at": _TEXT,
-        "supersededBy": _TEXT,
     }
 )
-SEARCH_RESULT: Final = _object({"results": _list(_RESULT), "heldBack": _INTEGER})
+SEARCH_RESULT: Final = _object({"results": _list(_RESULT)})
 
 GET: Final = _closed(
     {
@@ -146,8 +144,6 @@ WHY_RESULT: Final = _object(
     {
         "rank": _INTEGER,
         "score": _NUMBER,
-        "confidence": _TEXT,
-        "standsBefore": _TEXT,
         "signals": {"type": "object"},
         "matched": _LIST,
         "missing": _LIST,

@@ -49,8 +49,7 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
 _SEARCH: Final = (
-    "Find what was remembered or indexed, best first. confidence says whether it answers: sure, likely, or weak, which "
-    "may only be near. supersededBy names a newer memory. Give also: the query in words an answer may use."
+    "Find what was remembered or indexed; weak results may not answer. Give also: the query in words an answer may use."
 )
 _GET: Final = "Read lines of a page, artifact or memory."
 _CONTEXT: Final = "What to know before a task, within a budget. Call it first."
@@ -119,7 +118,7 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
     if found.best_held_back is not None and not found.hits:
         notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
     text = told(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
-    return ToolResult({"results": results[:size], "heldBack": found.held_back}, "\n".join([text, *notes]))
+    return ToolResult({"results": results[:size]}, "\n".join([text, *notes]))
 
 
 def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
@@ -293,8 +292,6 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
     structured: dict[str, Any] = {
         "rank": receipt.rank,
         "score": round(receipt.score, 4),
-        "confidence": receipt.confidence,
-        "standsBefore": receipt.stands_before,
         "signals": {**signals, "probability": round(receipt.probability or 0.0, 4)},
         "matched": _some(receipt.matched_terms),
         "missing": _some(receipt.missing_terms),
@@ -302,7 +299,9 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
     }
     words = ", ".join(structured["matched"]) or "none"
     told = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
-    return ToolResult(structured, f"Rank {receipt.rank}, score {receipt.score:.2f}. {told}. Words that match: {words}.")
+    moved = f" It stands before {receipt.stands_before}, which is older." if receipt.stands_before else ""
+    head = f"Rank {receipt.rank}, score {receipt.score:.2f}, {receipt.confidence}.{moved}"
+    return ToolResult(structured, f"{head} {told}. Words that match: {words}.")
 
 
 def _some(terms: Sequence[str]) -> list[str]:
