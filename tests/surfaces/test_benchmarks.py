@@ -379,7 +379,7 @@ def test_methods_are_compared_and_their_recall_is_a_curve(labelled: RetrievalOpt
 
 
 def test_questions_that_nothing_answers_are_asked_as_well(labelled: RetrievalOptions, tmp_path: Path) -> None:
-    """Each answer shares words with its question and is far above what strangers find; the cut separates them."""
+    """Each answer shares words with its question and is far above what strangers find; the floor takes none."""
     strange = tmp_path / "strange.txt"
     strange.write_text('who won the football cup\n{"query": "prime factors of a polynomial"}\n', "utf-8")
     result = retrieval.run(replace(labelled, methods=("two-stage",), unanswerable=strange, word_salad=3, seed=4))
@@ -388,15 +388,14 @@ def test_questions_that_nothing_answers_are_asked_as_well(labelled: RetrievalOpt
     rows, curve = result["thresholds"]["two-stage"], result["curves"]["two-stage"]
     assert [row["nothing"] for row in rows] == sorted(row["nothing"] for row in rows)
     assert {row["threshold"]: round(row["nothing"], 4) for row in rows}[0.7] == curve["nothing@0.7"]
-    assert result["cut"]["two-stage"]["nothing"] == curve["nothing@0.7"] >= 0.4
+    nothing = result["cut"]["two-stage"]["nothing"]
+    assert nothing <= curve["nothing@0.7"] <= curve["nothing@0.85"]
     assert curve["first@0.7"] == 1.0
     calibration = result["calibration"]["two-stage"]
     assert calibration["hits"] == sum(each["hits"] for each in calibration["bins"]) == 30
     titles = {sheet.title: sheet for sheet in sheets(result)}
     assert titles["Kept by a threshold on the score, two-stage"].columns[-1] == "strange: none"
-    assert titles["What the cut does where none is named"].rows == (
-        ("two-stage", "0.0%", f"{curve['nothing@0.7']:.1%}"),
-    )
+    assert titles["What the cut does where none is named"].rows == (("two-stage", "0.0%", f"{nothing:.1%}"),)
 
 
 def test_without_such_questions_nothing_is_said_of_them(labelled: RetrievalOptions) -> None:

@@ -36,16 +36,17 @@ TIME_LOG_ODDS = 1.0
 FADING = 16.0
 """In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does.
 
-What a passage is about stands at its beginning: a title, a heading, the name of a function, the first sentence. Chosen
-by `scripts/ranking/cross_validate.py`: from 4 to 16 all do about equally well, and the largest of them loses least on
-passages that were turned, whose beginnings say nothing."""
+What a passage is about stands at its beginning: a title, a heading, the name of a function, the first sentence. From 4
+to 16 all do about equally well, and the largest of them loses least on passages that were turned, whose beginnings say
+nothing (docs/benchmarks.md)."""
 
 NEIGHBOUR_SHARES = (0.5, 0.25)
 """What a turn of a conversation receives of the mean value of those one step and two steps away: half at each step."""
 
 ANSWER_SHARE = 0.25
 """What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
-what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way."""
+what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way. A round guess: it gains on short
+turns, which nothing was fitted on, and loses a little on long ones."""
 
 SHORT_TURN = 60
 """A turn of so many tokens receives all of that, a longer one the less, the longer it is."""

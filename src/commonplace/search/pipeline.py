@@ -149,8 +149,8 @@ class Searcher:
             degraded=degraded or bool(ranking.fault),
             notices=(*notices, *([_BY_WORDS.format(ranking.fault)] if ranking.fault else [])),
             trace=trace,
-            corrected=corrected,
             calibrated=all(is_fitted(stamp.name) for stamp in self._spaces.stamps),
+            corrected=corrected,
         )
 
     def _respelled(self, request: Request, generation: Generation, tail: Tail) -> str:

@@ -26,10 +26,10 @@ class SearchResult:
         in_process: the answer from the memories of this process alone, whose hits are among `hits`; None without any.
         reranked_by: the mode and model that put the hits into their order and scored them, "" where none did.
         agent: whose strategy chose, "" where nobody's did.
-        also: the further phrasings that were searched for.
-        corrected: the query that was searched for instead, since of its own words none was known; "" where none was.
         calibrated: False where an embedder made the vectors that nothing was fitted for: probabilities then rest on
             words and late interaction alone.
+        also: the further phrasings that were searched for.
+        corrected: the query that was searched for instead, since of its own words none was known; "" where none was.
     """
 
     query: str
@@ -45,9 +45,9 @@ class SearchResult:
     in_process: SearchResult | None = None
     reranked_by: str = ""
     agent: str = ""
+    calibrated: bool = True
     also: tuple[str, ...] = ()
     corrected: str = ""
-    calibrated: bool = True
 
     @property
     def held_back(self) -> int:
