@@ -134,7 +134,8 @@ def test_what_a_receipt_says_of_the_signals_adds_up_to_the_score(
     book.remember("deploy", NOTES["deploy"], at=1_715_000_000.0)
     result = book.search(query, min_score=0.0, **asked)
     [hit] = result.hits
-    adds = sum(value * result.trace.evidence.get(name, 0.0) for name, value in hit.signals.items())
+    [candidate] = result.trace.candidates
+    adds = sum(value * candidate.evidence.get(name, 0.0) for name, value in hit.signals.items())
     bare = (
         -5.0 if query.startswith("what happened") else calibration_of("" if "by_words" in asked else "static").intercept
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import commonplace
 from commonplace.engine import Engine, upkeep
 from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.bm25 import inverse_document_frequency
+from commonplace.ranking.calibration import calibration_of
 from commonplace.search.signals import total_rarity
 
 MEMORIES = {
@@ -305,3 +307,15 @@ def test_a_word_has_one_rarity_whatever_it_is_called() -> None:
     statistics = LexicalStatistics(9, {}, {"content": {"rechnungen": 1, "rechnung": 4}, "tags": {"rechnung": 2}})
     word = ("rechnungen", "rechnung")
     assert total_rarity([word, word], statistics) == pytest.approx(2 * inverse_document_frequency(9, 4))
+
+
+def test_what_is_asked_in_a_script_without_spaces_is_as_likely_as_its_words_say(tmp_path: Path) -> None:
+    """The embedder knows nothing of these scripts: that it finds nothing alike is no sign that nothing answers."""
+    with commonplace.open(tmp_path) as book:
+        book.remember_many([{"content": line.strip()} for line in MEMORIES["chinese"].strip().splitlines()])
+        result = book.recall("数据库")
+        assert result.hits[0].text == "我们决定把数据库从MySQL迁移到PostgreSQL。"
+        assert result.hits[0].confidence == "sure"
+        signals = book.why(result, result.hits[0].id).signals
+        evidence = sum(signal.evidence for signal in signals) + calibration_of("").intercept
+        assert result.hits[0].probability == pytest.approx(1 / (1 + math.exp(-evidence)), abs=1e-4)

@@ -329,15 +329,13 @@ def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _
     found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
     odds = np.zeros(len(candidates), dtype=np.float32)
     weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
+    # What is asked in a script that the token model does not know is judged by its words, whatever made the vectors.
+    by_words = np.float32(query.unspaced)
     for code, embedder in enumerate(query.embedders):
         here = candidates.spaces == code
-        own = {name: values[here] for name, values in found.items()}
-        # Of scripts without spaces the vectors know nothing: as far as the query is in one, only its words tell.
-        for share, calibration in (
-            (1.0 - query.unspaced, calibration_of(embedder)),
-            (query.unspaced, calibration_of("")),
-        ):
-            odds[here] += np.float32(share) * calibration.log_odds(own)
+        evidence_here = {name: values[here] for name, values in found.items()}
+        for calibration, share in ((calibration_of(embedder), 1 - by_words), (calibration_of(""), by_words)):
+            odds[here] += share * calibration.log_odds(evidence_here)
             for name, weight in calibration.weights.items():
-                weights[name][here] += np.float32(share * weight)
+                weights[name][here] += share * np.float32(weight)
     return _Judged(odds, found, weights)

@@ -49,7 +49,7 @@ def tools_of(opened: Opened) -> tuple[Tool, ...]:
 
 _DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
 _SEARCH: Final = (
-    "Find what was remembered or indexed; weak results may not answer. Give also: the query in words an answer may use."
+    "Find what was remembered or indexed; weak results may not answer. Give also: the query in other words."
 )
 _GET: Final = "Read lines of a page, artifact or memory."
 _CONTEXT: Final = "What to know before a task, within a budget. Call it first."
