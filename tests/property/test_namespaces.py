@@ -36,6 +36,7 @@ WORDS = ("what they said of it", "the price of a kettle", "shared and alone", "h
 EXEMPT = {
     "close": "it ends the engine",
     "doctor": "it checks the whole store, and names no content",
+    "embed_pending": "it embeds what waits in the whole store, and names no content",
     "index_upgrade": "it embeds the whole store anew, and names no content",
     "backup": "it copies the whole store, and is for whoever owns it",
     "consolidation_ground": "it is what agents stand on, and answers nothing",
@@ -264,6 +265,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "decay": lambda book, values: book.decay(threshold=1.0),
     "export": importing,
     "export_index": lambda book, values: book.export_index(),
+    "clear_injected": lambda book, values: book.clear_injected(values.one("talk", "other")),
     "forget": lambda book, values: book.forget(**values.wanted),
     "forget_namespace": deleting,
     "gc": lambda book, values: book.gc(0, dry_run=values.one(True, False)),
@@ -272,6 +274,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "graph": graphing,
     "health": lambda book, values: unordered(plain(book.health())),
     "index": indexing,
+    "injection": lambda book, values: book.injection(values.words, conversation=values.one("talk", "other")),
     "index_documents": lambda book, values: book.index_documents(
         [Document(values.id, values.words, tags=("red",), session=values.one("", "talk"))]
     ),
