@@ -211,5 +211,6 @@ def test_what_some_forget_while_others_remember_is_gone_and_nothing_else(store: 
         files = [path for path in store.rglob("*") if path.is_file()]
         assert [(path, word) for path in files for word in gone if word in path.read_bytes()] == []
         for number in range(12):
-            hits = book.search(marker("old", number), method="bm25", min_score=0.0).hits
+            found = book.search(marker("old", number), method="bm25", min_score=0.0)
+            hits = () if found.corrected else found.hits  # a word that nothing holds is taken for one that is near
             assert [hit.owner_id for hit in hits] == ([f"old {number}"] if number >= 10 else [])

@@ -225,7 +225,7 @@ def test_a_hook_says_nothing_where_the_settings_want_no_context_at_the_start(pro
     event = json.dumps({"prompt": ASKED, "cwd": str(program.project)})
     hook = ["context", "--stdin-json", "--agent", "integrator"]
     told = CliRunner().invoke(cli, hook, input=event)
-    assert "A session expires after thirty minutes" in told.stdout
+    assert "docs/auth.md" in told.stdout
     (program.project / "commonplace.toml").write_text('[context]\non_start = "off"\n')
     told = CliRunner().invoke(cli, hook, input=event)
     assert (told.exit_code, told.stdout, told.stderr) == (0, "", "")

@@ -227,7 +227,7 @@ def test_whoever_stops_a_run_learns_how_to_undo_what_it_did(faded: Program, monk
 
 def test_what_waits_says_why_and_what_was_turned_down_is_left(bare: Program) -> None:
     """Whoever is asked to decide has to know what speaks against it, and that a no is heeded."""
-    for text in ("Use the mock gateway in CI.", "Do not use the mock gateway in CI."):
+    for text in ("The payment gateway in CI is mocked", "The payment gateway in CI is not mocked"):
         bare.run("remember", text)
     assert "of 2 · would wait for you" in contract("run", "cluster", "merge", "--dry-run").stdout
     printed = contract("run", "cluster", "merge").stdout

@@ -165,11 +165,9 @@ def test_a_store_that_cannot_be_written_is_still_asked(project: Path, monkeypatc
 
 def test_a_prompt_gets_five_hundred_tokens_at_most(project: Path) -> None:
     with book_of(project) as book:
-        for number in range(40):
-            trip = (
-                f"Trip {number} to the Harz was planned with Ada: {number + 3} people walk from hut {number} by train."
-            )
-            book.remember(trip, force=True)
+        for month in ("May", "June", "July"):
+            stages = " ".join(f"On day {day} we walk from hut {day} to hut {day + 1}." for day in range(1, 25))
+            book.remember(f"The trip to the Harz in {month} was planned with Ada. {stages}", force=True)
         made = book.injection("Which trip to the Harz was planned with Ada?", limit=40)
         assert 300 < made.tokens <= 500
         assert made.left_out > 0

@@ -37,7 +37,7 @@ def test_the_travel_agent_works_offline(travel: Program) -> None:
     found = travel.json(*QUERY, "what", "is", "the", "weather", "in", "Seoul")
     assert found["knowledge"] == [SEOUL_TEXT, TOKYO_TEXT]
     assert (found["degraded"], found["hits"][0]["metadata"]["cityName"]) == (False, "Seoul")
-    assert travel.json(*QUERY, "humid climate", "--min-score", "0.75", "--limit", "5")["knowledge"] == [TOKYO_TEXT]
+    assert travel.json(*QUERY, "humid climate", "--min-score", "0.9", "--limit", "5")["knowledge"] == [TOKYO_TEXT]
     (agent,) = travel.json("knowledge", "status")["agents"]
     assert agent == {"agent": "TravelAgent", "items": 2, "deleted": 0, "stale": 0}
     assert travel.json("knowledge", "delete", "TravelAgent") == {

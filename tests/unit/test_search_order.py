@@ -94,6 +94,16 @@ def test_words_decide_in_part_between() -> None:
     assert ranking.weights["late"] == pytest.approx([WEIGHTS["late"] / 5] * 2)
 
 
+def test_chance_resemblance_does_not_outrank_what_holds_the_identifier() -> None:
+    """All cosines are faint, so which is the largest of them means nothing where a word decides."""
+    found = candidates(
+        dense=[0.01, 0.06, 0.05, 0.02], lexical=[14.0, 5.0, 5.0, 5.0], late=[0.82, 0.81, 0.81, 0.8], coverage=[1.0] * 4
+    )
+    ranking = ranked(found)
+    assert first(ranking) == 1
+    assert ranking.weights["dense"].tolist() == [0.0] * 4
+
+
 def test_without_a_vector_words_decide_alone() -> None:
     ranking = ranked(candidates(lexical=[0.1, 0.2], coverage=[0.01, 0.02]), "")
     assert first(ranking) == 2

@@ -41,7 +41,7 @@ store.close()
 
 
 def memory(id_: str, *texts: str) -> OwnerWrite:
-    return OwnerWrite(Owner(id_, "memory"), tuple(NewPassage("p", Chunk(text, 1, 1), b"", b"") for text in texts))
+    return OwnerWrite(Owner(id_, "memory"), tuple(NewPassage("p", Chunk(text, 1, 1), b"", b"\x01") for text in texts))
 
 
 def start_writer(path: Path, name: str, writes: int) -> subprocess.Popen[str]:

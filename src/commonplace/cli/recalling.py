@@ -43,10 +43,10 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--fenced", is_flag=True, help="Print the memories as labelled data, to be given to a model.")
 @pass_invocation
 def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **options: Any) -> None:
-    """Find the memories that answer QUERY, best first, and a newer one before the one that it may have overtaken.
+    """Find the memories that answer QUERY, best first.
 
-    Each is sure, likely or weak; what is weak may only be near. Dates in it, such as "last May", lead to memories of
-    that time. Those that are sure count as used.
+    A newer one stands before the one that it may have overtaken. Each is sure, likely or weak; what is weak may only be
+    near. Dates in it, such as "last May", lead to memories of that time. Those that are sure count as used.
     """
     from commonplace.cli.memory_rendering import print_recalled
     from commonplace.cli.screen import console, notify, print_json, progress_bars, say

@@ -26,6 +26,12 @@ RARE = (1.10, 1.85)
 """The same by the best passage's BM25 divided by ln(1 + passages): the rarity that it holds, of the highest that there
 is. A long question is never covered, but two rare words of it are no chance. The larger of both counts."""
 
+MEANT = (0.10, 0.25)
+"""How far meaning decides where words do, by the best cosine: not at all up to the first, wholly from the second on.
+
+Cosines of unrelated texts reach the second by chance alone. Who asks for an identifier gets what holds it, not what its
+letters resemble; where words are no help, the best cosine decides however faint."""
+
 COMPARABLE = frozenset({"minilm", "static"})
 """Embedders whose cosines of unrelated texts have nearly the same mean and deviation: .03–.18 and .09–.11 for questions
 and passages of everyday, medquad, cosqa-dev, longmemeval-dev. Those of another one are standardised by themselves."""

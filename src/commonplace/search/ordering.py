@@ -33,6 +33,7 @@ from commonplace.search.constants import (
     COMPARABLE,
     COVERED,
     DENSE_WEIGHTS,
+    MEANT,
     NEIGHBOUR_SHARES,
     RARE,
     SHORT_TURN,
@@ -254,7 +255,9 @@ def _weights(query: PreparedQuery, candidates: Candidates, passages: int) -> dic
     for group, embedder in enumerate(embedders):
         here = groups == group
         words[here] = certain if embedder else 1.0
-        dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) if embedder else 0.0
+        if embedder:
+            closest = ramp(float(candidates.dense[here].max(initial=0.0)), *MEANT)
+            dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * max(closest, 1.0 - certain)
     return {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
 
 

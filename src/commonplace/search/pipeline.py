@@ -19,6 +19,7 @@ from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.calibration import is_fitted
 from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, Spaces, TokenRows, concatenate
+from commonplace.search.constants import COMPARABLE
 from commonplace.search.conversation import next_to
 from commonplace.search.ordering import Context, Ranking, order, together
 from commonplace.search.past import PastReader
@@ -303,7 +304,12 @@ class Searcher:
         return change_tokens(self._tokens.tokenize)
 
     def _newer(self, reader: Reader, ranking: Ranking, unindexed: ScoredTail) -> dict[int, tuple[int, ...]]:
-        """Return of the best candidates that are memories with a date those that may have overtaken them."""
+        """Return of the best candidates that are memories with a date those that may have overtaken them.
+
+        How alike two of them are is known of our embedders' vectors alone.
+        """
+        if reader.query.embedders[self._spaces.codes["memory"]] not in COMPARABLE:
+            return {}
         candidates = ranking.candidates
         places = np.argsort(-ranking.values, kind="stable")[:POOL]
         owners = self._store.owners(reader.scope.namespace, distinct(candidates.owners[places]).tolist())
