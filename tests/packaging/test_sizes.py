@@ -1,4 +1,4 @@
-"""Modules and functions stay as small as the build says."""
+"""Functions stay as small as the build says."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def check(root: Path, text: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("x = 1\n" * 400, ""),
-        ("x = 1\n" * 401, "src/module.py has 401 lines, the limit is 400; split it by idea\n"),
+        ("x = 1\n" * 4_000, ""),
         ("def long():\n" + "    x = 1\n" * 79, ""),
         ("def long():\n" + "    x = 1\n" * 80, "src/module.py:1 long has 81 lines, the limit is 80; name a part\n"),
         ('def told():\n    """Say.\n\n    More.\n    """\n' + "    x = 1\n" * 79, ""),
