@@ -59,7 +59,7 @@ RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[Engine]:
     """A store that holds something else, so that what is found was chosen."""
-    with commonplace.open(tmp_path / "store") as book:
+    with commonplace.open(tmp_path / "store", embedder="static") as book:
         book.remember("Invoices are kept in Postgres", id="another")
         yield book
 
@@ -88,6 +88,7 @@ def test_any_text_is_printed_without_what_a_terminal_would_obey(program: Program
     """A memory of somebody else's words is shown in the terminal of whoever asks."""
     text, query = TEXTS[name]
     with commonplace.open(program.project / ".commonplace") as book:
+        book.index_upgrade("static")  # a mebibyte takes the transformer minutes
         book.remember(text, id="it", tags=["\x1b[31m" + name], source="\u202eweb\x9b")
     for command in (["get", "it"], ["get", "it", "--versions"], ["list"], ["recall", query, "--min-score", "0"]):
         for form in ([], ["--json"]):

@@ -124,7 +124,7 @@ class TestUpgrading:
         assert (upgrade.embedding.name, upgrade.done) == ("hashing", 512)
         assert found(book, "Billing uses Postgres")[0] == "m"
         [finding] = [each for each in book.doctor().findings if each.part == "embedder"]
-        assert finding.problem.startswith("the change of the embedder to hashing was ended: 512 of ")
+        assert finding.problem.startswith("the change of the embedder to hashing@1/64 was ended: 512 of ")
         assert finding.remedy == (
             "go on with `commonplace index upgrade --embedder hashing`, "
             "or give it up with `commonplace index upgrade --embedder static`"
@@ -458,6 +458,6 @@ class TestCommandLine:
         assert "Upgrade:    to hashing@" in bare.run("index", "status", store).stdout
         assert bare.json("index", "status", store)["upgrade"]["done"] == 256
         told = bare.run("doctor", store, code=1).stdout
-        assert "embedder: the change of the embedder to hashing was ended" in " ".join(told.split())
+        assert "embedder: the change of the embedder to hashing@1/64 was ended" in " ".join(told.split())
         shown = bare.run("index", "upgrade", "--embedder", "static", store).stdout
         assert shown == "The change to hashing@1/64 is given up.\nThe vectors are made by static@2/256 already.\n"

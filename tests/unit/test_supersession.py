@@ -55,13 +55,19 @@ def unit(degrees: float) -> list[float]:
 
 
 def test_a_cosine_is_scaled_by_what_is_near_anyway() -> None:
-    """At 0°, 60° and 180° the nearest two others have mean cosines (½ − 1) / 2 = −¼, 0 and (−1 − ½) / 2 = −¾."""
+    """Strangers of .1 replace missing neighbours: at 0° and 60° the nearest five have the mean (.5 + 4 · .1) / 5."""
     found = scaled_cosines(np.array([unit(0), unit(60), unit(180)], np.float32))
-    assert found[0, 1] == pytest.approx(2 * 0.5 + 0.25 - 0.0, abs=1e-6)
-    assert found[0, 2] == pytest.approx(-2 + 0.25 + 0.75, abs=1e-6)
+    assert found[0, 1] == pytest.approx(2 * 0.5 - 0.18 - 0.18, abs=1e-6)
+    assert found[0, 2] == pytest.approx(-2 - 0.18 - 0.1, abs=1e-6)
 
 
-def dated(*, times: list[float], sessions: list[str] | None = None, dense: list[float] | None = None) -> Dated:
+def dated(
+    *,
+    times: list[float],
+    sessions: list[str] | None = None,
+    dense: list[float] | None = None,
+    holds: list[bool] | None = None,
+) -> Dated:
     """Return three memories, of which the first two are about the same."""
     return Dated(
         places=np.array([4, 7, 9]),
@@ -69,8 +75,15 @@ def dated(*, times: list[float], sessions: list[str] | None = None, dense: list[
         sessions=sessions or ["", "", ""],
         vectors=np.array([unit(0), unit(10), unit(90)], np.float32),
         dense=np.array(dense or [0.5, 0.5, 0.5], np.float32),
+        holds=np.array(holds or [False] * 3),
         changes=np.zeros(3, np.int64),
     )
+
+
+def test_what_holds_the_number_that_is_asked_for_is_not_overtaken_by_another() -> None:
+    """Order 20418 was placed, 20419 later: about the first only the first tells."""
+    assert competitors(dated(times=[1.0, 2.0, 3.0], holds=[True, False, False])) == {}
+    assert competitors(dated(times=[1.0, 2.0, 3.0], holds=[True, True, False])) == {4: (7,)}
 
 
 def test_the_newer_of_two_about_the_same_competes_with_the_older_alone() -> None:

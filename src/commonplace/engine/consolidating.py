@@ -63,6 +63,7 @@ class Consolidating(Ledgering, Finding):
         wanted = Wanted(agents_of(agents), flag("dry_run", dry_run), self._rate(rate_limit), confidence)
         queries = [] if golden is None else read_golden(place("golden", golden))
         self._before()
+        self._backlog.drain(self._progress)  # what has no vector would seem like nothing
         before = asked(queries, self._found)
         try:
             report = run(self, wanted)

@@ -280,8 +280,8 @@ class Graphing(Finding):
         super().close()
 
     def _after_graph(self) -> None:
-        """Embed what was said at once: it is little, and asked for next."""
-        self._backlog.drain(slices=1)
+        """Embed what was said at once, for it is asked for next, unless more waits."""
+        self._backlog.catch_up()
         self._after()
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
@@ -299,7 +299,7 @@ class Graphing(Finding):
         )
         found = self._search_store(request)
         worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
-        scores = _judged_alone(found, self._embedder.stamp.name)
+        scores = _judged_alone(found, self._embedder.stamp.of("entity").name)
         told = {id_: score for id_, score in scores.items() if score >= _LEAST_SCORE}
         return TextHits(told, found.degraded, found.notices, worded)
 

@@ -160,7 +160,10 @@ class Informing(Finding):
             )
             most = PASSAGES if limit is None else limit
             result = self._found_for(wishes, find, wanted, limit) if wishes.agent else find(most, wanted)
-            new = [hit for hit in result.hits if is_likely(hit) and hit.owner_id not in known]
+            likely = {hit.id for hit in result.hits if is_likely(hit)}
+            # What may have overtaken something likely goes with it: the older alone would mislead.
+            likely |= {newer for newer, older in result.trace.moved.items() if older in likely}
+            new = [hit for hit in result.hits if hit.id in likely and hit.owner_id not in known]
             result = replace(result, hits=one_line_artifacts(new))
             following = self._under_headings(result)
             count = self._tokens.count_tokens

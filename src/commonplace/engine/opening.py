@@ -143,9 +143,12 @@ def _embedder(
 
 
 def _set_for(kind: EmbeddedKind, settings: Settings) -> str:
-    """Return the name that the settings give for one kind."""
+    """Return the name that the settings give for one kind: its own, where any layer sets it, before that of all."""
     own: str = getattr(settings.embedder, kind)
-    return own if settings.origins.get(f"embedder.{kind}") == "flag" else settings.embedder.name or own
+    of_kind, of_all = settings.origins.get(f"embedder.{kind}"), settings.origins.get("embedder.name")
+    if of_kind and not (of_all == "flag" and of_kind != "flag"):
+        return own
+    return settings.embedder.name or own
 
 
 def _of_kind(

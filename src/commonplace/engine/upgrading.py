@@ -161,13 +161,18 @@ class Upgrading(Workings):
                 pass
         except StoreError:
             return []  # somebody is at it, or nobody can be
-        goal, present = under_way.embedding.name, self._embedder.stamp.name
+        goal, present = under_way.embedding, self._embedder.stamp
+        kinds = [kind for owner, kind in EMBEDDED_KIND_OF.items() if goal.of(owner) != present.of(owner)]
+        changed = next(owner for owner, kind in EMBEDDED_KIND_OF.items() if kind in kinds)
+        is_part = len(set(kinds)) < len(set(EMBEDDED_KIND_OF.values()))
+        some = "".join(f" --for {kind}" for kind in dict.fromkeys(kinds)) if is_part else ""
+        go_on, give_up = (upgrade_command(f"{each.of(changed).name}{some}") for each in (goal, present))
         return [
             Finding(
                 "embedder",
-                f"the change of the embedder to {goal} was ended: {under_way.done:,} of {under_way.total:,} passages"
-                " have their new vector; the old ones answer",
-                f"go on with {upgrade_command(goal)}, or give it up with {upgrade_command(present)}",
+                f"the change of the embedder to {goal.described()} was ended: {under_way.done:,} of"
+                f" {under_way.total:,} passages have their new vector; the old ones answer",
+                f"go on with {go_on}, or give it up with {give_up}",
             )
         ]
 

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import CommonplaceError, EmbedderMismatchError
@@ -26,6 +27,8 @@ LEASE_WAIT_S: Final = 60.0
 """How long the next slice waits for another process's, which its kernel ends with the process."""
 LEFT_AT_CLOSE: Final = 64
 """So many passages are still embedded when an engine closes; a longer backlog waits for the next one."""
+CLOSING_S: Final = 2.0
+"""So long at most an engine that closes waits for them."""
 YIELD_S: Final = 0.002
 """Between two slices the thread lets others have the interpreter."""
 
@@ -61,8 +64,14 @@ class EmbeddingBacklog:
         self._thread: threading.Thread | None = None
         self._is_stopped = threading.Event()
 
-    def drain(self, progress: Progress | None = None, slices: int | None = None) -> None:
-        """Embed all that waits, or at most so many slices, and return when nothing does.
+    def catch_up(self) -> None:
+        """Embed what waits if that is one slice and nobody else embeds; else leave it to the thread."""
+        if not self._store.is_read_only and 0 < self._store.count_pending() <= SLICE:
+            with suppress(CommonplaceError):
+                self._slice(wait_s=0.0)
+
+    def drain(self, progress: Progress | None = None) -> None:
+        """Embed all that waits, and return when nothing does.
 
         Where the embedder fails the rest stays as it is, and is found by its words.
         """
@@ -70,13 +79,12 @@ class EmbeddingBacklog:
         if not total or self._store.is_read_only:
             return
         try:
-            self._drain(progress, slices, total)
+            self._drain(progress, total)
         except CommonplaceError as error:
             _log.warning("passages wait for their vectors, and are found by their words: %s", error)
 
-    def _drain(self, progress: Progress | None, slices: int | None, total: int) -> None:
-        while slices != 0 and self._slice():
-            slices = None if slices is None else slices - 1
+    def _drain(self, progress: Progress | None, total: int) -> None:
+        while self._slice():
             if progress is not None:
                 left = self._store.count_pending()
                 total = max(total, left)
@@ -85,33 +93,42 @@ class EmbeddingBacklog:
     def start(self) -> None:
         """Embed in a thread what waits; it ends when nothing does."""
         with self._starting:
-            if self._is_stopped.is_set() or (self._thread is not None and self._thread.is_alive()):
+            if self._is_stopped.is_set() or self._thread is not None:
                 return
             if not self._store.is_read_only and self._store.count_pending():
                 self._thread = threading.Thread(target=self._work, name="embedding", daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
-        """End the thread; what it was about to finish it finishes, a longer backlog stays for the next engine."""
+        """End the thread; what it can finish soon it finishes, a longer backlog stays for the next engine."""
         thread = self._thread
-        if thread is not None and thread.is_alive():
-            if self._store.count_pending() > LEFT_AT_CLOSE:
-                self._is_stopped.set()
+        if thread is not None:
+            if self._store.count_pending() <= LEFT_AT_CLOSE:
+                thread.join(CLOSING_S)
+            self._is_stopped.set()
             thread.join()
         self._is_stopped.set()
 
     def _work(self) -> None:
-        try:
-            while not self._is_stopped.is_set() and self._slice():
-                time.sleep(YIELD_S)
-        except CommonplaceError as error:
-            _log.warning("passages wait for their vectors, and are found by their words: %s", error)
+        while True:
+            try:
+                while not self._is_stopped.is_set() and self._slice():
+                    time.sleep(YIELD_S)
+                is_faulty = False
+            except CommonplaceError as error:
+                _log.warning("passages wait for their vectors, and are found by their words: %s", error)
+                is_faulty = True
+            with self._starting:
+                # Whoever stored something since the last look has seen this thread, and started none.
+                if is_faulty or self._is_stopped.is_set() or not self._store.count_pending():
+                    self._thread = None
+                    return
 
-    def _slice(self) -> int:
+    def _slice(self, wait_s: float = LEASE_WAIT_S) -> int:
         from commonplace.locks import FileLock
 
         lease = FileLock(self._lock)
-        if not lease.acquire(LEASE_WAIT_S):
+        if not lease.acquire(wait_s):
             return 0
         try:
             try:

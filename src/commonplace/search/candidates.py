@@ -50,7 +50,8 @@ class Candidates:
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
         coverage: late-interaction coverage by what the tokens weigh in any text, not by their IDF here, 0–1.
         words: the share of the query that BM25 found, 0–1.
-        spaces: codes of the passages' embedders, places in `PreparedQuery.embedders`; uint8, shape (n,).
+        spaces: codes of the passages' embedders, places in `PreparedQuery.embedders`, the last of them for one that has
+            no vector yet; uint8, shape (n,).
         lengths: how many tokens the passage has; int64.
         asks: whether it asks something; bool.
         speakers: who speaks in it, 0 where it does not begin with that, else as `conversation.SPEAKERS` has them; int8.

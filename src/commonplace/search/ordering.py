@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
-from commonplace.ranking.calibration import calibration_of, evidence
+from commonplace.ranking.calibration import LEAD, calibration_of, evidence, leads
 from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.candidates import (
     BEHIND,
@@ -247,18 +247,27 @@ def _weights(query: PreparedQuery, candidates: Candidates, passages: int) -> dic
     """Return what the standardised signals of each candidate weigh: words and tokens as far as they may decide."""
     words, dense = np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32)
     groups, embedders = candidates.spaces, query.embedders
-    certain = max(
-        query.unspaced,  # of scripts without spaces only terms tell what they mean
-        ramp(float(candidates.coverage.max(initial=0.0)), *COVERED),
-        ramp(float(candidates.lexical.max(initial=0.0)) / math.log1p(max(1, passages)), *RARE),
-    )
+    certain = _certain(query, candidates, passages)
     for group, embedder in enumerate(embedders):
         here = groups == group
         words[here] = certain if embedder else 1.0
         if embedder:
-            closest = ramp(float(candidates.dense[here].max(initial=0.0)), *MEANT)
-            dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * max(closest, 1.0 - certain)
+            dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * _meant(candidates.dense[here], certain)
     return {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
+
+
+def _certain(query: PreparedQuery, candidates: Candidates, passages: int) -> float:
+    """Return how far words and tokens decide, 0–1."""
+    return max(
+        query.unspaced,  # of scripts without spaces only terms tell what they mean
+        ramp(float(candidates.coverage.max(initial=0.0)), *COVERED),
+        ramp(float(candidates.lexical.max(initial=0.0)) / math.log1p(max(1, passages)), *RARE),
+    )
+
+
+def _meant(cosines: NDArray[np.float32], certain: float) -> float:
+    """Return how far meaning decides beside words that are so certain, 0–1."""
+    return max(ramp(float(cosines.max(initial=0.0)), *MEANT), 1.0 - certain)
 
 
 def _lent(values: NDArray[np.float32], candidates: Candidates, beside: dict[int, set[int]]) -> NDArray[np.float32]:
@@ -330,12 +339,17 @@ class _Judged:
 
 def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _Judged:
     found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
+    # A cosine stands out among such as compare with it.
+    groups = _comparable(query, candidates)
+    for group in np.flatnonzero(np.bincount(groups)) if len(groups) else ():
+        found[LEAD][groups == group] = leads(candidates.dense[groups == group])
     odds = np.zeros(len(candidates), dtype=np.float32)
     weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
-    # What is asked in a script that the token model does not know is judged by its words, whatever made the vectors.
-    by_words = np.float32(query.unspaced)
+    certain = _certain(query, candidates, context.passages)
     for code, embedder in enumerate(query.embedders):
         here = candidates.spaces == code
+        # What is asked in a script that the models do not know, or by an identifier, is judged by its words.
+        by_words = np.float32(max(query.unspaced, 1.0 - _meant(candidates.dense[here], certain)))
         evidence_here = {name: values[here] for name, values in found.items()}
         for calibration, share in ((calibration_of(embedder), 1 - by_words), (calibration_of(""), by_words)):
             odds[here] += share * calibration.log_odds(evidence_here)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -62,6 +63,7 @@ ENTRY_BYTES = 2_000
 MAX_NEAR, MAX_TAIL_READ = 20, 200
 """So many passages of the index and of the tail are read for words that a misspelt one may be meant for."""
 
+_NUMBER = re.compile(r"[^\W_]*\d[^\W_]*")
 _RESPELLED = "searched for {!r} instead of {!r}"
 _BY_WORDS = "searched by words alone, for the query could not be embedded: {}"
 
@@ -291,8 +293,9 @@ class Searcher:
                 ]
             )
             # Who asks for a time is not told of another.
-            is_timed = request.method != "two-stage" or run.asked.times
-            newer = {} if is_timed else self._newer(first, ranking, unindexed[0])
+            # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
+            is_left = request.method != "two-stage" or run.asked.times or any(query.unspaced for query in queries)
+            newer = {} if is_left else self._newer(request.query, first, ranking, unindexed[0])
             return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
 
     def _reader(self, run: _Run, query: PreparedQuery, entries: dict[int, TokenEntry]) -> Reader:
@@ -303,7 +306,7 @@ class Searcher:
     def _change_tokens(self) -> frozenset[int]:
         return change_tokens(self._tokens.tokenize)
 
-    def _newer(self, reader: Reader, ranking: Ranking, unindexed: ScoredTail) -> dict[int, tuple[int, ...]]:
+    def _newer(self, query: str, reader: Reader, ranking: Ranking, unindexed: ScoredTail) -> dict[int, tuple[int, ...]]:
         """Return of the best candidates that are memories with a date those that may have overtaken them.
 
         How alike two of them are is known of our embedders' vectors alone.
@@ -325,6 +328,7 @@ class Searcher:
         vectors = rows.vectors.astype(np.float32)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
+        numbers = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(query)]
         return competitors(
             Dated(
                 places=np.array([place for place, *_ in dated], dtype=np.int64),
@@ -332,6 +336,9 @@ class Searcher:
                 sessions=[session for *_, session in dated],
                 vectors=vectors,
                 dense=candidates.dense[[place for place, *_ in dated]],
+                holds=np.array(
+                    [bool(numbers) and all(each <= set(text.tolist()) for each in numbers) for text in texts]
+                ),
                 changes=np.array([count_changes(text, self._change_tokens) for text in texts], dtype=np.int64),
             )
         )

@@ -106,7 +106,7 @@ class PreparedQuery:
         unspaced: the share of the query in such scripts and in others than Latin, 0–1: the token model sees their
             characters, not their words, so only terms tell what they mean.
         fault: why it lacks a vector although it has words; "" where it does not.
-        embedders: the names of what made the vectors, "" where nothing did.
+        embedders: the names of what made the vectors, "" where nothing did; last "", for passages without a vector.
     """
 
     terms: tuple[str, ...]
@@ -172,7 +172,7 @@ def prepare(
         vectors=vectors,
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
-        embedders=tuple(names),
+        embedders=(*names, ""),
         programming=tuple(_programming(words, tokenize)),
     )
 

@@ -191,7 +191,7 @@ class Reader:
             literal=np.maximum(shares.literal, words),
             coverage=shares.coverage,
             words=words,
-            spaces=rows.spaces,
+            spaces=np.where(rows.vectors.any(axis=1), rows.spaces, np.uint8(len(self.spaces.stamps))),
             lengths=rows.lengths,
             asks=rows.holding(self.tokens.question_marks),
             speakers=_speakers(rows, self.tokens.speakers),

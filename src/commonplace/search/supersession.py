@@ -26,6 +26,11 @@ CHANGE: Final = 0.08
 MOST_CHANGES: Final = 2
 LONGEST_CHANGE: Final = 64
 """Any longer text, in tokens, has such words by chance, and they do not count."""
+LEAST_ALIKE: Final = 0.35
+"""Texts with a smaller cosine are about different things, however few others there are to scale it by."""
+LEAST_ALIKE_OF_FEW: Final = 0.5
+"""The same where there are not `NEAREST` others, and strangers, with `STRANGER`, stand for the rest."""
+STRANGER: Final = np.float32(0.1)
 LEAST_RELATED: Final = 0.3
 """… less what the newer one's cosine with the query is lower by than this."""
 
@@ -61,6 +66,7 @@ class Dated:
         sessions: "" where there is none; two of one session do not compete, for one follows from the other.
         vectors: float32, shape (n, d), rows of unit length or zero.
         dense: cosines with the query, float32, shape (n,).
+        holds: whether it holds all numbers that the query names, bool, shape (n,); False where it names none.
         changes: how many different words of change each has, int64, shape (n,), 0 in long texts.
     """
 
@@ -69,6 +75,7 @@ class Dated:
     sessions: Sequence[str]
     vectors: NDArray[np.float32]
     dense: NDArray[np.float32]
+    holds: NDArray[np.bool_]
     changes: NDArray[np.int64]
 
 
@@ -87,8 +94,8 @@ def scaled_cosines(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return 2 · cosine − the mean cosine of either with its `NEAREST` nearest others, float32, shape (n, n)."""
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -1.0)
-    nearest = min(NEAREST, len(cosines) - 1)
-    around = -np.sort(-cosines, axis=1)[:, :nearest].mean(axis=1)
+    padded = np.hstack([cosines, np.full((len(cosines), NEAREST), STRANGER if len(cosines) <= NEAREST else -1.0)])
+    around = -np.sort(-padded, axis=1)[:, :NEAREST].mean(axis=1).astype(np.float32)
     return np.asarray(2 * cosines - around[:, np.newaxis] - around, dtype=np.float32)
 
 
@@ -100,10 +107,14 @@ def competitors(dated: Dated) -> dict[int, tuple[int, ...]]:
     # Rows are the older, columns the newer ones.
     unrelated = np.minimum(dated.dense - dated.dense[:, np.newaxis] + np.float32(LEAST_RELATED), 0)
     values = scaled_cosines(dated.vectors) + CHANGE * changes + unrelated
+    least = LEAST_ALIKE if len(dated.places) > NEAREST else LEAST_ALIKE_OF_FEW
+    alike = dated.vectors @ dated.vectors.T >= least
+    # What holds the number that is asked for is not overtaken by what holds another one.
+    alike &= dated.holds | ~dated.holds[:, np.newaxis]
     sessions = np.array([hash(name) if name else index for index, name in enumerate(dated.sessions)])
     is_newer = (dated.times > dated.times[:, np.newaxis]) & (sessions != sessions[:, np.newaxis])
     found: dict[int, list[int]] = {}
-    for older, newer in np.argwhere(is_newer & (values >= COMPETING)).tolist():
+    for older, newer in np.argwhere(is_newer & alike & (values >= COMPETING)).tolist():
         found.setdefault(older, []).append(newer)
     return {
         int(dated.places[older]): tuple(
@@ -114,7 +125,7 @@ def competitors(dated: Dated) -> dict[int, tuple[int, ...]]:
 
 
 def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[Placed]:
-    """Return the candidates of an order, each after what is newer than it.
+    """Return the candidates of an order, each after what is newer than it and was not placed before.
 
     Args:
         order: indices of candidates, best first.

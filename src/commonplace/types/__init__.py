@@ -41,7 +41,6 @@ METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
 RerankMode = Literal["none", "single", "batch"]
 RERANK_MODES: tuple[RerankMode, ...] = ("none", "single", "batch")
 Confidence = Literal["sure", "likely", "weak"]
-CONFIDENCES: tuple[Confidence, ...] = ("sure", "likely", "weak")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +307,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """Which embedder makes a store's vectors: vectors of different stamps are never compared.
+    """Which embedder makes a store's vectors: vectors of different stamps are never compared with each other.
 
     Attributes:
         others: the stamps of those kinds of things that have another embedder, by the name of the kind, sorted.
