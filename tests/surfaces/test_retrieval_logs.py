@@ -56,7 +56,7 @@ def test_memories_are_named_in_the_log_by_nothing_that_tells_of_them(program: Pr
 
 def test_the_summary_tells_latencies_vain_searches_and_uses(program: Program) -> None:
     program.run("remember", "The staging cluster is rebuilt on Sunday.", "--id", "m")
-    program.run("search", ASKED)
+    program.run("search", ASKED, "--min-score", "0.6")  # what is weak is not found
     program.run("search", "the migration of arctic terns", "--min-score", "0.95")
     program.run("search", "staging cluster", "--method", "bm25")
     program.run("context", ASKED, "--agent", "integrator")
