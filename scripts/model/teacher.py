@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.models.minilm import gelu
+
 Floats = NDArray[np.float32]
 
 LAYERS = 6
@@ -127,7 +129,7 @@ def _block(hidden: Floats, layer: Mapping[str, Floats], absent: Floats) -> Float
     _normalise(attended, layer, "attention.output.LayerNorm")
     inner = attended @ layer["intermediate.dense.weight"]
     inner += layer["intermediate.dense.bias"]
-    _gelu(inner)
+    gelu(inner)
     out: Floats = inner @ layer["output.dense.weight"]
     out += layer["output.dense.bias"]
     out += attended
@@ -141,18 +143,3 @@ def _normalise(rows: Floats, tensors: Mapping[str, Floats], name: str) -> None:
     rows /= np.sqrt(variance + EPSILON)
     rows *= tensors[f"{name}.weight"]
     rows += tensors[f"{name}.bias"]
-
-
-def _gelu(rows: Floats) -> None:
-    """Apply GELU in place, by the tanh form of Hendrycks & Gimpel 2016 (off by less than 5e-4), in small pieces."""
-    for start in range(0, len(rows), 64):
-        x = rows[start : start + 64]
-        inner = x * x
-        inner *= np.float32(0.044715)
-        inner += 1
-        inner *= x
-        inner *= np.float32((2 / np.pi) ** 0.5)
-        np.tanh(inner, out=inner)
-        inner += 1
-        x *= inner
-        x *= np.float32(0.5)

@@ -56,8 +56,7 @@ class Finding(Retrievals):
     ) -> SearchResult:
         """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
 
-        Filters apply before the limit, so that ten hits are returned where ten exist. Dates in the query ("last May",
-        "three days ago") lead to the memories of that time.
+        Filters apply before the limit. Dates in the query ("last May", "three days ago") lead to the memories of then.
 
         Args:
             query: words, a question, an identifier; never a query language.
@@ -68,10 +67,9 @@ class Finding(Retrievals):
                 Tuesday", which mean its end, or "two hours ago", which mean that very moment.
             min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
                 where that is "auto" a low floor: the result tells how many lie below it.
-            types: only artifacts of these types.
+            types, paths: only artifacts of one of these types, and whose path matches one of these globs.
             phases: only owners of these phases, and those that have none.
             tags: only owners with one of these tags.
-            paths: only artifacts whose path matches one of these globs.
             tiers, sessions, sources: only memories of these.
             min_trust: leave out memories that are trusted less, 0–1.
             stage1_limit: candidates that lexical and dense recall bring each, 1–10,000; None is the setting, 100.
@@ -80,10 +78,10 @@ class Finding(Retrievals):
                 call for each or by one for all, which sends query and passages to it; their scores are then the
                 model's. None is the setting, "none". A model that fails leaves order and scores as they were, and the
                 result is degraded.
-            agent: whose strategy of the settings says limit, min_score, types, phases and tags where this call does
-                not; an empty list lifts a filter of it. It finds artifacts alone, unless it has no types. An agent
-                without a strategy has that of `default`. What a strategy asks for and this index cannot have, types
-                that nothing is of and tags that nobody gives, is replaced. Notices tell of either.
+            agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
+                tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
+                has no types. Types and tags that this index cannot have are replaced, and notices say so.
+            also: further phrasings of the query, each searched as well; a hit counts by its best.
 
         Raises:
             UsageError: a value is out of its range.

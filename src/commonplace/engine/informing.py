@@ -85,14 +85,7 @@ class Informing(Finding):
             most = PASSAGES if limit is None else limit
             named = chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
             return replace(self._opening(budget, most, *named), agent=wishes.agent, notices=wishes.notices)
-        find = partial(
-            self.search,
-            task,
-            tags=tags,
-            min_score=wishes.min_score,
-            min_trust=min_trust,
-            per_owner=PASSAGES_TOGETHER,
-        )
+        find = self._finder(task, wishes, tags, min_trust)
         if wishes.agent:
             result = self._found_for(wishes, find, chosen("kinds", kinds), limit)
         elif limit is None:
@@ -150,14 +143,7 @@ class Informing(Finding):
             made = replace(self._opening(budget, most, *named, known), agent=wishes.agent, notices=wishes.notices)
         else:
             wanted = kinds or (("memory", "artifact") if wishes.agent else ("memory",))
-            find = partial(
-                self.search,
-                prompt,
-                tags=tags,
-                min_score=wishes.min_score,
-                min_trust=min_trust,
-                per_owner=PASSAGES_TOGETHER,
-            )
+            find = self._finder(prompt, wishes, tags, min_trust)
             most = PASSAGES if limit is None else limit
             result = self._found_for(wishes, find, wanted, limit) if wishes.agent else find(most, wanted)
             likely = {hit.id for hit in result.hits if is_likely(hit)}
@@ -183,6 +169,19 @@ class Informing(Finding):
 
         if not self._store.is_read_only:
             clear_injected(self._store, self.namespace, conversation, self._now())
+
+    def _finder(
+        self, text: str, wishes: Wishes, tags: Sequence[str] | None, min_trust: float
+    ) -> Callable[..., SearchResult]:
+        """Return a search that still takes a limit and kinds."""
+        return partial(
+            self.search,
+            text,
+            tags=tags,
+            min_score=wishes.min_score,
+            min_trust=min_trust,
+            per_owner=PASSAGES_TOGETHER,
+        )
 
     def _under_headings(self, result: SearchResult) -> dict[int, Passage]:
         """Return what stands under the headings among the hits, by the numbers of their passages."""

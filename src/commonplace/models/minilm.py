@@ -229,7 +229,7 @@ class MinilmEmbedder:
         np.add(attended, biases[4 + inner], out=out)
         for part in range(4, 4 + inner):
             wide = biased(attended, part)
-            _gelu(wide)
+            gelu(wide)
             out += product(wide, part + inner)
         _normalise(out, norms[2], norms[3])
         return out
@@ -281,7 +281,7 @@ def _normalise(rows: Floats, weight: Floats, bias: Floats) -> None:
     rows += bias
 
 
-def _gelu(rows: Floats) -> None:
+def gelu(rows: Floats) -> None:
     """Apply GELU in place, by the tanh form of Hendrycks & Gimpel 2016, off by less than 5e-4."""
     for start in range(0, len(rows), 64):  # what fits a processor's cache
         x = rows[start : start + 64]
