@@ -81,7 +81,7 @@ class Finding(Retrievals):
             agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
                 tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
                 has no types. Types and tags that this index cannot have are replaced, and notices say so.
-            also: further phrasings of the query, each searched as well; a hit counts by its best.
+            also: one to four further phrasings; hits stand by the mean of all, and are as likely as the best says.
 
         Raises:
             UsageError: a value is out of its range.
