@@ -5,11 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.contract.stores import FULL_OWNER, STAMP, UUID, file, memory
+from tests.contract.stores import FULL_OWNER, STAMP, UUID, file, memory, passage
 
 from commonplace.errors import UsageError
 from commonplace.store.contract import Store
-from commonplace.types import FileStamp, Filter, Owner, OwnerWrite
+from commonplace.types import Chunk, FileStamp, Filter, Owner, OwnerWrite
+
+
+def test_a_heading_that_does_not_name_one_section_is_told(store: Store) -> None:
+    """A link to it would lead to another section of the text."""
+    headed = [
+        ("Fixed", "## Fixed\nthe lamp"),
+        ("Fixed", "## Fixed\nthe door"),
+        ("Long", "## Long\nfirst piece"),
+        ("Long", "second piece"),
+        ("The option", "## The `option`\nsays"),
+        ("", "nothing above"),
+        ("", "nor here"),
+    ]
+    passages = tuple(replace(passage(text, text), chunk=Chunk(text, 1, 2, heading)) for heading, text in headed)
+    store.put_owners("n", [OwnerWrite(Owner(UUID, "artifact", path="a.md"), passages), memory("m", "Fixed")])
+    assert store.repeated_headings("n", range(1, 9)) == {1, 2}
+    assert store.repeated_headings("n", [3]) == store.repeated_headings("other", [1]) == set()
 
 
 class TestFollowing:

@@ -32,7 +32,7 @@ def test_the_same_context_comes_through_python_and_the_command_line(program: Pro
     same = json.loads(json.dumps(made.to_dict()))
     assert {**same, "latency_ms": 0} == {**told, "latency_ms": 0}
     assert "A session expires after thirty minutes" in made.text
-    assert made.references[0] == "docs/auth.md#Sessions"
+    assert made.references[0] == "docs/auth.md#sessions"
     assert made.text.endswith(f"References: {', '.join(told['references'])}")
     assert 0 < made.tokens <= 300
     assert program.run("context", "when does a session expire", "--max-tokens", "300").stdout == made.text + "\n"

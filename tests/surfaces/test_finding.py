@@ -72,6 +72,26 @@ def book(project: Path) -> Iterator[Engine]:
         yield engine
 
 
+def test_a_reference_names_a_section_as_github_links_to_it(book: Engine, project: Path) -> None:
+    """It is pasted where references are separated by commas, and followed; `#fixed` of a changelog leads elsewhere."""
+    long = " ".join(f"The kiln number {number} is fired at night." for number in range(120))
+    pages = {
+        "docs/kiln.md": f"# Kilns\n\n## Firing, cooling & glaze\n\n{long}\n",
+        "docs/log.md": "".join(
+            f"## {version}\n\n### Fixed\n\nThe turnstile {part} jammed whenever somebody pushed it backwards; it "
+            "turns freely again now, however hard it is pushed, and whoever had to climb over it need not any more.\n\n"
+            for version, part in (("2.0", "spindle"), ("1.0", "bolt"))
+        ),
+    }
+    for name, text in pages.items():
+        (project / name).write_text(text, encoding="utf-8")
+    book.index(project)
+    told = book.search("kiln number 7 fired at night", 3, per_owner=3).to_dict()
+    assert set(told["references"]) == {"@docs/kiln.md#firing-cooling--glaze"}
+    told = book.search("turnstile spindle jammed", 1).to_dict()
+    assert told["references"] == ["@docs/log.md:1-5"]
+
+
 @pytest.mark.parametrize(
     ("query", "path"),
     [

@@ -82,10 +82,10 @@ def test_code_is_told_by_its_name_too_since_its_reference_has_lines_alone() -> N
     found.append(replace(hit("2", "def logout(): ...", owner="a.py", lines=(9, 9)), heading="LoginService.logout"))
     text, _ = assemble(found, max_tokens=500, count=count)
     assert 'ref="a.py:1-1, 9-9" label="code, score 0.90, of LoginService.login, LoginService.logout"' in text
-    page = [replace(hit("1", "Log in."), heading="Login", type="documentation")]
-    page.append(replace(hit("2", "Log out.", lines=(9, 9)), heading="Logout", type="documentation"))
+    page = [replace(hit("1", "Log in."), heading="Login", anchor="login", type="documentation")]
+    page.append(replace(hit("2", "Log out.", lines=(9, 9)), heading="Log out", anchor="log-out", type="documentation"))
     assert (
-        'ref="a.md#Login, #Logout" label="documentation, score 0.90"' in assemble(page, max_tokens=500, count=count)[0]
+        'ref="a.md#login, #log-out" label="documentation, score 0.90"' in assemble(page, max_tokens=500, count=count)[0]
     )
 
 

@@ -44,6 +44,13 @@ def about(path: str, text: str = "", known: tuple[str, ...] = ()) -> Description
         ("src/notes.md", "documentation"),
         ("specs/wire.md", "documentation"),
         (".aiwg/research/findings/REF-008.md", "research"),
+        (".github/agents/reviewer.yaml", "documentation"),
+        (".github/agents/reviewer.agent.md", "documentation"),
+        (".claude/plugins/lint/commands/fix.toml", "documentation"),
+        ("src/ask.prompt.yml", "documentation"),
+        (".github/workflows/agents.yml", "code"),
+        (".claude/skills/pdf/fill.py", "code"),
+        ("src/agents/config.yaml", "code"),
         ("docs/research/ranking.rst", "research"),
     ],
 )
@@ -136,6 +143,11 @@ def test_tags_are_read_as_people_write_them(tags: str, expected: tuple[str, ...]
         ("a.go", "// Package auth logs people\n// in and out.\npackage auth\n", "Package auth logs people in and out."),
         ("a.md", "# Only a heading\n", ""),
         ("a.ts", "/**/\n", ""),
+        ("a.md", "# T\nWhat it is.\n## Install\nRun it.\n", "What it is."),
+        ("a.md", "What it is,\nin two lines.\nInstall\n-------\nRun it.\n", "What it is, in two lines."),
+        ("a.md", "What it is:\n```sh\nmake\n```\n", "What it is:"),
+        ("a.md", "What it is: #1 of its kind.\n- one\n", "What it is: #1 of its kind. - one"),
+        ("a.adoc", "= T\nWhat it is.\n== Install\nRun it.\n", "What it is."),
     ],
 )
 def test_summary_is_given_or_the_first_paragraph(path: str, text: str, expected: str) -> None:

@@ -16,7 +16,7 @@ from commonplace.text.languages import PROSE, Language
 from commonplace.text.sections import plain_heading
 from commonplace.types import ARTIFACT_TYPES, PHASES
 
-RULES: Final = 1
+RULES: Final = 2
 """Which rules these are; it grows with every change that describes an old file anew."""
 
 LONGEST_SUMMARY: Final = 500
@@ -45,6 +45,11 @@ _ABOVE: Final = frozenset({".aiwg", "docs", "doc"})  # where a directory of that
 _TEST_FILE: Final = re.compile(
     r"(?:test_.*|.*_test|conftest|tests)\.pyi?$|.*_test\.\w+$|.*[.-](?:test|tests|spec|e2e)\.\w+$|.*_spec\.\w+$"
     r"|.*[a-z\d](?:Test|Tests|Spec|IT)\.(?:java|kt|cs|scala|swift|php|groovy|dart|cpp|cc)$"
+)
+_INSTRUCTIONS: Final = re.compile(
+    r"(?:.*/)?\.[^/]+/(?:.*/)?(?:agents?|prompts?|chatmodes?|instructions?|commands?|rules|skills?)/"
+    r"|.*\.(?:agent|prompt|chatmode|instructions)\.\w+$",
+    re.IGNORECASE,
 )
 _PIP_FILE: Final = re.compile(r"(?:.*requirements.*|constraints.*)\.txt$|requirements/.*\.txt$")
 _DECISION_FILE: Final = re.compile(r"adr[-_ ]?\d+", re.IGNORECASE)
@@ -151,6 +156,8 @@ def _type(path: str, language: Language, title: str, head: str) -> str:
     is_prose = language in PROSE
     if _PIP_FILE.match(name) or _PIP_FILE.match("/".join([*directories[-1:], name])):
         return "code"
+    if language == "config" and _INSTRUCTIONS.match(path):
+        return "documentation"  # what an agent is told is prose, whatever it is wrapped in
     by_name = _prose_type(name, title, head) if is_prose else ("test" if _TEST_FILE.match(name) else "")
     return by_name or _directory_type(directories, is_prose=is_prose) or ("documentation" if is_prose else "code")
 
@@ -199,7 +206,7 @@ def _heading(head: str, language: Language) -> str:
 def _first_paragraph(head: str, language: Language) -> str:
     if language in PROSE:
         blocks = re.split(r"\n[ \t]*\n", head)
-        return next((plain for block in blocks if (plain := _plain_paragraph(block))), "")
+        return next((plain for block in blocks if (plain := _plain_paragraph(block, language))), "")
     if language == "python":
         docstring = _PYTHON_DOCSTRING.match(head)
         if docstring:
@@ -214,8 +221,11 @@ def _first_paragraph(head: str, language: Language) -> str:
     return ""
 
 
-def _plain_paragraph(block: str) -> str:
-    """Return the prose of a block as one line, or "" if it is a heading, a badge, a table, code or markup."""
+def _plain_paragraph(block: str, language: Language) -> str:
+    """Return the prose at the start of a block as one line, or "" if it is a heading, a badge, a table, code or markup.
+
+    A heading, a fence or a table ends a paragraph without a blank line before it.
+    """
     lines = block.strip("\n").split("\n")
     while lines and (lines[0].lstrip().startswith(("#", "=", "[![", "<", ".. ", "![")) or _is_rule(lines[0])):
         lines.pop(0)
@@ -223,8 +233,21 @@ def _plain_paragraph(block: str) -> str:
         lines = lines[2:]
     if not lines or lines[0].lstrip().startswith(("|", "```", "~~~", ":", "+-", "@", "{%")) or lines[0][:4] == "    ":
         return ""
-    text = _ROLE.sub(r"\1", _INLINE_LINK.sub(r"\1", " ".join(lines)))
+    text = _ROLE.sub(r"\1", _INLINE_LINK.sub(r"\1", " ".join(lines[: _paragraph_end(lines, language)])))
     return " ".join(text.replace("**", "").replace("`", "").split())
+
+
+def _paragraph_end(lines: list[str], language: Language) -> int:
+    """Return how many lines the paragraph at the start of a block has."""
+    for number in range(1, len(lines)):
+        line = lines[number]
+        if language == "asciidoc" and (_EQUALS.match(line) or _is_rule(line)):
+            return number
+        if language == "markdown" and (_ATX.match(line) or line.lstrip().startswith(("```", "~~~", "|"))):
+            return number
+        if language in {"markdown", "restructuredtext"} and number > 1 and _is_rule(line):
+            return number - 1  # the line above is the title that it underlines
+    return len(lines)
 
 
 def _is_rule(line: str) -> bool:

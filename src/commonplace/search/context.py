@@ -274,8 +274,8 @@ def _described(best: Hit, hits: Sequence[Hit], form: Form) -> str:
     """Return what the text's reader is told of it, "" where nothing is."""
     if not form.metadata:
         return ""
-    # The reference of code has lines, no name.
-    names = dict.fromkeys(hit.heading for hit in hits if hit.heading and hit.heading not in reference(hit))
+    # A reference without an anchor has lines, no name.
+    names = dict.fromkeys(hit.heading for hit in hits if hit.heading and not hit.anchor)
     parts = (
         label(best),
         best.phase and f"phase {best.phase}",

@@ -5,12 +5,14 @@ It knows the store's values and no ranking.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from commonplace.ranking.calibration import confidence
 from commonplace.redaction import find_secrets, redact
+from commonplace.text.languages import PROSE, language_of
+from commonplace.text.sections import heading_slug
 from commonplace.types import Hit
 
 if TYPE_CHECKING:
@@ -23,12 +25,16 @@ _APART = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the store holds of some passages, by number: `memories` and `knowledge` have the numbers of their owners."""
+    """What the store holds of some passages, by number: `memories` and `knowledge` have the numbers of their owners.
+
+    `unnamed` are the passages whose heading does not name one section.
+    """
 
     passages: Mapping[int, Passage]
     owners: Mapping[int, Owner]
     memories: Mapping[int, StoredMemory]
     knowledge: Mapping[int, StoredKnowledge]
+    unnamed: Collection[int] = ()
 
 
 def read(store: Store, namespace: str, passages: Sequence[int], owners: Sequence[int]) -> Held:
@@ -41,7 +47,12 @@ def read(store: Store, namespace: str, passages: Sequence[int], owners: Sequence
         found,
         store.memory_records(namespace, memories) if memories else {},
         store.knowledge(namespace).of_numbers(items) if items else {},
+        store.repeated_headings(namespace, passages) if any(map(_is_prose, found.values())) else (),
     )
+
+
+def _is_prose(owner: Owner) -> bool:
+    return language_of(owner.path.rpartition("/")[2]) in PROSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,7 @@ def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | 
     record = None if memory is None else memory.record
     item = held.knowledge.get(owner_number)
     origin = "document" if owner.kind == "artifact" else ""
+    is_linked = number not in held.unnamed and _is_prose(owner)
     return Hit(
         id=passage.id,
         owner_id=owner.id,
@@ -87,6 +99,7 @@ def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | 
         probability=found.probability,
         confidence=confidence(found.probability),
         superseded_by=found.superseded_by,
+        anchor=heading_slug(passage.chunk.heading) if is_linked else "",
     )
 
 
@@ -124,7 +137,8 @@ def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
             hit,
             text=redact(hit.text).text,
             title=redact(hit.title).text,
-            heading=redact(hit.heading).text,
+            heading=(heading := redact(hit.heading).text),
+            anchor=heading_slug(heading) if hit.anchor else "",
             summary=redact(hit.summary).text,
             source=redact(hit.source).text,
         )

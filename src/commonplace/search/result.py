@@ -110,11 +110,11 @@ def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
 
 
 def reference(hit: Hit) -> str:
-    """Return how a person names the hit: `path#heading`, `path:10-40`, or the owner's id where there is no file."""
+    """Return how a person names the hit: `path#anchor`, `path:10-40`, or the owner's id where there is no file."""
     if not hit.path:
         return hit.owner_id
-    if hit.heading and hit.type not in ("code", "test"):
-        return f"{hit.path}#{hit.heading}"
+    if hit.anchor:
+        return f"{hit.path}#{hit.anchor}"
     if hit.lines is not None:
         return f"{hit.path}:{hit.lines[0]}-{hit.lines[1]}"
     return hit.path

@@ -141,6 +141,13 @@ class Store(MemoryStore, ReembeddingStore, Protocol):
         """Return the numbers of the passages of owners, live or past, ascending; unknown owners have none."""
         ...
 
+    def repeated_headings(self, namespace: str, numbers: Sequence[int]) -> set[int]:
+        """Return those of the passages whose heading does not name one section of their owner.
+
+        A section that was cut gives all its pieces its heading, but only the first holds it.
+        """
+        ...
+
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         ...

@@ -156,6 +156,17 @@ class MemoryStore(ReferenceMemories):
             rows = self._state.space(namespace).rows
             return sorted({passage for owner in owner_numbers if owner in rows for passage in rows[owner].numbers})
 
+    def repeated_headings(self, namespace: str, numbers: Sequence[int]) -> set[int]:
+        """Return those of the passages whose heading does not name one section of their owner."""
+        with self._open():
+            found = set()
+            for number, row, new in self._state.space(namespace).passages(numbers):
+                alike = [each.chunk for each in row.passages if each.chunk.heading == new.chunk.heading]
+                holding = sum(each.heading in each.text for each in alike)
+                if new.chunk.heading and (holding or len(alike)) > 1:
+                    found.add(number)
+            return found
+
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         with self._open():

@@ -55,6 +55,18 @@ PASSAGES_OF = """
     WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """
 
+REPEATED_HEADINGS = """
+    SELECT p.number
+    FROM json_each(:numbers) j
+        CROSS JOIN passages p ON p.number = j.value
+    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND p.heading != ''
+        AND (
+            SELECT coalesce(nullif(sum(instr(q.text, q.heading) > 0), 0), count(*))
+            FROM passages q
+            WHERE q.owner = p.owner AND q.heading = p.heading
+        ) > 1
+"""
+
 TOKENS = f"""
     SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
     FROM json_each(:numbers) j

@@ -192,6 +192,10 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
         """Return the numbers of the passages of owners, live or past, ascending."""
         return sorted({number for (number,) in self._of_numbers(queries.PASSAGES_OF, namespace, owner_numbers)})
 
+    def repeated_headings(self, namespace: str, numbers: Sequence[int]) -> set[int]:
+        """Return those of the passages whose heading does not name one section of their owner."""
+        return {number for (number,) in self._of_numbers(queries.REPEATED_HEADINGS, namespace, numbers)}
+
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         return {row[0]: TokenEntry(*row) for row in self._of_numbers(queries.TOKENS, namespace, numbers)}

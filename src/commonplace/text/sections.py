@@ -75,6 +75,11 @@ def plain_heading(text: str) -> str:
     return " ".join(text.replace("`", "").replace("**", "").split())
 
 
+def heading_slug(heading: str) -> str:
+    """Return the name by which GitHub links to a heading as `plain_heading` returns it: `sign-in--out`."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def fenced_blocks(lines: Sequence[str], first: int, last: int) -> list[tuple[int, int]]:
     """Return the (first, last) line ranges, half-open, of the fenced code among lines `first` to `last`."""
     blocks: list[tuple[int, int]] = []

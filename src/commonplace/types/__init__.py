@@ -381,6 +381,7 @@ class Hit:
         superseded_by: the id of a newer memory about the same subject, before which this one stands; None without any.
         signals: what made the score, by name: `lexical`, `dense`, `late`, `neighbours`, `fused`, ….
         lines: first and last line of the passage in `path`, from 1, or None where there is no file.
+        anchor: by which its section is linked to in a text of prose, "" where its heading names no section or several.
     """
 
     id: str
@@ -407,6 +408,7 @@ class Hit:
     probability: float | None = None
     confidence: Confidence | None = None
     superseded_by: str | None = None
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
