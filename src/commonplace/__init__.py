@@ -51,17 +51,19 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     namespace: str = "default",
     embedder: str | Embedder | None = None,
     *,
+    create: bool = True,
     settings: Settings | None = None,
     progress: Progress | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Engine:
-    """Open a store, creating it if there is none, and return its engine; close it or use it in a `with` block.
+    """Open a store and return its engine; close it or use it in a `with` block.
 
     Args:
         path: the store's directory. None finds `.commonplace` upward from the working directory, as git finds its
             own, and else takes the one in the user's data directory.
         namespace: the owner of everything that is stored and searched through this engine.
         embedder: a name ("static", "hashing") or an embedder of your own; None is what the store was built with.
+        create: make the store where there is none; False refuses that.
         settings: already loaded settings; None loads them from files and environment.
         progress: called with (what, done, total) during long work.
         clock: returns seconds since the epoch; None is the system's clock.
@@ -70,10 +72,13 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
         EmbedderMismatchError: the store was built with another embedder than the one asked for.
         SettingsError: a settings file or variable is wrong.
         StoreError: the store cannot be opened or created.
+        StoreMissingError: there is none, and `create` is False.
     """
     from commonplace.engine.opening import open_engine
 
-    return open_engine(path, namespace, embedder, settings=settings, progress=progress, clock=clock or time.time)
+    return open_engine(
+        path, namespace, embedder, create=create, settings=settings, progress=progress, clock=clock or time.time
+    )
 
 
 def restore(

@@ -321,7 +321,7 @@ def test_a_store_cannot_be_made_where_nobody_may_write(place: Path) -> None:
     """The first word to a new user should be the remedy."""
     place.chmod(0o555)
     with without_rights():
-        ended = command(place / "new", "remember", "An egret came")
+        ended = command(place / "new", "init")
     assert (ended.code, ended.error["type"]) == (1, "StoreError")
     assert ended.error["remedy"] == "name a writable directory with --store"
     assert list(place.iterdir()) == []

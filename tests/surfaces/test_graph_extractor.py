@@ -190,6 +190,7 @@ def test_a_model_is_named_by_the_user_and_by_no_project(
 def test_the_command_line_shows_that_rules_read(tmp_path: Path, server: ModelServer) -> None:
     server.rule = lambda _: broken()
     runner = CliRunner()
+    commonplace.open(tmp_path / "s").close()
     arguments = ["graph", "add", "auth.ts depends on token.ts", "--store", str(tmp_path / "s"), "--json"]
     result = runner.invoke(cli, arguments)
     assert result.exit_code == 0, result.output

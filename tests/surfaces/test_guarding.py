@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commonplace.settings.locations import user_store
+
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
 
@@ -185,8 +187,8 @@ def test_export_to_a_device_leaves_the_device(program: Program) -> None:
 )
 def test_build_that_cannot_work_makes_no_store(bare: Program, arguments: tuple[str, ...], code: int) -> None:
     """A mistyped command must leave nothing behind, not even the half that was right."""
-    bare.run("index", "build", "--store", "fresh", *arguments, code=code)
-    assert not (bare.project / "fresh").exists()
+    bare.run("index", "build", *arguments, code=code)
+    assert not user_store().exists()
     assert not (bare.project / ".commonplace").exists()
 
 

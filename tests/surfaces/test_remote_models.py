@@ -162,6 +162,7 @@ def run(tmp_path: Path, *arguments: str) -> Result:
 def test_a_documents_embedding_model_is_honoured_where_there_is_a_key(tmp_path: Path, server: ModelServer) -> None:
     """Contract; and later commands find the store's own embedder without the document."""
     server.rule = lambda asked: embeddings(asked, 1536)
+    run(tmp_path, "init")
     done = run(tmp_path, "index", "build", "--config", document(tmp_path), str(tmp_path))
     assert done.exit_code == 0, done.output
     assert [asked.document["model"] for asked in server.asked] == ["text-embedding-3-small"]
@@ -176,6 +177,7 @@ def test_a_documents_embedding_model_without_a_key_is_refused_with_the_remedy(
     """Contract."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
+    run(tmp_path, "init")
     done = run(tmp_path, "index", "build", "--config", document(tmp_path), str(tmp_path))
     assert done.exit_code == 1
     assert "OPENAI_API_KEY is not set; set it to your key" in done.stderr

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HITS = 3
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, makes_store=True)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--questions",

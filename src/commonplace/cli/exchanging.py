@@ -46,7 +46,7 @@ def backup(invocation: Invocation, /, file: Path) -> None:
     _tell(invocation, report, partial(print_backup, report))
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, makes_store=True)
 @click.argument("file", type=_FILE)
 @click.option("--replace", is_flag=True, help="Put it in the place of the store there, which is kept beside it.")
 @pass_invocation
@@ -88,7 +88,7 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
         _tell(invocation, report, partial(print_export, report))
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=Command, makes_store=True)
 @click.argument("path", type=_FILE)
 @click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Whose files they are.")
 @click.option(

@@ -38,7 +38,7 @@ def export(invocation: Invocation, /, file: Path, format: str) -> None:  # noqa:
         tell(done, lambda migration, target: print_migration(migration, "Wrote", target), invocation)
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=Command, makes_store=True)
 @click.argument("file", type=_FILE)
 @_format
 @click.option("--dry-run", is_flag=True, help="Check everything, and write nothing.")

@@ -27,6 +27,7 @@ def serve(invocation: Invocation) -> int:
         hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."
         console(stderr=True).print(hint, style="dim")
 
+    invocation.makes_store = True  # a client starts it before there is anything to serve
     attendance = Attendance()
 
     def opened(progress: Progress) -> Engine:

@@ -76,14 +76,20 @@ def shared_options() -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command that also takes the shared options."""
+    """A command that also takes the shared options.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    Args:
+        makes_store: it makes a store in a directory that `--store` names and that has none.
+    """
+
+    def __init__(self, *args: Any, makes_store: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *shared_options()]
+        self._makes_store = makes_store
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error names its options, not the parameters of the library that they are passed as."""
+        invocation_of(ctx).makes_store = self._makes_store
         try:
             return super().invoke(ctx)
         except UsageError as error:

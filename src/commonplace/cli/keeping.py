@@ -12,7 +12,7 @@ from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, makes_store=True)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @pass_invocation
 def init(invocation: Invocation, directory: Path) -> None:

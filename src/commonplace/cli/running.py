@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Invocation:
-    """One run of the program, filled while its arguments are parsed."""
+    """One run of the program, filled while its arguments are parsed.
+
+    Attributes:
+        makes_store: the command makes a store where `store` names a directory without one; others refuse that.
+    """
 
     store: str | None = None
     namespace: str | None = None
     as_json: bool = False
     is_verbose: bool = False
     watches: bool = False
+    makes_store: bool = False
     log_handlers: list[logging.Handler] = field(default_factory=list)
 
     def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:
@@ -36,11 +41,33 @@ class Invocation:
 
         Args:
             overrides: what to take in place of the settings that the store keeps.
+
+        Raises:
+            UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
         """
         from commonplace.settings import load
 
         dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
-        return load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
+        loaded = load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
+        if self.store is not None and not self.makes_store:
+            self._refuse_no_store(loaded)
+        return loaded
+
+    def _refuse_no_store(self, settings: Settings) -> None:
+        from commonplace.engine.layout import INDEX
+
+        directory = Path(settings.store.path)
+        # A file in its place, and a store without its database, are other mistakes, and told when it is opened.
+        if self.has_store(settings) or directory.is_file() or (directory / INDEX).is_dir():
+            return
+        from shlex import quote
+
+        from commonplace.errors import UsageError
+
+        raise UsageError(
+            f"--store names {directory}, where there is no store",
+            remedy=f"correct it, or make a store there with `commonplace init --store {quote(str(self.store))}`",
+        )
 
     def open(
         self, settings: Settings, *, create: bool = False, progress: Progress | None = None, stays_small: bool = False

@@ -30,7 +30,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     Each LINE is one line of a request, which is answered; the exit code is 1 where that fails. Without any, requests
     come on standard input, each is answered at its empty line, and the end of input ends the program.
 
-    A store that is not there is created.
+    The default store is created where it is not there.
     """
     from commonplace.specialist import refusal
 

@@ -13,8 +13,9 @@ from commonplace.engine.apart import Apart
 from commonplace.engine.facade import Engine
 from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.engine.workings import Parts
-from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
+from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
 from commonplace.index.directory import Index
+from commonplace.memories.intake import flag
 from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.limits import Budget
 from commonplace.models.mixed import MixedEmbedder, for_kind
@@ -40,6 +41,7 @@ def open_engine(
     namespace: str,
     embedder: str | Embedder | None,
     *,
+    create: bool = True,
     settings: Settings | None = None,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
@@ -56,6 +58,10 @@ def open_engine(
     if not path and not settings.store.path:
         raise UsageError(
             "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
+        )
+    if not flag("create", create) and not (directory / DATABASE).exists():
+        raise StoreMissingError(
+            f"there is no store at {directory}", remedy="make one with create=True, or with `commonplace init`"
         )
     tokens = StaticEmbedder.load()
     budget = Budget(settings.models.max_calls, settings.models.max_tokens)
