@@ -174,8 +174,8 @@ def test_a_path_that_cannot_be_looked_at_is_told_by_python_and_the_command_line(
 def test_what_is_named_to_be_imported_and_cannot_be_read_is_named_as_it_was_given(bare: Program) -> None:
     bare.run("init")
     for arguments, message in (
-        (("/dev/zero",), "/dev/zero is not a regular file"),
-        ((".", "--format", "mem0"), ". is not a regular file"),
+        (("/dev/zero",), "/dev/zero cannot be read: it is not a regular file"),
+        ((".", "--format", "mem0"), ". cannot be read: it is a directory"),
     ):
         assert bare.error("import", *arguments, code=2)["message"] == message
 

@@ -34,7 +34,7 @@ def wire(bare: Program) -> Iterator[Wire]:
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"', -32700),
         (b"\xff\xfe{}", -32700),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": NaN}}', -32700),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', -32700),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', -32601),
         (b"[" * 100_000, -32700),
         (b"7", -32600),
         (b"{}", -32600),
@@ -54,6 +54,34 @@ def test_line_that_is_no_request_is_told_and_the_next_is_served(wire: Wire, line
     wire.send(line)
     assert wire.hear()["error"]["code"] == code
     assert wire.ask(request("ping"))["result"] == {}
+    assert wire.end() == []
+
+
+def test_text_with_half_an_emoji_is_kept_with_a_replacement_character(wire: Wire) -> None:
+    """Clients in JavaScript cut a text between the halves of a surrogate pair; its author must not lose the rest."""
+    wire.greet()
+    stored = structured(wire.ask(call("memory_store", "s", content="Ship it on Friday \ud83d", tags=["a\udc00"])))
+    wire.send(
+        rb'{"jsonrpc":"2.0","id":"whole","method":"tools/call","params":{"name":"memory_store","arguments":'
+        rb'{"content":"Whole: \ud83d\ude00"}}}'
+    )
+    whole = wire.hear()
+    assert whole["id"] == "whole"
+    read = [
+        structured(wire.ask(call("memory_get", path=f"memory:{id_}")))["text"]
+        for id_ in (stored["id"], structured(whole)["id"])
+    ]
+    assert read == ["Ship it on Friday \ufffd", "Whole: \U0001f600"]
+    assert wire.end() == []
+
+
+def test_request_whose_id_is_half_a_character_is_refused_without_it(wire: Wire) -> None:
+    """The answer could not repeat the id, and with another one it would be nobody's."""
+    wire.greet()
+    wire.send(rb'{"jsonrpc": "2.0", "id": "a\ud800", "method": "ping"}')
+    answer = wire.hear()
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+    assert "half of a surrogate pair" in answer["error"]["message"]
     assert wire.end() == []
 
 

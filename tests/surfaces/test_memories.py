@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from typing import TYPE_CHECKING
@@ -126,6 +127,31 @@ def test_text_comes_from_a_file_or_a_pipe_too(bare: Program) -> None:
     assert "cannot be read" in bare.error("remember", "--file", "none.txt", code=1)["message"]
     piped = CliRunner().invoke(cli, ["remember", "--json"], input="From a pipe")
     assert json.loads(piped.stdout)["content"] == "From a pipe"
+
+
+@pytest.mark.parametrize("command", [("remember",), ("graph", "add"), ("update", "note")])
+def test_text_that_never_ends_or_never_comes_is_refused(bare: Program, command: tuple[str, ...]) -> None:
+    """A device would fill the memory of the machine, and a pipe that nobody writes to would hold the command up."""
+    bare.run("remember", "A note", "--id", "note")
+    os.mkfifo(bare.project / "queue")
+    for name, why in (
+        ("/dev/zero", "it is not a regular file"),
+        ("queue", "it is not a regular file"),
+        (".", "it is a directory"),
+    ):
+        told = bare.error(*command, "--file", name, code=2)
+        assert (told["message"], "standard input" in told["remedy"]) == (f"{name} cannot be read: {why}", True)
+    limit = 1024 * 1024
+    (bare.project / "long.txt").write_bytes(b"a" * (limit + 3))
+    assert f"more than {limit + 2:,} bytes" in bare.error(*command, "--file", "long.txt", code=2)["message"]
+    piped = CliRunner().invoke(cli, [*command, "-"], input="a" * (limit + 3))
+    assert (piped.exit_code, f"standard input has more than {limit:,} bytes" in piped.stderr) == (2, True)
+
+
+def test_text_of_exactly_the_limit_is_taken_with_the_end_of_its_line(bare: Program) -> None:
+    """The limit is on what is remembered; the newline that an editor adds is no part of that."""
+    (bare.project / "whole.txt").write_text("word " * (1024 * 1024 // 5) + "a\n", "utf-8")
+    assert len(bare.json("remember", "--file", "whole.txt")["content"]) == 1024 * 1024
 
 
 def test_wrong_use_is_told_with_a_remedy(bare: Program) -> None:

@@ -154,7 +154,7 @@ def test_directory_in_place_of_a_settings_file_is_told_as_such(place: Place) -> 
     place.project_file.mkdir()
     with pytest.raises(SettingsError) as caught:
         place.load()
-    assert str(caught.value).startswith(f"{place.project_file} is a directory")
+    assert str(caught.value).startswith(f"{place.project_file} cannot be read: it is a directory")
     assert "permissions" not in str(caught.value)
 
 

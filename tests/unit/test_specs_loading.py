@@ -156,10 +156,10 @@ def test_a_file_that_is_no_small_text_is_refused(tmp_path: Path) -> None:
     assert "is no UTF-8" in error(file)
     file.write_bytes(b"#" * (1024 * 1024 + 1))
     assert "more than 1,048,576 bytes" in error(file)
-    assert "no regular file" in error(tmp_path)
+    assert "is a directory" in error(tmp_path)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "no regular file" in error(pipe)
+    assert "not a regular file" in error(pipe)
 
 
 @pytest.mark.parametrize("spec", [None, 3, ["a"], b"a.yaml", "a\0b", ""])

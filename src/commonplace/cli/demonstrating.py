@@ -10,6 +10,7 @@ import click
 
 from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.files import read_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from commonplace.types import Hit, IndexReport
 
 HITS = 3
+_MOST_BYTES = 1024 * 1024
 
 
 @click.command(cls=Command, makes_store=True)
@@ -78,9 +80,9 @@ def _read(file: Path | None) -> list[str]:
         text = files("commonplace.cli").joinpath("demo.questions").read_text(encoding="utf-8")
     else:
         try:
-            text = file.read_text(encoding="utf-8")
+            text = read_file(file, _MOST_BYTES).decode()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{file} cannot be read: {error}", remedy="give a text file in UTF-8") from error
+            raise UsageError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", remedy="give a text file in UTF-8") from error
     lines = [line.strip() for line in text.splitlines()]
     asked = [line for line in lines if line and not line.startswith("#")]
     if not asked:

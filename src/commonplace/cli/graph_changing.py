@@ -45,11 +45,12 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **o
     from commonplace.cli.graph_rendering import print_addition, tell
     from commonplace.engine.graph_giving import refuse_unfit_episode
 
-    content = said(text, file)
+    settings = invocation.settings()
+    content = said(text, file, settings.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
     given = {name: value for name, value in options.items() if value is not None}
-    refuse_unfit_episode(content, invocation.settings(), now(), **given)  # before a store is made for it
+    refuse_unfit_episode(content, settings, now(), **given)  # before a store is made for it
     with _changed(invocation, create=True) as graph:
         added = graph.add_episode(content, **given)
     tell(added, print_addition, invocation)

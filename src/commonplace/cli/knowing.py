@@ -156,12 +156,10 @@ def _service(invocation: Invocation, config: Path | None, *, create: bool = Fals
 
     chosen = None
     if config is not None:
-        from commonplace.formats.documents import parse_document
+        from commonplace.formats.documents import read_document
         from commonplace.knowledge.configuring import MemoryConfig
 
-        with config.open("rb") as stream:
-            data = stream.read(MAX_CONFIG_BYTES + 1)
-        chosen = MemoryConfig.from_json(parse_document(data, str(config), MAX_CONFIG_BYTES, "a configuration"))
+        chosen = MemoryConfig.from_json(read_document(config, MAX_CONFIG_BYTES, "a configuration"))
         if not create:
             _refuse_absent(chosen)
     loaded = invocation.settings()

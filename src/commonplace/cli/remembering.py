@@ -70,11 +70,11 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     from commonplace.cli.screen import console, notify, print_json
     from commonplace.memories.intake import checked
 
-    content = said(text, file)
+    loaded = invocation.settings()
+    content = said(text, file, loaded.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    loaded = invocation.settings()
     # Before a store is made for it.
     checked({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force)
     store = Path(loaded.store.path)
@@ -104,8 +104,9 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
     from commonplace.cli.screen import console, notify, print_json
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    content = said(text, file) if text or file is not None else None
-    with invocation.open(invocation.settings()) as engine:
+    loaded = invocation.settings()
+    content = said(text, file, loaded.memory.max_bytes) if text or file is not None else None
+    with invocation.open(loaded) as engine:
         memory = engine.update(id, content, **given)
     notify(memory.notices, invocation)
     if invocation.as_json:

@@ -13,6 +13,7 @@ import click
 from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS, WRONG_USE
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.files import read_file
 from commonplace.formats.guarded_yaml import fault_of
 
 MAX_INPUT_BYTES = 16 * 1024 * 1024
@@ -123,11 +124,10 @@ def _read(name: str) -> str:
     try:
         if name == "-":
             data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+            if len(data) > MAX_INPUT_BYTES:
+                raise _refused(f"standard input has more than {MAX_INPUT_BYTES:,} bytes, the limit")
         else:
-            with Path(name).open("rb") as stream:
-                data = stream.read(MAX_INPUT_BYTES + 1)
-        if len(data) > MAX_INPUT_BYTES:
-            raise _refused(f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit")
+            data = read_file(Path(name), MAX_INPUT_BYTES)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused(f"{name} is no UTF-8: {error.reason} at byte {error.start}") from None

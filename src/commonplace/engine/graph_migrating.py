@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from commonplace.engine.graph_asking import GraphAsking
 from commonplace.errors import ConfigError, NotFoundError, UsageError
+from commonplace.files import read_file
 from commonplace.memories.intake import flag, place
 
 if TYPE_CHECKING:
@@ -139,15 +140,9 @@ class _DryRun(Exception):  # noqa: N818 - it is no error
 
 def _read(file: Path) -> bytes:
     try:
-        size = file.stat().st_size
-        if size > MOST_BYTES:
-            raise UsageError(
-                f"{file} has {size:,} bytes, the limit is {MOST_BYTES:,}", remedy="export it in parts, group by group"
-            )
-        return file.read_bytes()
+        return read_file(file, MOST_BYTES)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is nothing at {file}", remedy="name a file to import") from error
-    except IsADirectoryError as error:
-        raise UsageError(f"{file} is a directory", remedy="name a file to import") from error
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}", remedy="make it readable") from error
+        remedy = "name a file to import; a large graph can be exported in parts, group by group"
+        raise UsageError(f"{file} cannot be read: {error.strerror}", remedy=remedy) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import ConfigError, NotFoundError
+from commonplace.files import read_file
 from commonplace.formats.guarded_yaml import load_yaml
 from commonplace.text.inside import stays_inside
 
@@ -35,6 +36,7 @@ FIXED: Mapping[str, float] = {
 """Options of the pipeline that hold these values and no other."""
 FIELDS = frozenset({"title", "content", "tags", "summary"})
 
+_MOST_BYTES = 16 * 1024 * 1024
 _INDEX, _PIPELINE = "artifact_index", "retrieval_pipeline"
 _EMBEDDING = f"{_INDEX}.embedding_config"
 _STAGE_1 = f"{_PIPELINE}.stage_1_keyword"
@@ -66,11 +68,11 @@ def read_auto_retrieval(file: Path) -> dict[str, object]:
         ConfigError: the file cannot be read or breaks the schema; `path` is the place of the fault.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_file(file, _MOST_BYTES).decode()
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", path="") from error
+        raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", path="") from error
     document, fault = load_yaml(text)
     if fault:
         raise ConfigError(f"{file} is not valid YAML: {fault}", path="")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
 from commonplace.errors import UsageError
+from commonplace.files import read_file
 from commonplace.formats.guarded_yaml import load_yaml
 
 
@@ -19,10 +19,7 @@ def read_document(file: Path, most_bytes: int, what: str) -> object:
         UsageError: it is no such file, too large, no UTF-8, or `parse_document` refuses it.
     """
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise UsageError(f"{file} is no regular file")
-        with file.open("rb") as stream:
-            data = stream.read(most_bytes + 1)
+        data = read_file(file, most_bytes)
     except FileNotFoundError:
         raise UsageError(f"there is no file {file}") from None
     except (OSError, ValueError) as error:

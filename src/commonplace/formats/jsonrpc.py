@@ -26,6 +26,7 @@ LONGEST_MESSAGE = 2_000
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
 _ID_LAST = re.compile(rb",\s*" + _ID + rb"\}\s*$")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 RequestId: TypeAlias = int | str
 Answer: TypeAlias = dict[str, Any]
@@ -61,27 +62,34 @@ Message: TypeAlias = Call | Malformed | None
 
 
 def decode(line: bytes) -> Any:
-    """Return the JSON value of one line.
+    """Return the JSON value of one line, with U+FFFD for each lone surrogate in it.
+
+    Clients in JavaScript cut a text between the two halves of an emoji; neither UTF-8 nor a database can hold a half.
 
     Raises:
-        ProtocolError: the line is not UTF-8, not JSON, or JSON that cannot be written out again.
+        ProtocolError: the line is not UTF-8 or not JSON, or the id of a request holds a lone surrogate.
     """
     try:
         value = json.loads(line.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
-        if b"\\u" in line:
-            # An escaped lone surrogate parses, but neither UTF-8 nor a database can hold it.
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return _well_formed(value) if b"\\u" in line else value
     except UnicodeDecodeError as error:
         raise ProtocolError(PARSE_ERROR, f"byte {error.start + 1} of the line is not UTF-8") from error
-    except UnicodeEncodeError as error:
-        raise ProtocolError(PARSE_ERROR, "a string holds half of a surrogate pair, which is no character") from error
     except json.JSONDecodeError as error:
         raise ProtocolError(PARSE_ERROR, f"the line is not JSON: {error.msg} at character {error.pos + 1}") from error
     except RecursionError as error:
         raise ProtocolError(PARSE_ERROR, "the line nests arrays or objects too deeply") from error
     except ValueError as error:
         raise ProtocolError(PARSE_ERROR, f"the line is not JSON that can be read: {error}") from error
-    return value
+
+
+def _well_formed(value: Any) -> Any:
+    text = json.dumps(value, ensure_ascii=False)
+    if not _SURROGATE.search(text):
+        return value
+    if isinstance(value, dict) and _SURROGATE.search(str(value.get("id"))):
+        # An answer could not repeat it.
+        raise ProtocolError(INVALID_REQUEST, "the id holds half of a surrogate pair, which is no character")
+    return json.loads(_SURROGATE.sub("\ufffd", text))
 
 
 def _refuse(name: str) -> NoReturn:
@@ -169,4 +177,4 @@ def encode(message: Answer) -> bytes:
         TypeError: the same.
     """
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8", "replace")
+    return _SURROGATE.sub("\ufffd", text).encode()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.files import read_file
 
 LOOKED_AT: Final = 10
 """So many of the first hits count."""
@@ -48,13 +49,11 @@ def read_golden(path: Path) -> list[GoldenQuery]:
         UsageError: it is too large, or a line of it is not as it should be.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"{path} has more than {_MOST_BYTES:,} bytes", remedy="give fewer queries")
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_file(path, _MOST_BYTES).decode().splitlines()
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {path}", remedy="name a file of golden queries") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", remedy="give a text in UTF-8") from error
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}", remedy="give a text in UTF-8") from error
     queries = [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not 0 < len(queries) <= MOST_QUERIES:
         raise UsageError(f"{path} has {len(queries):,} queries", remedy=f"give 1 to {MOST_QUERIES:,}")

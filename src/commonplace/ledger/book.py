@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, StoreError, UsageError
+from commonplace.files import read_file
 from commonplace.formats.beads import read, split_notes, time_text, to_line
 from commonplace.ledger import filing, notes, tending
 from commonplace.ledger.importing import ImportedIssues, take_in
@@ -206,14 +207,13 @@ class Ledger:
 
 def _lines(source: Path) -> list[str]:
     try:
-        with source.open("rb") as stream:
-            data = stream.read(_MOST_BYTES + 1)
+        data = read_file(source, _MOST_BYTES)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {source}", remedy="correct the path") from error
     except OSError as error:
-        raise UsageError(f"{source} cannot be read: {error}", remedy="name a file") from error
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"{source} has more than {_MOST_BYTES:,} bytes", remedy="import it in parts")
+        raise UsageError(
+            f"{source} cannot be read: {error.strerror}", remedy="name a file, or import it in parts"
+        ) from error
     try:
         return data.decode("utf-8-sig").split("\n")  # other ends of lines may stand in a text
     except UnicodeDecodeError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import SettingsError
+from commonplace.files import read_file
 from commonplace.settings import locations
 from commonplace.settings.agents import SECTION as AGENTS
 from commonplace.settings.agents import strategies, strategy_key, strategy_key_of_variable
@@ -22,6 +23,7 @@ from commonplace.settings.model import SECTIONS, Settings, keys
 from commonplace.text.inside import stays_inside
 
 PREFIX = "COMMONPLACE_"
+_MOST_BYTES = 1024 * 1024
 RESERVED = frozenset({"COMMONPLACE_DATA", "COMMONPLACE_GRAPH_PASSWORD"})
 """Variables with our prefix that are not settings: where the tests and benchmarks find their data, and a password."""
 _SECRET = {"graph.graph_password": "COMMONPLACE_GRAPH_PASSWORD"}
@@ -129,13 +131,12 @@ def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
 
 def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) -> list[_Given]:
     try:
-        data = path.read_bytes()
+        data = read_file(path, _MOST_BYTES)
     except FileNotFoundError:
         return []
-    except IsADirectoryError as error:
-        raise SettingsError(f"{path} is a directory", remedy="put a settings file in its place") from error
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy="correct its permissions") from error
+        remedy = "put a settings file that can be read in its place"
+        raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
     # Where there is no such file, and mostly there is none, no parser need be loaded.
     import tomllib
 
@@ -150,7 +151,7 @@ def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) 
 
 def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_file(path, _MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as error:

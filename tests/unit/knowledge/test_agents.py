@@ -64,7 +64,7 @@ class TestCreating:
         ("given", "message"),
         [
             ("no/such/file.yaml", "there is no file"),
-            (Path("/"), "is no regular file"),
+            (Path("/"), "is a directory"),
             ("name: [\n", "is not a YAML that can be read"),
             ("name: a\nname: b\n", "the key 'name' occurs twice"),
             ("a: &x [1]\nb: *x\n", "aliases are not allowed"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.files import read_file
 from commonplace.formats.foreign.records import Foreign
 from commonplace.formats.guarded_yaml import DEEPEST
 from commonplace.types import FileProblem
@@ -33,32 +33,16 @@ def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
     """
     named = name or path
     try:
-        data = _read_bytes(path, 0 if follow else os.O_NOFOLLOW)
+        data = read_file(path, LARGEST, follow=follow)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {named}", remedy="check the path") from None
     except OSError as error:
-        raise UsageError(f"{named} cannot be read: {error.strerror}", remedy="check its permissions") from error
-    if data is None:
-        raise UsageError(f"{named} is not a regular file", remedy="name the file itself")
-    if len(data) > LARGEST:
-        raise UsageError(f"{named} has more than {LARGEST} bytes, the limit", remedy="split the export")
+        raise UsageError(f"{named} cannot be read: {error.strerror}", remedy="name a file that can be read; split a large export") from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{named} is not UTF-8 at byte {error.start}", remedy="save it as UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _read_bytes(path: Path, flags: int) -> bytes | None:
-    # A named pipe would hold up the open for ever; O_NONBLOCK lets it be seen for what it is.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(LARGEST + 1)
-    finally:
-        os.close(descriptor)
 
 
 def load_json(text: str) -> tuple[object, str]:

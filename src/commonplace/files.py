@@ -1,0 +1,36 @@
+"""Read a file that somebody names, or that came with a clone: a regular one, up to a limit."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+def read_file(path: Path, limit: int, *, follow: bool = True) -> bytes:
+    """Return the bytes of a regular file.
+
+    Args:
+        limit: the most bytes that it may have.
+        follow: whether the path may be a link.
+
+    Raises:
+        OSError: it cannot be read, is a directory, a pipe or a device, or larger; `strerror` says which.
+    """
+    # A named pipe would hold up the open until somebody writes to it; O_NONBLOCK lets it be seen for what it is.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit", str(path))
+    return data
