@@ -214,7 +214,7 @@ def test_a_copy_that_cannot_be_removed_is_waited_for(store: Path, kept: str) -> 
         assert (finding.part, finding.mended) == ("forgetting", False)
         assert "Permission denied" in finding.problem
         assert "writ" in finding.remedy
-        ended = command(store, "forget", "m4")
+        ended = command(store, "forget", "--yes", "m4")
         # Nothing of the other memory is in the vault, so its own forgetting is complete.
         is_free = kept == "vault"
         assert (ended.code, json.loads(ended.output)["verified"]) == ((0, True) if is_free else (1, False))

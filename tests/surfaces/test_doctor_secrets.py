@@ -78,6 +78,6 @@ def test_what_only_a_person_can_mend_ends_with_1(program: Program) -> None:
         done = program.run("doctor", "--secrets", code=1)
         assert TOKEN not in done.output
         assert f"the name of memory '{GONE}'" in " ".join(done.output.split())
-    program.run("forget", TOKEN)
+    program.run("forget", "--yes", TOKEN)
     program.run("doctor", "--secrets")
     assert files_with_a_secret(program) == []

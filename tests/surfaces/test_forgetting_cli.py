@@ -59,7 +59,7 @@ def test_parts_of_the_graph_are_shown_by_what_they_say(bare: Program) -> None:
         "Larkspur",
         "Carol works for Larkspur.",
     ]
-    assert bare.run("forget", "talk").stdout.splitlines()[0] == "Forgot 1 episode, 2 entities and 1 fact"
+    assert bare.run("forget", "--yes", "talk").stdout.splitlines()[0] == "Forgot 1 episode, 2 entities and 1 fact"
 
 
 def without(receipt: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_the_same_is_forgotten_through_python_and_the_command_line(
         plan, done = book.forget(**given, dry_run=True).to_dict(), book.forget(**given).to_dict()
     assert without(talked.json("forget", *arguments, "--dry-run")) == without(plan)
     assert len(kept(talked)) == 5
-    told = talked.json("forget", *arguments)
+    told = talked.json("forget", "--yes", *arguments)
     assert without(told) == without(done)
     assert (told["verified"], set(told)) == (True, set(done))
     with commonplace.open(copy) as book:
@@ -109,7 +109,7 @@ def test_what_was_archived_long_ago_goes_as_through_python(talked: Program, tmp_
 
 
 def test_a_receipt_reads_as_sentences(talked: Program) -> None:
-    lines = talked.run("forget", "carol").stdout.splitlines()
+    lines = talked.run("forget", "--yes", "carol").stdout.splitlines()
     assert lines[0] == "Forgot 1 memory"
     assert re.match(r"   with 1 version, 1 passage(,| and) ", lines[1])
     assert lines[2] == "   carol"
@@ -158,7 +158,7 @@ def test_nothing_old_enough_is_told_and_no_failure(talked: Program) -> None:
 
 def test_a_backup_is_named_as_out_of_reach(talked: Program, tmp_path: Path) -> None:
     talked.run("backup", str(tmp_path / "b.zip"))
-    shown = " ".join(talked.run("forget", "carol").stdout.split())
+    shown = " ".join(talked.run("forget", "--yes", "carol").stdout.split())
     assert f"Out of reach, outside of the store: the backup {tmp_path / 'b.zip'} of " in shown
 
 
@@ -166,7 +166,7 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
     """A proof that failed must not look like one that did not."""
     stray = talked.project / ".commonplace" / "stray.txt"
     stray.write_text("somebody's copy: Carol's telephone number is 030 1234567\n")
-    told = talked.run("forget", "carol", code=1).stdout
+    told = talked.run("forget", "--yes", "carol", code=1).stdout
     assert re.search(r"Searched \d+ files of the store \([\d.]+ KiB\): found \d traces?\.\n   stray\.txt: ", told)
     assert "something is left: look at what was found, remove or edit those files" in " ".join(told.split())
     assert "not proved" in talked.run("forget", "--receipts").stdout
@@ -200,10 +200,10 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
 def test_a_wrong_request_forgets_nothing(
     talked: Program, arguments: list[str], code: int, message: str, remedy: str
 ) -> None:
-    error = talked.error("forget", *arguments, code=code)
+    error = talked.error("forget", "--yes", *arguments, code=code)
     assert message in error["message"]
     assert remedy in error["remedy"]
-    done = talked.run("forget", *arguments, code=code)
+    done = talked.run("forget", "--yes", *arguments, code=code)
     assert done.stdout == ""
     assert f"error: {error['message']}" in done.stderr
     assert len(kept(talked)) == 5
@@ -299,17 +299,37 @@ def test_on_a_terminal_it_is_asked_about_with_the_text(
     assert len(kept(talked)) == left
 
 
-@pytest.mark.parametrize("option", ["--yes", "--json", "--dry-run"])
-def test_who_says_yes_or_is_a_program_is_not_asked(talked: Program, option: str) -> None:
+@pytest.mark.parametrize("option", ["--yes", "--dry-run"])
+def test_who_says_yes_or_only_looks_is_not_asked(talked: Program, option: str) -> None:
     with asking("forget", "carol", option) as (terminal, process):
         assert QUESTION not in shown_until(terminal, "\0")
         assert process.wait(30) == 0
     assert len(kept(talked)) == (5 if option == "--dry-run" else 4)
 
 
+def test_nothing_is_forgotten_where_nobody_can_be_asked(talked: Program) -> None:
+    """The shell of an agent is no terminal, and nothing brings back what was forgotten."""
+    for option in ((), ("--json",)):
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, "forget", "carol", *option],
+            capture_output=True,
+            env=environment(),
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"pass --yes to forget for good, or --dry-run to see what would go" in done.stderr
+    with asking("forget", "carol", "--json") as (terminal, process):
+        assert "--json asks nothing: pass --yes" in shown_until(terminal, "\0")
+        assert process.wait(30) == 2
+    assert len(kept(talked)) == 5
+
+
 def test_the_answer_in_a_pipe_is_json_alone(talked: Program) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", MAIN, "forget", "carol", "--json"], capture_output=True, env=environment(), check=True
+        [sys.executable, "-c", MAIN, "forget", "--yes", "carol", "--json"],
+        capture_output=True,
+        env=environment(),
+        check=True,
     )
     assert (json.loads(done.stdout)["ids"], done.stderr) == (["carol"], b"")
 
@@ -324,5 +344,5 @@ def test_what_came_from_a_page_named_as_the_store_s_own_is_forgotten_and_proved(
     bare.run("import", str(theirs))
     bare.run("remember", "Something else stays", "--tier", "long")
     bare.run("remember", "Standup moved to ten", "--tier", "short", "--at", "2025-02-01T12:00:00Z")
-    receipt = bare.json("forget", "--source", source)
+    receipt = bare.json("forget", "--yes", "--source", source)
     assert (receipt["found"], receipt["verified"]) == ([], True)

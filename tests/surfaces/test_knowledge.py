@@ -46,7 +46,7 @@ def test_the_travel_agent_works_offline(travel: Program) -> None:
         "notices": [],
     }
     assert travel.json(*QUERY, "Seoul")["knowledge"] == []
-    assert travel.json("forget", "--agent", "TravelAgent")["counts"]["knowledge"] == 2
+    assert travel.json("forget", "--yes", "--agent", "TravelAgent")["counts"]["knowledge"] == 2
 
 
 def test_python_and_the_command_line_give_the_same(travel: Program) -> None:
@@ -152,7 +152,7 @@ def test_what_cannot_be_embedded_ends_with_1_and_changes_nothing(
         (("knowledge", "query", "TravelAgent"), 2),
         (("knowledge", "query", "", "x"), 2),
         (("knowledge", "query", "TravelAgent", "x", "--limit", "1001"), 2),
-        (("forget", "--agent", "nobody"), 1),
+        (("forget", "--yes", "--agent", "nobody"), 1),
     ],
 )
 def test_what_is_wrong_has_its_exit_code(travel: Program, arguments: tuple[str, ...], code: int) -> None:

@@ -148,7 +148,7 @@ def test_what_starts_the_server_can_be_started(bare: Program) -> None:
 
 def test_without_an_answer_nothing_is_written(bare: Program) -> None:
     error = bare.run("mcp", "--install", "cursor", code=2)
-    assert "give --yes to write it" in error.stderr
+    assert "pass --yes to write the file" in error.stderr
     assert not (bare.project / ".cursor").exists()
 
 

@@ -121,7 +121,7 @@ def test_what_is_forgotten_is_in_no_line(program: Program, monkeypatch: pytest.M
     program.run("remember", "Quillfeather pays in guineas.", "--id", "m")
     program.run("search", "what does Quillfeather pay")
     program.run("search", ASKED)
-    program.run("forget", "m")
+    program.run("forget", "--yes", "m")
     assert "Quillfeather" not in json.dumps(lines(program))
     assert program.json("logs", "retrieval")["searches"] == 1
 

@@ -133,7 +133,7 @@ def test_without_the_setting_only_sync_writes_pages(stored: Program, monkeypatch
 def test_what_is_forgotten_leaves_the_pages_too(stored: Program) -> None:
     kept = stored.json("remember", LEDGER, "--tier", "long")
     stored.run("remember", TABS, "--tier", "long")
-    receipt = stored.json("forget", kept["id"])
+    receipt = stored.json("forget", "--yes", kept["id"])
     assert receipt["verified"] is True
     assert receipt["counts"]["blocks"] == 1
     page = (stored.project / ".commonplace" / "MEMORY.md").read_text("utf-8")

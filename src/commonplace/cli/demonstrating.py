@@ -82,7 +82,8 @@ def _read(file: Path | None) -> list[str]:
         try:
             text = read_file(file, _MOST_BYTES).decode()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", remedy="give a text file in UTF-8") from error
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"{file} cannot be read: {why}", remedy="give a text file in UTF-8") from error
     lines = [line.strip() for line in text.splitlines()]
     asked = [line for line in lines if line and not line.startswith("#")]
     if not asked:

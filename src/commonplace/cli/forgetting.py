@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +37,11 @@ def forget(
     """Delete memories with every copy, and prove it.
 
     Documents, artifacts, and episodes, entities and facts of the graph go the same way. On a terminal it shows what
-    would go, and asks first.
+    would go, and asks first; without one, and with --json, it deletes nothing without --yes.
 
     Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
     """
-    from commonplace.cli.screen import say
+    from commonplace.cli.screen import refuse_unasked, say
 
     given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     if receipts:
@@ -57,7 +56,8 @@ def forget(
 
     if dry_run:
         return _rehearse(invocation, act)
-    if not yes and not invocation.as_json and sys.stdin.isatty() and sys.stderr.isatty():
+    if not yes:
+        refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
         _rehearse(invocation, act)
         # The store is closed while a person thinks.
         invocation.close()

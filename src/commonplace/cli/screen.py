@@ -49,6 +49,22 @@ def notify(notices: tuple[str, ...], invocation: Invocation) -> None:
             target.print(f"note: {harmless_line(notice)}", style="dim")
 
 
+def refuse_unasked(invocation: Invocation, purpose: str) -> None:
+    """Refuse to go on without `--yes` where nobody can be asked: an agent's shell and a script have no terminal.
+
+    Args:
+        purpose: what the option would allow, as an infinitive without `to`.
+
+    Raises:
+        click.UsageError: there is no terminal, or JSON is asked for.
+    """
+    import click
+
+    if invocation.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        why = "--json asks nothing" if invocation.as_json else "there is no terminal to ask on"
+        raise click.UsageError(f"{why}: pass --yes to {purpose}")
+
+
 @contextmanager
 def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
     """Give a callback that draws bars on a terminal's standard error; None in a pipe or for JSON."""

@@ -66,7 +66,7 @@ def _print_config(name: str, invocation: Invocation) -> int:
 
 
 def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
-    from commonplace.cli.screen import console, print_json, say
+    from commonplace.cli.screen import console, print_json, refuse_unasked, say
     from commonplace.cli.writing import write_whole
     from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
@@ -83,7 +83,9 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
     _refuse_read_only(place, by_hand(client))
     if not invocation.as_json:
         _show(old, new, place)
-    if not is_agreed and not _agrees(invocation):
+    if not is_agreed:
+        refuse_unasked(invocation, "write the file")
+    if not is_agreed and not click.confirm("Write this?", default=True):
         console(stderr=True).print("Nothing was written.")
         return FAILURE
     backup = _kept(place, by_hand(client)) if old else None
@@ -135,12 +137,6 @@ def _show(old: str, new: str, place: Path) -> None:
         old.splitlines(), new.splitlines(), str(place) if old else "nothing", str(place), lineterm=""
     )
     say("\n".join(lines))
-
-
-def _agrees(invocation: Invocation) -> bool:
-    if invocation.as_json or not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here: give --yes to write it")
-    return click.confirm("Write this?", default=True)
 
 
 def _refuse_read_only(place: Path, by_hand: str) -> None:

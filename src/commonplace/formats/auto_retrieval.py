@@ -72,7 +72,8 @@ def read_auto_retrieval(file: Path) -> dict[str, object]:
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", path="") from error
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{file} cannot be read: {why}", path="") from error
     document, fault = load_yaml(text)
     if fault:
         raise ConfigError(f"{file} is not valid YAML: {fault}", path="")

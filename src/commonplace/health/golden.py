@@ -53,7 +53,8 @@ def read_golden(path: Path) -> list[GoldenQuery]:
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {path}", remedy="name a file of golden queries") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}", remedy="give a text in UTF-8") from error
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be read: {why}", remedy="give a text in UTF-8") from error
     queries = [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not 0 < len(queries) <= MOST_QUERIES:
         raise UsageError(f"{path} has {len(queries):,} queries", remedy=f"give 1 to {MOST_QUERIES:,}")

@@ -37,7 +37,8 @@ def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {named}", remedy="check the path") from None
     except OSError as error:
-        raise UsageError(f"{named} cannot be read: {error.strerror}", remedy="name a file that can be read; split a large export") from error
+        remedy = "name a file that can be read; split a large export"
+        raise UsageError(f"{named} cannot be read: {error.strerror}", remedy=remedy) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
