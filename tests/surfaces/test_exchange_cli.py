@@ -207,7 +207,8 @@ def test_one_problem_is_told_in_the_singular(bare: Program, mem0: str) -> None:
 
 
 def test_help_names_every_format(bare: Program) -> None:
-    assert "[auto|commonplace|basic-memory|cortexgraph|mem0|openclaw]" in bare.run("import", "--help").stdout
+    shown = "".join(bare.run("import", "--help").stdout.split())
+    assert "[auto|commonplace|basic-memory|chat|chatgpt|claude|cortexgraph|markdown|mcp-memory|mem0|openclaw]" in shown
     assert (
         "format is 'notion'; give one of auto, commonplace,"
         in bare.run("import", ".", "--format", "notion", code=2).stderr

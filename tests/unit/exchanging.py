@@ -17,6 +17,8 @@ from commonplace.exchange.importing import ImportReport, Rules, import_items
 from commonplace.exchange.items import Item, Problem, Remark, Source
 from commonplace.exchange.reading import read_export
 from commonplace.exchange.writing import Into
+from commonplace.graph.ground import Ground
+from commonplace.graph.kinds import Kinds
 from commonplace.ingest.passages import Destination
 from commonplace.memories.intake import MAX_CONTENT_BYTES
 from commonplace.models.hashing import HashingEmbedder
@@ -33,7 +35,8 @@ def into(store: Store, namespace: str = NAMESPACE) -> Into:
     destination = Destination(
         store, embedder, lambda text: np.arange(len(text.split()), dtype=np.uint16), namespace, at=NOW
     )
-    return Into(store, namespace, lambda: destination, NOW)
+    ground = Ground(destination, Kinds(), lambda one, other: 0.0, lambda: NOW)
+    return Into(store, namespace, lambda: destination, NOW, lambda _: ground)
 
 
 def import_file(store: Store, path: Path, *, namespace: str = NAMESPACE, **rules: Any) -> ImportReport:

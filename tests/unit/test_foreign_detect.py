@@ -22,6 +22,16 @@ from commonplace.formats.foreign.detect import READERS, detect
         ({"a.md": "---\npermalink: a\n---\n"}, "", "basic-memory"),
         ({"z/a.md": "# A\n- [fact] It is so\n"}, "", "basic-memory"),
         ({"a.md": "- requires [[B]]\n"}, "", "basic-memory"),
+        ({"a.md": "- requires [[B]]\n", ".obsidian/app.json": "{}"}, "", "markdown"),
+        ({"a.md": "# Just\n- a list\n- [x] with a task\n"}, "", "markdown"),
+        ({"a.json": '[{"id": "1", "title": "T", "mapping": {}}]'}, "a.json", "chatgpt"),
+        ({"a.json": '[{"uuid": "1", "name": "T", "chat_messages": []}]'}, "a.json", "claude"),
+        ({"a.jsonl": '{"role": "user", "content": "A"}\n'}, "a.jsonl", "chat"),
+        ({"a.jsonl": '{"messages": [{"role": "user", "content": "A"}]}\n{"messages": []}\n'}, "a.jsonl", "chat"),
+        ({"a.jsonl": '{"type": "user", "message": {"role": "user", "content": "A"}}\n'}, "a.jsonl", "chat"),
+        ({"a.json": '{"messages": [{"role": "user", "content": "A"}]}'}, "a.json", "chat"),
+        ({"memory.jsonl": '{"type": "entity", "name": "A", "entityType": "x"}\n'}, "memory.jsonl", "mcp-memory"),
+        ({"memory.json": '{"type": "entity", "name": "A"}\n{"type": "relation"}\n'}, "memory.json", "mcp-memory"),
     ],
 )
 def test_each_format_is_known_by_what_only_it_has(
@@ -39,7 +49,7 @@ def test_each_format_is_known_by_what_only_it_has(
     "files",
     [
         {},
-        {"a.md": "# Just\n- a list\n- [x] with a task\n"},
+        {"a.txt": "groceries"},
         {"a.json": "{}"},
         {"a.json": '[{"name": "A"}]'},
         {"a.jsonl": '{"x": 1}'},

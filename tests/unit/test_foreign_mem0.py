@@ -45,6 +45,21 @@ def test_every_documented_shape_holds_the_same_memories(tmp_path: Path, wrap: An
     assert memory.source == "mem0"
 
 
+def test_relations_become_facts_each_once(tmp_path: Path) -> None:
+    """mem0's graph memory writes names with underscores, and the other end as target or destination."""
+    relations = [
+        {"source": "alice_smith", "source_type": "person", "relationship": "works_at", "target": "acme"},
+        {"source": "alice_smith", "relation": "likes", "destination": "pizza", "created_at": "2024-07-02T00:00:00Z"},
+        {"source": "alice_smith", "relationship": "works_at", "target": "acme"},
+    ]
+    read = exported(tmp_path, {"results": [ENTRY], "relations": relations})
+    assert read.problems == ()
+    assert [(each.source, each.type, each.target, each.source_type, each.valid_from) for each in read.facts] == [
+        ("alice smith", "works_at", "acme", "person", None),
+        ("alice smith", "likes", "pizza", "", 1719878400.0),
+    ]
+
+
 @pytest.mark.parametrize("name", ["memory", "text", "data"])
 def test_text_is_found_under_each_of_its_names(tmp_path: Path, name: str) -> None:
     """Versions of mem0 name it differently."""
@@ -68,7 +83,7 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
         {
             "count": 900,
             "next": "page 2",
-            "relations": [{"source": "a", "relationship": "b", "target": "c"}],
+            "relations": [{"source": "a", "relationship": "b"}, 7],
             "results": [
                 ENTRY,
                 ENTRY,
@@ -86,13 +101,14 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
     reasons = [f"{problem.path} {problem.reason}" for problem in read.problems]
     assert reasons == [
         "export.json is one page of 900, with 7 memories; export the others too",
-        "export.json 1 relations between entities were left out: they link no memories",
         "export.json:memory 2 has the id 'm1' of a memory before it and was left out",
         "export.json:memory 3 is no object and was left out",
         "export.json:memory 4 has no text under memory, text, data and was left out",
         "export.json:memory 6 created_at is 'yesterday', no time between the years 1 and 9999, and was left out",
         "export.json:memory 7 the memory holds characters that no text has, replaced by U+FFFD",
         "export.json:memory 7 categories is no list and was left out",
+        "export.json:relation 1 has no source or no target and was left out",
+        "export.json:relation 2 is no object and was left out",
     ]
     assert [f"{notice.path} {notice.reason}" for notice in read.notices] == [
         "export.json:memory 5 is marked as deleted and was left out",

@@ -30,6 +30,7 @@ from commonplace.exchange.importing import Counts, Rules, import_items
 from commonplace.exchange.items import Item, Problem, Source
 from commonplace.exchange.sources import source_of
 from commonplace.formats.foreign.records import Foreign, ForeignLink, ForeignMemory
+from commonplace.graph.kinds import Kinds
 from commonplace.store.contract import Store
 from commonplace.types import FileProblem, Link, MemoryRecord, Owner, Selection
 
@@ -354,7 +355,7 @@ FOREIGN = Foreign(
 
 def test_what_other_systems_remember_becomes_memories(store: Store) -> None:
     """A document somebody wrote: not the agent's own words, and known since the other system knew it."""
-    report = import_given(store, items_of(FOREIGN, "mem0", now=NOW, max_bytes=1000))
+    report = import_given(store, items_of(FOREIGN, "mem0", kinds=Kinds(), now=NOW, max_bytes=1000))
     assert (report.memories, report.links) == (Counts(added=2), Counts(added=1))
     [tea] = store.versions(NAMESPACE, "x")
     assert tea.record == MemoryRecord(
@@ -375,16 +376,16 @@ def test_what_other_systems_remember_becomes_memories(store: Store) -> None:
 
 
 def test_importing_another_system_later_again_changes_nothing(store: Store) -> None:
-    import_given(store, items_of(FOREIGN, "mem0", now=NOW, max_bytes=1000))
+    import_given(store, items_of(FOREIGN, "mem0", kinds=Kinds(), now=NOW, max_bytes=1000))
     change = store.change()
-    report = import_given(store, items_of(FOREIGN, "mem0", now=NOW + 1e6, max_bytes=1000))
+    report = import_given(store, items_of(FOREIGN, "mem0", kinds=Kinds(), now=NOW + 1e6, max_bytes=1000))
     assert (report.memories, report.links, store.change()) == (Counts(unchanged=2), Counts(unchanged=1), change)
 
 
 def test_what_another_system_s_files_lose_is_said_before_anything_is_written(store: Store) -> None:
-    foreign = Foreign((ForeignMemory("x", "y" * 2000),), (), (FileProblem("m.json:3", "is no object"),))
+    foreign = Foreign((ForeignMemory("x", "y" * 2000),), problems=(FileProblem("m.json:3", "is no object"),))
     with pytest.raises(UsageError, match=r"m\.json:3: is no object; mem0 \(memory 'x'\): the content has 2,000 bytes"):
-        import_given(store, items_of(foreign, "mem0", now=NOW, max_bytes=1000))
+        import_given(store, items_of(foreign, "mem0", kinds=Kinds(), now=NOW, max_bytes=1000))
     assert store.change() == 0
 
 
@@ -393,7 +394,7 @@ def test_what_nothing_is_lost_by_is_told_and_refuses_nothing(store: Store) -> No
     told = FileProblem("a.md:3", "links [[Nowhere]], which is no note here: kept as text and entity alone")
     foreign = replace(FOREIGN, notices=(told,))
     for _ in range(2):
-        report = import_given(store, items_of(foreign, "basic-memory", now=NOW, max_bytes=1000))
+        report = import_given(store, items_of(foreign, "basic-memory", kinds=Kinds(), now=NOW, max_bytes=1000))
         assert report.notices == (f"a.md:3: {told.reason}",)
         assert report.problems == ()
     assert report.memories == Counts(unchanged=2)
@@ -401,7 +402,7 @@ def test_what_nothing_is_lost_by_is_told_and_refuses_nothing(store: Store) -> No
 
 def test_a_format_is_told_by_its_files(tmp_path: Path, week: Path) -> None:
     def name(path: Path, format_: str = "auto") -> str:
-        return source_of(path, format_, now=NOW, max_bytes=1000).format
+        return source_of(path, format_, kinds=Kinds(), now=NOW, max_bytes=1000).format
 
     (tmp_path / "m.json").write_text(json.dumps({"results": [{"id": "1", "memory": "Prefers tea"}]}))
     (tmp_path / "notes").mkdir()
@@ -423,7 +424,7 @@ def test_what_others_write_between_checking_and_writing_is_not_overwritten(store
             import_file(store, week)
         return source.items()
 
-    source = source_of(week, "commonplace", now=NOW, max_bytes=1000)
+    source = source_of(week, "commonplace", kinds=Kinds(), now=NOW, max_bytes=1000)
     passes = [True, False]  # the last one is taken first
     import_items(Source("test", items), into(store), Rules())
     assert len(store.versions(NAMESPACE, "a")) == 2

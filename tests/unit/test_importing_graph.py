@@ -12,6 +12,7 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.errors import UsageError
 from commonplace.exchange import writing
 from commonplace.graph import bounding
 
@@ -33,6 +34,10 @@ def mem0(path: Path, *memories: tuple[str, str], **more: Any) -> Path:
 
 def facts(book: Engine) -> list[str]:
     return sorted(each.fact for each in book.graph.search_edges("who lives where", 50, include_past=True))
+
+
+def said(book: Engine, name: str) -> set[tuple[str, str]]:
+    return {(each.relation_type, each.fact) for each in book.graph.search_edges(name, 50)}
 
 
 def test_what_another_system_remembered_is_in_the_graph(book: Engine, tmp_path: Path) -> None:
@@ -59,6 +64,38 @@ def test_what_replaces_a_memory_replaces_its_episode(book: Engine, tmp_path: Pat
     assert book.import_(changed, on_conflict="replace").memories.replaced == 1
     assert facts(book) == ["Mira lives in Munich."]
     assert book.graph.counts().episodes == 1
+
+
+def test_relations_of_another_system_become_facts_once(book: Engine, tmp_path: Path) -> None:
+    """What the reference MCP memory server keeps of who works where is a fact here, and known again the next time."""
+    given = tmp_path / "memory.jsonl"
+    given.write_text(
+        '{"type":"entity","name":"Ada_Byron","entityType":"person","observations":["Plays chess"]}\n'
+        '{"type":"relation","from":"Ada_Byron","to":"Initech","relationType":"works_at"}\n'
+        '{"type":"relation","from":"Ada_Byron","to":"pizza","relationType":"is fond of"}\n'
+    )
+    dry = book.import_(given, dry_run=True)
+    report = book.import_(given)
+    assert (dry.relations.added, report.relations.added, report.memories.added) == (2, 2, 1)
+    known = said(book, "Ada Byron")
+    assert known >= {
+        ("WORKS_FOR", "Ada Byron works at Initech"),
+        ("RELATED_TO", "Ada Byron is fond of pizza"),
+    }
+    again = book.import_(given)
+    assert (again.relations.added, again.relations.unchanged) == (0, 2)
+    assert said(book, "Ada Byron") == known
+
+
+def test_a_relation_that_cannot_be_kept_refuses_the_import(book: Engine, tmp_path: Path) -> None:
+    """Nothing is half done: with one bad relation no memory is written either."""
+    given = tmp_path / "m.json"
+    relations = [{"source": "Ada", "relationship": "is", "target": "ada"}]
+    given.write_text(json.dumps({"results": [{"id": "1", "memory": "Ada plays chess."}], "relations": relations}))
+    with pytest.raises(UsageError, match="both mean"):
+        book.import_(given)
+    assert book.list() == []
+    assert book.import_(given, skip_problems=True).memories.added == 1
 
 
 def test_a_dry_run_leaves_the_graph_alone(book: Engine, tmp_path: Path) -> None:

@@ -107,7 +107,8 @@ class Exchanging(Workings):
         an entity or a fact of which all that is imported is known here, and perhaps more. Ids, versions and times,
         places in sessions, tiers, status and use are kept. Passages and vectors are made anew, and secrets are
         replaced, so that what is exported from here again is the same up to placeholders. An export of Commonplace
-        brings its graph along; what the memories of another system say goes into the graph, as by `remember`.
+        brings its graph along; what the memories of another system say goes into the graph, as by `remember`, and so do
+        the relations that it kept between things, as by `graph.add_triplet`.
 
         Args:
             format: "commonplace", or another system's name; "auto" looks at the files.
@@ -132,7 +133,9 @@ class Exchanging(Workings):
         source = _source(path, format, self.settings, now)
         self._before()
         has_graph = source.format == OWN
-        into = Into(self._store, self.namespace, self._destination, now, self._feed, has_graph=has_graph)
+        into = Into(
+            self._store, self.namespace, self._destination, now, self._graph_on, self._feed, has_graph=has_graph
+        )
         report = import_items(source, into, rules, progress=self._progress)
         if not dry_run:
             self._backlog.drain(self._progress)
@@ -143,6 +146,9 @@ class Exchanging(Workings):
 
 
 def _source(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
+    from commonplace.engine.graph_giving import kinds_of_settings
     from commonplace.exchange.sources import source_of
 
-    return source_of(place("path", path).expanduser(), format_, now=now, max_bytes=settings.memory.max_bytes)
+    kinds = kinds_of_settings(settings)
+    max_bytes = settings.memory.max_bytes
+    return source_of(place("path", path).expanduser(), format_, kinds=kinds, now=now, max_bytes=max_bytes)

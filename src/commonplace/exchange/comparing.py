@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import UsageError
 from commonplace.exchange import graph_comparing
 from commonplace.exchange.graph_comparing import Outcome
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.exchange.items import FactItem, Item, LinkItem, MemoryItem, OwnerItem
 from commonplace.exchange.knowledge_items import (
     ContextItem,
     KnowledgeItem,
@@ -78,12 +78,12 @@ class Known:
             link = item.link
             known = self._links.get((link.source, link.target, link.type))
             return "added" if known is None else "unchanged" if known.strength == link.strength else "conflict"
+        if isinstance(item, FactItem):
+            return "unchanged" if graph_comparing.is_said(self._graph, item.fact) else "added"
         if isinstance(item, KnowledgeItem):
             return self._outcome_of_knowledge(item)
-        if isinstance(item, ContextItem):
-            return outcome_of_context(item, self._store.knowledge(self._namespace).context(item.context.name))
-        if isinstance(item, IssueItem):
-            return outcome_of_issue(item, self._store.ledger(self._namespace))
+        if isinstance(item, ContextItem | IssueItem):
+            return self._outcome_of_agents(item)
         return self._outcome_of_owner(item) if isinstance(item, OwnerItem) else self._outcome_of_part(item)
 
     def _outcome_of_part(self, item: GraphItem) -> Outcome:
@@ -94,6 +94,11 @@ class Known:
         if known is None and self._store.places(self._namespace, "memory", [item.id]):
             raise UsageError(f"a document of the kind memory has the id {item.id!r:.80}", remedy="give it another one")
         return outcome_of(item, known)
+
+    def _outcome_of_agents(self, item: ContextItem | IssueItem) -> Outcome:
+        if isinstance(item, IssueItem):
+            return outcome_of_issue(item, self._store.ledger(self._namespace))
+        return outcome_of_context(item, self._store.knowledge(self._namespace).context(item.context.name))
 
     def _outcome_of_knowledge(self, item: KnowledgeItem) -> Outcome:
         known = self._knowledge.get(item.id)

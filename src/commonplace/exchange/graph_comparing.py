@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Literal
 
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
 from commonplace.graph.evidence import evidence_of
-from commonplace.graph.naming import KEY
+from commonplace.graph.naming import KEY, normal
+from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
+    from commonplace.graph.giving import GivenFact
     from commonplace.graph.ground import Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
     from commonplace.types.graph import Alias, Entity, Happening, Mention, Relation
@@ -35,6 +37,21 @@ def outcome_of(graph: GraphReading, item: GraphItem) -> Outcome:
     if isinstance(item, EntityItem):
         return _outcome_of_entity(graph, item)
     return _outcome_of_relation(graph, item)
+
+
+def is_said(graph: GraphReading, fact: GivenFact) -> bool:
+    """Return whether things of these names are in a fact of this type that somebody gave in the same words."""
+    ends = normal(fact.source), normal(fact.target)
+    named = graph.named(ends)
+    sources, targets = ({each.id for each in named.get(end, ())} for end in ends)
+    wanted = GraphFilter(types=(fact.type,), with_past=True)
+    return any(
+        evidence is not None and not evidence.episode and evidence.text == fact.fact
+        for relations in graph.relations_of(sorted(sources), wanted).values()
+        for relation in relations
+        if targets & {relation.source, relation.target}
+        for evidence in map(evidence_of, graph.happenings("relation", relation.id))
+    )
 
 
 def missing(graph: GraphReading, item: GraphItem) -> str:

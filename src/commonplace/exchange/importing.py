@@ -15,7 +15,7 @@ from commonplace.errors import UsageError
 from commonplace.exchange.comparing import Known
 from commonplace.exchange.graph_comparing import Outcome, needs
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Problem, Remark, Source
+from commonplace.exchange.items import FactItem, Item, LinkItem, MemoryItem, OwnerItem, Problem, Remark, Source
 from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem
 from commonplace.exchange.ledger_items import IssueItem
 from commonplace.exchange.writing import Into, Writer
@@ -204,7 +204,7 @@ def name_of(item: Item) -> str:
     """Return what an item is called in messages."""
     if isinstance(item, LinkItem):
         return f"link from {item.link.source!r:.80} to {item.link.target!r:.80} ({item.link.type!r:.80})"
-    if isinstance(item, GraphItem):
+    if isinstance(item, GraphItem | FactItem):
         return "{} {!r:.80}".format(*_key_of_part(item))
     if isinstance(item, KnowledgeItem):
         return f"knowledge {item.id!r:.80} of agent {item.agent!r:.80}"
@@ -222,7 +222,7 @@ def _keys(item: Item) -> list[tuple[str, ...]]:
         return [("link", item.link.source, item.link.target, item.link.type)]
     if isinstance(item, MemoryItem):
         return [("memory", item.id)]
-    if isinstance(item, GraphItem):
+    if isinstance(item, GraphItem | FactItem):
         return [_key_of_part(item)]
     if isinstance(item, KnowledgeItem):
         return [("knowledge", item.id)]
@@ -232,7 +232,9 @@ def _keys(item: Item) -> list[tuple[str, ...]]:
     return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
 
 
-def _key_of_part(item: GraphItem) -> tuple[str, str]:
+def _key_of_part(item: GraphItem | FactItem) -> tuple[str, str]:
+    if isinstance(item, FactItem):
+        return "fact", item.fact.fact
     if isinstance(item, EpisodeItem):
         return "episode", item.episode.id
     return ("entity", item.entity.id) if isinstance(item, EntityItem) else ("relation", item.relation.id)
@@ -268,9 +270,9 @@ def _some(named: Sequence[object]) -> str:
 
 
 def _report(format_: str, survey: _Survey, rules: Rules, seconds: float, told: Sequence[str]) -> ImportReport:
-    def counts(sort: type[Item]) -> Counts:
-        found = {outcome: survey.outcomes[sort, outcome] for outcome in ("added", "unchanged")}
-        conflicts = survey.outcomes[sort, "conflict"]
+    def counts(*sorts: type[Item]) -> Counts:
+        found = {outcome: sum(survey.outcomes[sort, outcome] for sort in sorts) for outcome in ("added", "unchanged")}
+        conflicts = sum(survey.outcomes[sort, "conflict"] for sort in sorts)
         is_replacing = rules.on_conflict == "replace"
         return Counts(**found, replaced=conflicts * is_replacing, skipped=conflicts * (not is_replacing))
 
@@ -292,7 +294,7 @@ def _report(format_: str, survey: _Survey, rules: Rules, seconds: float, told: S
         issues=counts(IssueItem),
         episodes=counts(EpisodeItem),
         entities=counts(EntityItem),
-        relations=counts(RelationItem),
+        relations=counts(RelationItem, FactItem),
         conflicts=tuple(survey.conflicts),
         problems=tuple(survey.problems),
         is_dry_run=rules.is_dry_run,

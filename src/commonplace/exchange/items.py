@@ -11,6 +11,7 @@ from commonplace.errors import UsageError
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, RelationItem
 from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem
 from commonplace.exchange.ledger_items import IssueItem
+from commonplace.graph.giving import GivenFact
 from commonplace.memories.intake import as_given, checked, without_secrets
 from commonplace.memories.times import seconds
 from commonplace.redaction import redact
@@ -55,6 +56,15 @@ class LinkItem:
 
     place: str
     link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class FactItem:
+    """A fact between two things that are given by their names; `secrets` are the kinds of those replaced in it."""
+
+    place: str
+    fact: GivenFact
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,7 @@ class Remark:
 Item = (
     MemoryItem
     | LinkItem
+    | FactItem
     | OwnerItem
     | KnowledgeItem
     | ContextItem

@@ -1,4 +1,4 @@
-"""Find out what a file or folder is that somebody wants to import. It knows names of formats, no store."""
+"""Find out what a file or folder is that somebody wants to import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.exchange.foreign import items_of
@@ -15,16 +15,20 @@ from commonplace.exchange.reading import is_export, read_export
 from commonplace.formats.foreign.detect import READERS, detect
 from commonplace.memories.intake import one_of
 
+if TYPE_CHECKING:
+    from commonplace.graph.kinds import Kinds
+
 AUTO: Final = "auto"
 OWN: Final = "commonplace"
 FORMATS: Final = (AUTO, OWN, *READERS)
 
 
-def source_of(path: Path, format_: str, *, now: float, max_bytes: int) -> Source:
+def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Source:
     """Return what stands at a path as something to import.
 
     Args:
         format_: one of `FORMATS`.
+        kinds: the types of entities and facts that there are.
         now: from when on memories that name no time are known, seconds since the epoch.
         max_bytes: the most bytes of UTF-8 that the content of a memory may have.
 
@@ -45,7 +49,7 @@ def source_of(path: Path, format_: str, *, now: float, max_bytes: int) -> Source
             )
         name = detect(path) if format_ == AUTO else format_
         foreign = READERS[name](path)
-    return Source(name, partial(items_of, foreign, name, now=now, max_bytes=max_bytes))
+    return Source(name, partial(items_of, foreign, name, kinds=kinds, now=now, max_bytes=max_bytes))
 
 
 def _is_there(path: Path) -> bool:

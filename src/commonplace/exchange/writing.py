@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from commonplace.exchange.comparing import Known, outcome_of
-from commonplace.exchange.graph_comparing import Outcome, text_of, write
+from commonplace.exchange.graph_comparing import Outcome, is_said, text_of, write
 from commonplace.exchange.graph_items import EpisodeItem, GraphItem
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem
+from commonplace.exchange.items import FactItem, Item, LinkItem, MemoryItem, OwnerItem
 from commonplace.exchange.knowledge_items import (
     ContextItem,
     KnowledgeItem,
@@ -25,13 +25,15 @@ from commonplace.exchange.knowledge_items import (
     writes_of_items,
 )
 from commonplace.exchange.ledger_items import IssueItem, put_issues
-from commonplace.graph.ground import Texts, names_text
+from commonplace.graph.giving import add_fact
+from commonplace.graph.ground import Texts, fact_text, names_text
 from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
 from commonplace.memories.admission import replaced
 from commonplace.memories.making import BATCH_CHARACTERS, writes_of
 from commonplace.models.contract import TokenizedText
 
 if TYPE_CHECKING:
+    from commonplace.graph.ground import Ground
     from commonplace.graph.remembering import Feed
     from commonplace.ingest.passages import Destination
     from commonplace.store.contract import Store
@@ -50,6 +52,7 @@ class Into:
     Attributes:
         destination: makes passages anew; asked for before the first write.
         now: seconds since the epoch.
+        ground: returns what the graph stands on.
         feed: lets the graph follow the memories.
         has_graph: what is imported brings along what its memories say, as our own exports do.
     """
@@ -58,6 +61,7 @@ class Into:
     namespace: str
     destination: Callable[[], Destination]
     now: float
+    ground: Callable[[Destination], Ground]
     feed: Feed | None = None
     has_graph: bool = False
 
@@ -81,6 +85,7 @@ class Writer:
         self._memories: list[MemoryItem] = []
         self._versions = self._bytes = 0
         self._links: list[LinkItem] = []
+        self._facts: list[FactItem] = []
         self._knowledge: list[KnowledgeItem] = []
         self._issues: list[IssueItem] = []
         self._graph: list[GraphItem] = []
@@ -102,6 +107,8 @@ class Writer:
                 return
         if isinstance(item, LinkItem):
             self._links.append(item)
+        elif isinstance(item, FactItem):
+            self._facts.append(item)
         elif isinstance(item, OwnerItem):
             self._owners.add(self._prepared(item))
         elif isinstance(item, MemoryItem):
@@ -116,7 +123,7 @@ class Writer:
             self._add_part(item)
 
     def flush(self) -> None:
-        """Write what is pending: links last, when both their ends are there."""
+        """Write what is pending: links and facts last, when what they are about is there."""
         self._write_memories()
         self._owners.flush()
         self._write_knowledge()
@@ -127,6 +134,20 @@ class Writer:
                 for item in self._links[begin : begin + BATCH]:
                     if change.find(item.link.source) is not None and change.find(item.link.target) is not None:
                         change.link(item.link)
+        self._write_facts()
+
+    def _write_facts(self) -> None:
+        texts = Texts(self._destination)
+        ground = self._into.ground(self._destination)
+        for begin in range(0, len(self._facts), BATCH):
+            batch = [item.fact for item in self._facts[begin : begin + BATCH]]
+            names = {name for fact in batch for name in (fact.source, fact.target)}
+            texts.prepare([*sorted(names), *(fact_text(fact.fact, fact.type) for fact in batch)])
+            with self._changing() as change:
+                for fact in batch:
+                    if not is_said(change.graph, fact):
+                        add_fact(change.graph, ground, texts, fact, self._into.now)
+            self._destination.after_batch()
 
     def _add_memory(self, item: MemoryItem) -> None:
         self._memories.append(item)

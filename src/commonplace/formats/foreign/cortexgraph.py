@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.foreign.files import load_json, read_text, unless_empty
+from commonplace.formats.foreign.files import json_lines, read_text, unless_empty
 from commonplace.formats.foreign.records import Foreign, ForeignLink, ForeignMemory
 from commonplace.formats.foreign.values import Notes, plain_mapping
 from commonplace.types import STATUSES
@@ -44,24 +44,19 @@ def read(path: Path) -> Foreign:
             notes.add(RELATIONS, str(error))
         else:
             links = tuple(link for where, line in lines if (link := _link(line, where, memories, notes)))
-    found = Foreign(tuple(memories.values()), links, tuple(notes.problems), tuple(notes.notices))
+    found = Foreign(tuple(memories.values()), links, problems=tuple(notes.problems), notices=tuple(notes.notices))
     return unless_empty(found, path, "cortexgraph's memories")
 
 
 def _live_lines(file: Path, notes: Notes, *, follow: bool) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yield the last line of each id with its place, in the order in which the ids first came, without deleted ones."""
     last: dict[str, tuple[str, Mapping[str, object]]] = {}
-    for number, text in enumerate(read_text(file, follow=follow).split("\n"), 1):
-        if not text.strip():
-            continue
-        where = f"{file.name}:{number}"
-        value, fault = load_json(text)
-        if fault or not isinstance(value, Mapping):
-            notes.add(where, fault or "is no object and was left out")
-        elif not isinstance(value.get("id"), str) or not value["id"]:
-            notes.add(where, "has no id and was left out")
+    for where, value in json_lines(file.name, read_text(file, follow=follow), notes):
+        id_ = value.get("id")
+        if isinstance(id_, str) and id_:
+            last[id_] = (where, value)
         else:
-            last[value["id"]] = (where, value)
+            notes.add(where, "has no id and was left out")
     for where, line in last.values():
         if not (any(line.get(name) for name in _DELETED) or line.get("status") == "deleted"):
             yield where, line

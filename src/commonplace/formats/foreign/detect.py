@@ -9,15 +9,20 @@ from types import MappingProxyType
 from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.foreign import basic_memory, cortexgraph, mem0, openclaw
+from commonplace.formats.foreign import chats, cortexgraph, knowledge_graph, markdown, mem0, openclaw
 from commonplace.formats.foreign.files import load_json, markdown_files, read_text
 from commonplace.formats.foreign.notes import front_and_body, items_of
 from commonplace.formats.foreign.records import Foreign
 
 READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
     {
-        "basic-memory": basic_memory.read,
+        "basic-memory": markdown.read_basic_memory,
+        "chat": chats.read_messages,
+        "chatgpt": chats.read_chatgpt,
+        "claude": chats.read_claude,
         "cortexgraph": cortexgraph.read,
+        "markdown": markdown.read_notes,
+        "mcp-memory": knowledge_graph.read,
         "mem0": mem0.read,
         "openclaw": openclaw.read,
     }
@@ -26,9 +31,12 @@ READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
 
 LOOKED_FOR: Final = (
     "a JSON file with a list of memories, or one under results or memories (mem0), "
+    "conversations.json of ChatGPT (chatgpt) or Claude (claude), "
+    "messages with a role and a content as JSON or JSON Lines (chat), "
+    "the MCP memory server's JSON Lines of entities and relations (mcp-memory), "
     "a memories.jsonl or a folder that holds one (cortexgraph), "
     "a folder with MEMORY.md or memory/YYYY-MM-DD.md (openclaw), "
-    "a folder of Markdown notes with permalinks, observations or relations (basic-memory)"
+    "a folder of Markdown notes (markdown), with permalinks, observations or relations (basic-memory)"
 )
 _NOTES_LOOKED_AT: Final = 200
 
@@ -58,30 +66,48 @@ def _of_folder(folder: Path) -> str:
         return "openclaw"
     if days.is_dir() and any(openclaw.DAY.fullmatch(entry.name) for entry in days.iterdir()):
         return "openclaw"
-    looked_at = islice(markdown_files(folder, []), _NOTES_LOOKED_AT)
-    return "basic-memory" if any(_is_note(folder / name) for name in looked_at) else ""
+    looked_at = list(islice(markdown_files(folder, []), _NOTES_LOOKED_AT))
+    # Obsidian's notes link each other as basic-memory's do; its own folder tells them apart.
+    if not (folder / ".obsidian").is_dir() and any(_is_basic_memory(folder / name) for name in looked_at):
+        return "basic-memory"
+    return "markdown" if looked_at else ""
 
 
-def _is_note(file: Path) -> bool:
+def _is_basic_memory(file: Path) -> bool:
     try:
         front, lines = front_and_body(read_text(file))
     except (NotFoundError, UsageError):
         return False
     if "permalink" in front.values:
         return True
-    forms = (basic_memory.OBSERVATION, basic_memory.RELATION)
+    forms = (markdown.OBSERVATION, markdown.RELATION)
     return any(item.is_entry and any(form.fullmatch(item.text) for form in forms) for item in items_of(lines))
 
 
 def _of_file(file: Path) -> str:
     text = read_text(file)
-    if file.suffix.lower() == ".jsonl":
-        first = next((line for line in text.split("\n") if line.strip()), "")
-        value, _ = load_json(first)
-        return "cortexgraph" if isinstance(value, Mapping) and {"id", "content"} <= value.keys() else ""
-    value, _ = load_json(text)
+    value, fault = load_json(text)
+    if fault:
+        # JSON Lines, whatever the file is called: its first line tells.
+        value, _ = load_json(next((line for line in text.split("\n") if line.strip()), ""))
     entries = mem0.entries_of(value)
+    first = entries[0] if entries else value
+    for name, is_it in _FORMS.items():
+        if is_it(value):
+            return name
+    if isinstance(first, Mapping) and {"id", "content"} <= first.keys() and file.suffix.lower() == ".jsonl":
+        return "cortexgraph"
     if entries is None:
         return ""
-    is_known = not entries or (isinstance(entries[0], Mapping) and not entries[0].keys().isdisjoint(mem0.TEXTS))
-    return "mem0" if is_known else ""
+    return "mem0" if not entries or (isinstance(first, Mapping) and not first.keys().isdisjoint(mem0.TEXTS)) else ""
+
+
+_FORMS: Final[Mapping[str, Callable[[object], bool]]] = MappingProxyType(
+    {
+        "chatgpt": chats.is_chatgpt,
+        "claude": chats.is_claude,
+        "mcp-memory": knowledge_graph.is_entry,
+        "chat": chats.is_messages,
+    }
+)
+"""How a file is known by its JSON, or by its first line."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.formats.foreign.records import Foreign
+from commonplace.formats.foreign.values import Notes
 from commonplace.formats.guarded_yaml import DEEPEST
 from commonplace.types import FileProblem
 
@@ -57,6 +58,19 @@ def load_json(text: str) -> tuple[object, str]:
         return None, _TOO_DEEP
     except ValueError as error:
         return None, f"not JSON: {error}"
+
+
+def json_lines(file: str, text: str, notes: Notes) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the objects of JSON Lines with their places (`memory.jsonl:3`); other lines are noted as problems."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{file}:{number}"
+        value, fault = load_json(line)
+        if fault or not isinstance(value, Mapping):
+            notes.add(where, fault or "is no object and was left out")
+        else:
+            yield where, value
 
 
 def _is_deep(value: object) -> bool:
@@ -152,7 +166,7 @@ def unless_empty(foreign: Foreign, path: Path, what: str) -> Foreign:
     Raises:
         UsageError: there were only problems.
     """
-    if foreign.memories or not foreign.problems:
+    if foreign.memories or foreign.facts or not foreign.problems:
         return foreign
     first = foreign.problems[0]
     more = f", and {len(foreign.problems) - 1} more problems" if len(foreign.problems) > 1 else ""

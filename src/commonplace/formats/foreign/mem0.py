@@ -1,5 +1,7 @@
 """Read a JSON export of mem0: a list of memories, or an object that holds one under `results` or `memories`.
 
+Relations of its graph memory, under `relations`, become facts of the graph.
+
 Fields as docs.mem0.ai describes them for `get_all` and memory exports.
 """
 
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.formats.foreign.files import load_json, read_text, unless_empty
-from commonplace.formats.foreign.records import Foreign, ForeignMemory
+from commonplace.formats.foreign.records import Foreign, ForeignFact, ForeignMemory
 from commonplace.formats.foreign.values import Notes, plain_mapping
 
 LISTS: Final = ("results", "memories")
@@ -39,7 +41,8 @@ def read(path: Path) -> Foreign:
             notes.add(where, f"has the id {memory.id!r} of a memory before it and was left out")
         elif memory:
             memories[memory.id] = memory
-    found = Foreign(tuple(memories.values()), (), tuple(notes.problems), tuple(notes.notices))
+    facts = _facts(document, path.name, notes)
+    found = Foreign(tuple(memories.values()), facts=facts, problems=tuple(notes.problems), notices=tuple(notes.notices))
     return unless_empty(found, path, "a mem0 export")
 
 
@@ -59,10 +62,36 @@ def _entries(document: object, name: str, notes: Notes) -> list[object]:
         count = document.get("count")
         if document.get("next") or (isinstance(count, int) and count > len(entries)):
             notes.add(name, f"is one page of {count or 'several'}, with {len(entries)} memories; export the others too")
-        relations = document.get("relations")
-        if isinstance(relations, list) and relations:
-            notes.add(name, f"{len(relations)} relations between entities were left out: they link no memories")
     return entries
+
+
+def _facts(document: object, file: str, notes: Notes) -> tuple[ForeignFact, ...]:
+    """Return the relations that mem0's graph memory adds, each once; it writes names with `_` for spaces."""
+    relations = document.get("relations") if isinstance(document, Mapping) else None
+    if relations and not isinstance(relations, list):
+        notes.add(file, "relations is no list and was left out")
+    if not isinstance(relations, list):
+        return ()
+    found: dict[tuple[str, str, str], ForeignFact] = {}
+    for number, each in enumerate(relations, 1):
+        where = f"{file}:relation {number}"
+        if not isinstance(each, Mapping):
+            notes.add(where, "is no object and was left out")
+            continue
+        source, type_, target = (
+            notes.text(next((each[key] for key in keys if each.get(key)), None), where, keys[0])
+            for keys in (("source",), ("relationship", "relation", "relation_type"), ("target", "destination"))
+        )
+        source, target = source.replace("_", " ").strip(), target.replace("_", " ").strip()
+        if source and target:
+            at = notes.time(each.get("created_at"), where, "created_at")
+            source_type, target_type = (notes.text(each.get(key), where, key) for key in ("source_type", "target_type"))
+            found.setdefault(
+                (source, type_, target), ForeignFact(where, source, type_, target, source_type, target_type, at)
+            )
+        else:
+            notes.add(where, "has no source or no target and was left out")
+    return tuple(found.values())
 
 
 def _memory(entry: object, file: str, where: str, notes: Notes) -> ForeignMemory | None:

@@ -44,7 +44,7 @@ def read(path: Path) -> Foreign:
         text = note_text(folder, name, notes.problems)
         if text is not None:
             memories += _memories(name, text, notes)
-    found = Foreign(tuple(memories), (), tuple(notes.problems), tuple(notes.notices))
+    found = Foreign(tuple(memories), problems=tuple(notes.problems), notices=tuple(notes.notices))
     return unless_empty(found, path, "an OpenClaw workspace")
 
 

@@ -1,4 +1,4 @@
-"""The neutral form of what other systems remember; it knows none of them, and nothing of our store."""
+"""The neutral form of what other systems remember."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from commonplace.types import FileProblem, Status, Tier
+from commonplace.types import FileProblem, Origin, Status, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,8 @@ class ForeignMemory:
 
     Attributes:
         id: the one given, or a UUIDv5 of where it stood and what it says: the same at every reading.
+        session, position: the conversation it was said in, and where; session "" is none.
+        origin: who said it, where that is known.
         tier: "" where the other system has nothing like it.
         category: a single word for the kind of statement, or "".
         source: who or what it came from, in the file's words, or "".
@@ -35,6 +37,9 @@ class ForeignMemory:
     status: Status = "active"
     category: str = ""
     source: str = ""
+    session: str = ""
+    position: int = 0
+    origin: Origin = "document"
     metadata: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -49,6 +54,23 @@ class ForeignLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignFact:
+    """A relation between two things, by their names; types are the file's words, "" where it has none.
+
+    Attributes:
+        place: file and entry.
+    """
+
+    place: str
+    source: str
+    type: str
+    target: str
+    source_type: str = ""
+    target_type: str = ""
+    valid_from: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Foreign:
     """All that was read, in the order of the files.
 
@@ -60,5 +82,6 @@ class Foreign:
 
     memories: tuple[ForeignMemory, ...] = ()
     links: tuple[ForeignLink, ...] = ()
+    facts: tuple[ForeignFact, ...] = ()
     problems: tuple[FileProblem, ...] = ()
     notices: tuple[FileProblem, ...] = ()

@@ -1,4 +1,4 @@
-"""Folders of basic-memory's notes, whole and broken."""
+"""Folders of Markdown notes, basic-memory's and others, whole and broken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.foreign import basic_memory
+from commonplace.formats.foreign import markdown
 from commonplace.formats.foreign.records import Foreign, ForeignLink
 
 COFFEE = """---
@@ -44,7 +44,7 @@ Some prose about [[Water]].
 def notes_in(folder: Path, **notes: str) -> Foreign:
     for name, text in notes.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    return basic_memory.read(folder)
+    return markdown.read_basic_memory(folder)
 
 
 def test_note_and_observations_become_memories(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_relations_become_links_between_notes(tmp_path: Path) -> None:
         tmp_path, coffee=COFFEE, Water="Wet.\n", tea="---\ntitle: Tea\npermalink: drinks/tea\n---\n- hot [[coffee]]\n"
     )
     ids = {memory.title: memory.id for memory in read.memories if not memory.category or memory.category == "guide"}
-    between = [link for link in read.links if link.type != basic_memory.PART_OF]
+    between = [link for link in read.links if link.type != markdown.PART_OF]
     assert sorted(between, key=str) == sorted(
         [
             ForeignLink("coffee-brewing", ids["Water"], "links_to"),
@@ -89,7 +89,7 @@ def test_relations_become_links_between_notes(tmp_path: Path) -> None:
         ],
         key=str,
     )
-    assert [link.target for link in read.links if link.type == basic_memory.PART_OF] == ["coffee-brewing"] * 2
+    assert [link.target for link in read.links if link.type == markdown.PART_OF] == ["coffee-brewing"] * 2
     assert read.problems == ()
     assert [(notice.path, notice.reason) for notice in read.notices] == [
         ("coffee.md:21", "links [[Grinding]], which is no note here: kept as text and entity alone")
@@ -100,7 +100,7 @@ def test_ids_are_the_same_at_every_reading_and_distinct(tmp_path: Path) -> None:
     """Importing twice is importing once."""
     text = "- [a] Same\n- [a] Same\n"
     first = notes_in(tmp_path, one=text, two=text)
-    assert first == basic_memory.read(tmp_path)
+    assert first == markdown.read_basic_memory(tmp_path)
     assert len({memory.id for memory in first.memories}) == len(first.memories) == 6
 
 
@@ -188,12 +188,12 @@ def test_unreadable_notes_are_problems(tmp_path: Path) -> None:
 def test_folder_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:
     """A missing folder, a file in its place, and a folder of nothing but broken notes."""
     with pytest.raises(NotFoundError):
-        basic_memory.read(tmp_path / "none")
+        markdown.read_basic_memory(tmp_path / "none")
     (tmp_path / "bad.md").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(UsageError, match="is not a folder"):
-        basic_memory.read(tmp_path / "bad.md")
+        markdown.read_basic_memory(tmp_path / "bad.md")
     with pytest.raises(UsageError, match=r"bad\.md: bad\.md is not UTF-8"):
-        basic_memory.read(tmp_path)
+        markdown.read_basic_memory(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -218,3 +218,31 @@ def test_folder_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:
 def test_text_that_was_made_to_hold_us_up_is_read_like_any_other(tmp_path: Path, text: str) -> None:
     """Every pattern here must be done with a long line in about the time it takes to read it."""
     assert notes_in(tmp_path, a=text).memories
+
+
+def test_notes_of_any_kind_are_kept_whole(tmp_path: Path) -> None:
+    """In a vault of somebody's own, a list entry in brackets is a list entry."""
+    (tmp_path / "daily").mkdir()
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / ".obsidian" / "hidden.md").write_text("not a note")
+    (tmp_path / "Coffee.md").write_text(
+        "---\ntags: [drink]\n---\nSee [[2026-03-01|that day]]. #hot\n\n- [fact] 94 °C\n"
+    )
+    (tmp_path / "daily" / "2026-03-01.md").write_text(
+        "Tried [beans](../Coffee.md#taste), `[[no link]]` and [web](https://a.md)."
+    )
+    read = markdown.read_notes(tmp_path)
+    assert read.problems == ()
+    coffee, day = read.memories
+    assert coffee.content == "Coffee\n\nSee [[2026-03-01|that day]]. #hot\n\n- [fact] 94 °C"
+    assert coffee.tags == ("drink", "hot")
+    assert (coffee.created_at, day.created_at) == (None, 1772323200.0)
+    assert read.links == (ForeignLink(coffee.id, day.id, "links_to"), ForeignLink(day.id, coffee.id, "links_to"))
+
+
+def test_links_that_lead_nowhere_are_counted_beyond_ten(tmp_path: Path) -> None:
+    """A vault holds hundreds of them; they must not bury what matters."""
+    (tmp_path / "a.md").write_text(" ".join(f"[[N{number}]]" for number in range(14)))
+    notices = markdown.read_notes(tmp_path).notices
+    assert len(notices) == 11
+    assert notices[-1].reason == "4 more links lead to no note here"

@@ -1,21 +1,27 @@
-"""Read a folder of basic-memory: Markdown notes with observations (`- [kind] text #tag (context)`) and relations.
+"""Read a folder of Markdown notes: any, an Obsidian vault's, or basic-memory's.
 
-A note is one memory, each of its observations another that is linked to it, each relation between two notes a link.
-Format as docs.basicmemory.com describes it: both kinds of lines are known by their form, wherever they stand.
+A note is one memory, each link between two notes a link. basic-memory's notes hold observations (`- [kind] text #tag
+(context)`), each a memory that is linked to its note, and relations (`- type [[Note]]`), as docs.basicmemory.com
+describes them: both are known by their form, wherever they stand. In other notes such lines are text like any other.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
+from urllib.parse import unquote
 
 from commonplace.formats.foreign.files import folder_of, markdown_files, note_text, unless_empty
 from commonplace.formats.foreign.notes import Item, front_and_body, items_of
 from commonplace.formats.foreign.records import Foreign, ForeignLink, ForeignMemory
 from commonplace.formats.foreign.values import Notes, distinct, hashtags, plain_mapping, wikilinks
+
+MAX_NAMED_LINKS: Final = 10
+"""So many links that lead to no note are named, the others counted: a vault holds hundreds."""
 
 PART_OF: Final = "part_of"
 """The type of the link from an observation to its note."""
@@ -23,9 +29,12 @@ PART_OF: Final = "part_of"
 OBSERVATION: Final = re.compile(r"\[(?![ xX-]?\]|\[)([^\[\]\n]{1,100})\][ \t]+(\S.*)", re.DOTALL)
 RELATION: Final = re.compile(r"([^\[\]\n]{0,100}?)[ \t]*\[\[([^\[\]\n]{1,300})\]\][ \t]*(\([^\n]*\))?")
 _TAG: Final = re.compile(r"#[^\W\d][\w/-]*")
+_CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
 _BLANK: Final = re.compile(r"\n[ \t]*\n\s*\n")
 _EMPTY_SECTION: Final = re.compile(r"^#{1,6} Observations[ \t]*$\n*(?=#|\Z)", re.MULTILINE | re.IGNORECASE)
 _MENTION: Final = "links_to"
+_NOTE_LINK: Final = re.compile(r"\]\((?![a-z]+:|/)([^()\s#]{1,300}\.(?:md|markdown))(?:#[^()\s]*)?\)", re.IGNORECASE)
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 _OWN: Final = frozenset("title tags permalink created modified updated date".split())
 
 
@@ -37,28 +46,46 @@ class _Note:
     relations: list[tuple[str, str, int]] = field(default_factory=list)  # type, target as written, line
 
 
-def read(path: Path) -> Foreign:
-    """Read all notes below a folder.
+def read_basic_memory(path: Path) -> Foreign:
+    """Read all notes below a folder, with observations and relations.
 
     Raises:
         NotFoundError: there is no such folder.
         UsageError: nothing of it can be read.
     """
+    return _read(path, "basic-memory's notes", has_observations=True)
+
+
+def read_notes(path: Path) -> Foreign:
+    """Read all notes below a folder; a note without a date of its own has that of a name like `2026-05-01`.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UsageError: nothing of it can be read.
+    """
+    return _read(path, "Markdown notes", has_observations=False)
+
+
+def _read(path: Path, what: str, *, has_observations: bool) -> Foreign:
     folder = folder_of(path)
     problems = Notes()
     notes: dict[str, _Note] = {}
     for name in markdown_files(folder, problems.problems):
         text = note_text(folder, name, problems.problems)
-        note = _note(name, text, notes, problems) if text is not None else None
+        if text is None:
+            continue
+        note = _note(name, text, notes, problems, has_observations=has_observations)
         if note:
             notes[note.memory.id] = note
     memories = [memory for note in notes.values() for memory in (note.memory, *note.observations)]
     links = tuple(_links(notes.values(), problems))
-    found = Foreign(tuple(memories), links, tuple(problems.problems), tuple(problems.notices))
-    return unless_empty(found, path, "basic-memory's notes")
+    found = Foreign(tuple(memories), links, problems=tuple(problems.problems), notices=tuple(problems.notices))
+    return unless_empty(found, path, what)
 
 
-def _note(name: str, text: str, taken: Mapping[str, object], problems: Notes) -> _Note | None:
+def _note(
+    name: str, text: str, taken: Mapping[str, object], problems: Notes, *, has_observations: bool
+) -> _Note | None:
     front, lines = front_and_body(text)
     if front.fault:
         problems.add(name, front.fault)
@@ -68,16 +95,31 @@ def _note(name: str, text: str, taken: Mapping[str, object], problems: Notes) ->
     title = problems.text(front.values.get("title"), name, "title").strip() or Path(name).stem
     kind = problems.text(front.values.get("type"), name, "type")
     items = list(items_of(lines))
-    observed = [(item, found) for item in items if item.is_entry and (found := OBSERVATION.fullmatch(item.text))]
-    relations = [relation for item in items if not item.is_code for relation in _relations(item)]
+    observed = [
+        (item, found)
+        for item in items
+        if has_observations and item.is_entry and (found := OBSERVATION.fullmatch(item.text))
+    ]
+    words = [item for item in items if not item.is_code]
+    if has_observations:
+        relations = [relation for item in words for relation in _relations(item)]
+    else:
+        relations = [
+            (_MENTION, target, item.line) for item in words for target in _targets(_CODE_SPAN.sub("", item.text), name)
+        ]
     content = problems.text(_prose(title, lines, [item for item, _ in observed]), name, "the note")
     memory = ForeignMemory(
         id=_permalink(front.values.get("permalink"), name, taken, problems) or problems.made_id(name, content),
         content=content,
         title=title,
-        tags=problems.words(front.values.get("tags"), name, "tags"),
+        tags=distinct(
+            [
+                *problems.words(front.values.get("tags"), name, "tags"),
+                *(tag for item in words if not has_observations for tag in hashtags(item.text)),
+            ]
+        ),
         entities=distinct([title, *(target for _, target, _ in relations)]),
-        created_at=_time(front.values, ("created", "date"), name, problems),
+        created_at=_time(front.values, ("created", "date"), name, problems) or _day(name, problems),
         updated_at=_time(front.values, ("modified", "updated"), name, problems),
         category="" if kind == "note" else kind,
         source=name,
@@ -108,6 +150,19 @@ def _permalink(value: object, name: str, taken: Mapping[str, object], problems: 
 def _time(values: Mapping[str, object], names: Iterable[str], where: str, problems: Notes) -> float | None:
     stated = next((name for name in names if values.get(name)), None)
     return problems.time(values[stated], where, stated) if stated else None
+
+
+def _day(name: str, problems: Notes) -> float | None:
+    """Return the day that the name of a daily note says."""
+    day = _DAY.match(Path(name).stem)
+    return problems.time(day[0], name, "the day in its name") if day else None
+
+
+def _targets(text: str, name: str) -> tuple[str, ...]:
+    """Return what a text links: the targets of `[[links]]`, and notes by their paths without the suffix."""
+    here = PurePosixPath(name).parent
+    paths = (posixpath.normpath(here / unquote(each)).rpartition(".")[0] for each in _NOTE_LINK.findall(text))
+    return distinct([*wikilinks(text), *paths])
 
 
 def _observation(note: ForeignMemory, item: Item, match: re.Match[str], problems: Notes) -> ForeignMemory:
@@ -156,6 +211,7 @@ def _links(notes: Iterable[_Note], problems: Notes) -> Iterator[ForeignLink]:
         for note in notes:
             known.setdefault(name_of(note).casefold(), note.memory.id)
     seen: set[tuple[str, str, str]] = set()
+    loose = 0
     for note in notes:
         for observation in note.observations:
             yield ForeignLink(observation.id, note.memory.id, PART_OF)
@@ -163,10 +219,15 @@ def _links(notes: Iterable[_Note], problems: Notes) -> Iterator[ForeignLink]:
             found = known.get(target.casefold())
             if found is None:
                 where = f"{note.name}:{line}"
+                loose += 1
+                if loose > MAX_NAMED_LINKS:
+                    continue
                 problems.tell(where, f"links [[{target}]], which is no note here: kept as text and entity alone")
             elif (note.memory.id, found, kind) not in seen:
                 seen.add((note.memory.id, found, kind))
                 yield ForeignLink(note.memory.id, found, kind)
+    if loose > MAX_NAMED_LINKS:
+        problems.tell(".", f"{loose - MAX_NAMED_LINKS:,} more links lead to no note here")
 
 
 _NAMES_OF: Final[tuple[Callable[[_Note], str], ...]] = (

@@ -1,0 +1,94 @@
+"""Read the memory of the reference MCP memory server: JSON Lines of entities with observations, and of relations.
+
+Each observation is a memory about its entity, each relation a fact of the graph. Names have `_` for spaces there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from commonplace.formats.foreign.files import json_lines, read_text, unless_empty
+from commonplace.formats.foreign.records import Foreign, ForeignFact, ForeignMemory
+from commonplace.formats.foreign.values import Notes, plain_mapping
+
+SOURCE = "mcp-memory"
+
+
+def is_entry(value: object) -> bool:
+    """Return whether a line is an entity or a relation of such a file."""
+    if not isinstance(value, Mapping):
+        return False
+    is_entity = value.get("type") == "entity" and "name" in value
+    return is_entity or (value.get("type") == "relation" and {"from", "to"} <= value.keys())
+
+
+def read(path: Path) -> Foreign:
+    """Read the file; of an entity that comes twice the observations are taken together.
+
+    Raises:
+        NotFoundError: there is no such file.
+        UsageError: nothing of it can be read.
+    """
+    notes = Notes()
+    memories: list[ForeignMemory] = []
+    relations: dict[tuple[str, str, str], str] = {}
+    types: dict[str, str] = {}
+    silent: dict[str, str] = {}
+    for where, line in json_lines(path.name, read_text(path), notes):
+        if line.get("type") == "entity":
+            name = notes.text(line.get("name"), where, "name").strip()
+            if not name:
+                notes.add(where, "is an entity without a name and was left out")
+                continue
+            types[name] = notes.text(line.get("entityType"), where, "entityType")
+            said = _observations(name, types[name], line, where, notes)
+            memories += said
+            if not said:
+                silent[name] = where
+        elif line.get("type") == "relation":
+            source, type_, target = (
+                notes.text(line.get(key), where, key).strip() for key in ("from", "relationType", "to")
+            )
+            if source and target:
+                relations[source, type_, target] = where
+            else:
+                notes.add(where, "is a relation without from or to and was left out")
+        else:
+            notes.add(where, "is neither an entity nor a relation and was left out")
+    ends = {end for source, _, target in relations for end in (source, target)}
+    for name, where in silent.items():
+        if name not in ends:
+            notes.tell(where, f"the entity {name[:60]!r} has neither observations nor relations: nothing to keep")
+    facts = tuple(
+        ForeignFact(where, _spaced(one), type_, _spaced(other), types.get(one, ""), types.get(other, ""))
+        for (one, type_, other), where in relations.items()
+    )
+    found = Foreign(tuple(memories), facts=facts, problems=tuple(notes.problems), notices=tuple(notes.notices))
+    return unless_empty(found, path, "the MCP memory server's graph")
+
+
+def _observations(name: str, type_: str, line: Mapping[str, object], where: str, notes: Notes) -> list[ForeignMemory]:
+    observations = line.get("observations") or []
+    if not isinstance(observations, list):
+        notes.add(where, "observations is no list and was left out")
+        return []
+    found = []
+    for each in observations:
+        text = notes.text(each, where, "an observation").strip()
+        if text:
+            shown = _spaced(name)
+            found.append(
+                ForeignMemory(
+                    id=notes.made_id(name, text),
+                    content=text if text.casefold().startswith(shown.casefold()) else f"{shown}: {text}",
+                    entities=(shown,),
+                    source=SOURCE,
+                    metadata=plain_mapping({"entity": name, "entity_type": type_}),
+                )
+            )
+    return found
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ").strip() or name
