@@ -42,6 +42,10 @@ NAMED = [
     ("Zblork Inc. called on Monday in May.", ["Zblork Inc. organization"]),
     ("I saw it in Go and on Monday.", ["Go tool"]),
     ("Deploy to Vercel. Deploy it now.", ["Vercel tool"]),
+    ("We moved the Orion project and the NOVA service.", ["Orion project", "NOVA project"]),
+    ("She left project Zeus for the Blue Lantern app.", ["Zeus project", "Blue Lantern project"]),
+    ("We asked about the Juno database and the Redis repo.", ["Juno tool", "Redis tool"]),
+    ("The Pluto team calls the API service.", ["Pluto concept", "API concept"]),
 ]
 
 

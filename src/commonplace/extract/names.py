@@ -17,7 +17,7 @@ from commonplace.extract.tokens import Tokens
 from commonplace.extract.words_people import AMBIGUOUS_FIRST_NAMES, FIRST_NAMES, KIN, ROLES
 from commonplace.extract.words_places import PLACE_FRONTS
 from commonplace.extract.words_plain import BREAKERS
-from commonplace.extract.words_things import TOOL_NAMES, TOOLS
+from commonplace.extract.words_things import CLASS_NOUNS, CONCEPT_ACRONYMS, KINDS, TOOL_NAMES, TOOLS
 
 _BASED: Final = re.compile(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
 _TOOL_OR_VERB: Final = TOOLS & BREAKERS
@@ -35,6 +35,10 @@ thinks believes resigned apologized smiled laughed lives lived joined prefers li
 _DONE_TO_PEOPLE: Final = frozenset(
     "born convicted sentenced assassinated shot arrested elected appointed hired fired murdered serving married".split()
 )
+_KINDS_OF_NAMED: Final = {
+    noun: kind for noun, kind in KINDS.items() if noun in CLASS_NOUNS and kind in ("project", "tool")
+}
+"""What a name is by the noun behind it: `the Orion project`. The Orion team is not Orion."""
 
 
 @dataclass(slots=True)
@@ -162,6 +166,9 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
         return Kind("place", _CERTAIN)
     if kind.type in ("concept", "person") and before != "the" and _does_as_people_do(tokens, first, last):
         return Kind("person", max(kind.confidence, _LIKELY))
+    is_said = behind in _KINDS_OF_NAMED or before == "project"
+    if is_said and not CONCEPT_ACRONYMS.issuperset(tokens.lower[first:last]):  # the API service is no project "API"
+        return Kind(_KINDS_OF_NAMED.get(behind, "project"), _LIKELY)
     is_plain = last - first < 3 and tokens.word[first].isalpha() and not tokens.lower[last - 1].endswith("y")
     if kind.type == "concept" and before == "in" and is_plain:
         return Kind("place", 0.6)
