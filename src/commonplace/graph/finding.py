@@ -6,7 +6,7 @@ How texts are ranked is the searcher's part; here what it finds is filtered befo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from commonplace.graph.relevance import Bar, bar
 from commonplace.graph.seeing import Times
 from commonplace.graph.traversal import Adjacent, Step, outward
 from commonplace.store.graph_contract import texts_of
+from commonplace.text.analysis import analyse
 from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
@@ -133,11 +134,32 @@ class GraphFinder:
         for times in _ROUNDS:
             asked = min(MOST_ASKED, (limit + _SPARE) * times)
             found = self._search(namespace, query, asked)
+            if kind == "relation":
+                found = self._without_types(found, namespace, query, asked)
             passed = keep([id_ for id_, score in found.scores.items() if _is_about(id_, score, found, bar)])
             if len(passed) >= limit or len(found.scores) < asked or asked == MOST_ASKED:
                 break
         kept = {id_: score for id_, score in found.scores.items() if id_ in passed}
         return TextHits(kept, found.is_degraded, found.notices)
+
+    def _without_types(self, found: TextHits, namespace: str, query: str, limit: int) -> TextHits:
+        """Judge the facts that share with the query nothing but words of their type by the rest of the query.
+
+        "auth dependencies" asks about auth, not about all that depends on something; "what depends on what" does.
+        """
+        terms, typed, alone = set(analyse(query)), set[str](), set[str]()
+        for each in self._graph.relations(sorted(found.worded or ())).values():
+            of_type = terms.intersection(analyse(each.type.replace("_", " ")))
+            if of_type and (rest := terms - of_type) and rest.isdisjoint(analyse(each.fact)):
+                typed |= of_type
+                alone.add(each.id)
+        if not alone:
+            return found
+        rest_of_query = " ".join(word for word in query.split() if typed.isdisjoint(analyse(word)))
+        meant = self._search(namespace, rest_of_query, limit).scores if rest_of_query else {}
+        scores = {id_: meant.get(id_, 0.0) if id_ in alone else score for id_, score in found.scores.items()}
+        best_first = dict(sorted(scores.items(), key=lambda each: -each[1]))
+        return replace(found, scores=best_first, worded=(found.worded or frozenset()) - alone)
 
     def _bar(self, query: str, kind: Subject) -> Bar:
         made = self._ground.destination

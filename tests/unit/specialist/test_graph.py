@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from commonplace.formats.csp_response import Reference, Relation
 
 if TYPE_CHECKING:
@@ -39,6 +41,26 @@ def test_nothing_about_it_is_no_result(book: Engine, ask: Ask) -> None:
     linked(ask, "auth", "token", "session handling")
     text = book.specialist.handle("TASK REQ:query_graph IN:MEM OUT:GRAPH_DATA\nQUERY the weather in Lisbon")
     assert text == "STATUS OK\nSCOPE []\nDATA none\nRELEVANCE none\n\n"
+
+
+@pytest.mark.parametrize("query", ["auth dependencies", "what does auth.ts depend on", "depends-on-auth"])
+def test_a_fact_that_shares_only_the_name_of_its_type_answers_no_question_about_something_else(
+    ask: Ask, query: str
+) -> None:
+    """Most facts of a project are of few types: whoever asks about auth would be shown all that depends on anything."""
+    linked(ask, "auth.ts", "token.ts", "auth.ts depends on token.ts for refresh")
+    linked(ask, "Orion", "budget", "the Orion project depends on the budget")
+    found = ask("query_graph", f"QUERY {query}")
+    assert found.links == (Relation("auth.ts", "token.ts", is_directed=True),)
+    assert "Orion" not in (found.scope or ())
+
+
+def test_a_question_about_a_type_alone_finds_its_facts(ask: Ask) -> None:
+    """Where nothing else is asked for, the type is the question."""
+    linked(ask, "auth.ts", "token.ts", "auth.ts depends on token.ts for refresh")
+    linked(ask, "Orion", "budget", "the Orion project depends on the budget")
+    found = ask("query_graph what depends on what")
+    assert {link.source for link in found.links or ()} == {"auth.ts", "Orion"}
 
 
 def test_an_entity_that_hangs_on_nothing_has_its_own_relevance(book: Engine, ask: Ask) -> None:
