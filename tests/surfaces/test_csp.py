@@ -111,6 +111,12 @@ def test_a_request_that_fails_is_an_answer_and_an_exit_code(bare: Program) -> No
     bare.run("csp", "TASK REQ:recall billing IN:MEM OUT:X")
 
 
+def test_a_memory_of_one_process_is_refused_where_the_process_ends_with_it(bare: Program) -> None:
+    store = ("csp", "TASK REQ:store IN:MEM OUT:CONFIRM", "CONTENT We chose Postgres.", "TIER ultra")
+    refused = parse_response(bare.run(*store, code=1).stdout)
+    assert (refused.status, refused.error, refused.data) == ("FAIL", "BAD_VALUE", None)
+
+
 def test_json_is_one_object_a_response(notes: Program) -> None:
     told = notes.json("csp", "TASK REQ:recall staging cluster IN:MEM OUT:X")
     assert (told["status"], len(told["data"]), told["snippets"][0]["text"]) == ("OK", 1, NOTES[2])

@@ -68,6 +68,19 @@ def test_a_word_of_a_million_letters_is_one_unknown_token(tokenizer: WordPiece) 
     assert ids(tokenizer.encode("x" * 1_000_000)) == [100]
 
 
+def test_known_words_count_as_the_tokens_that_they_are(tokenizer: WordPiece) -> None:
+    for text in ("", "We chose Postgres, twice.", "forgetting-curves caf\u00e9 \u6771\u4eac"):
+        assert tokenizer.count(text) == len(ids(tokenizer.encode(text)))
+
+
+def test_a_word_counts_by_its_pieces_however_long_or_unknown_it_is() -> None:
+    """A model reads no word of 190 letters as one token: a budget that counts it so is none."""
+    small = WordPiece(Vocabulary(b"[UNK]\na\nab\n##b\n##c\n"))
+    assert [small.count(text) for text in ("abc", "abd", "ddd", "abc abd")] == [2, 2, 3, 4]
+    assert small.count("ab" * 95) == len(ids(small.encode("ab"))) + 188  # no piece goes on with an a
+    assert small.count("d" * 1_000_000) == 1_000_000
+
+
 def test_a_piece_outside_the_vocabulary_makes_the_whole_word_unknown() -> None:
     """A half-known word would otherwise be taken for its known half."""
     assert ids(WordPiece(Vocabulary(b"[UNK]\nab\n##c\n")).encode("abc abd c")) == [1, 2, 0, 0]

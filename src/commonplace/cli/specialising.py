@@ -40,7 +40,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     with invocation.open(invocation.settings(), create=True, stays_small=not request) as engine:
         answer = engine.specialist.answer
         if request:
-            response = answer("\n".join(request))
+            response = answer("\n".join(request), is_last=True)
             _write(response, invocation)
             return FAILURE if response.status == "FAIL" else SUCCESS
         if sys.stdin.isatty():

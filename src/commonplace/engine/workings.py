@@ -171,7 +171,7 @@ class Workings:
                 namespace=self.namespace,
                 store=self._store,
                 keeper=lambda: self._keeper,
-                count_tokens=lambda text: len(self._tokens.tokenize(text)),
+                count_tokens=self._tokens.count_tokens,
                 fading=self._fading,
                 now=self._now,
                 max_bytes=self.settings.memory.max_bytes,
@@ -268,7 +268,9 @@ class Workings:
 
         with self._process_lock:
             if self._made_ultra is None:
-                self._made_ultra = Ultra(self._destination(), self._fading, self._now, self._searcher_over)
+                self._made_ultra = Ultra(
+                    self._destination(), self._fading, self._now, self._searcher_over, self._tokens.count_tokens
+                )
             return self._made_ultra
 
     @property

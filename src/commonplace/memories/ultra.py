@@ -33,13 +33,20 @@ class Ultra:
     """
 
     def __init__(
-        self, destination: Destination, fading: Fading, now: Callable[[], float], search: Callable[[Store], Searcher]
+        self,
+        destination: Destination,
+        fading: Fading,
+        now: Callable[[], float],
+        search: Callable[[Store], Searcher],
+        count_tokens: Callable[[str], int],
     ) -> None:
         """Begin with none.
 
         Args:
             search: makes the searcher over a store that has no index.
+            count_tokens: of a text, for the bound.
         """
+        self._count_tokens = count_tokens
         self.store = MemoryStore()
         self._destination = replace(destination, store=self.store, later_above=None)
         self._namespace = destination.namespace
@@ -80,7 +87,7 @@ class Ultra:
     def _shrink(self) -> None:
         total, leaving = 0, []
         for stored in self.store.memories(self._namespace, Selection()):
-            total += len(self._destination.tokenize(stored.record.content))
+            total += self._count_tokens(stored.record.content)
             if total > MAX_TOKENS:
                 leaving.append(stored.owner.id)
         if leaving:

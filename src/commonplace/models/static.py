@@ -69,8 +69,8 @@ class StaticEmbedder:
         return np.frombuffer(self._tokenizer.encode(text), "<u2")
 
     def count_tokens(self, text: str) -> int:
-        """Return the number of WordPiece tokens of a text."""
-        return len(self._tokenizer.encode(text)) // 2
+        """Return the number of WordPiece tokens of a text, in which no word counts as one because it is unknown."""
+        return self._tokenizer.count(text)
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without known words gives zeros.

@@ -20,9 +20,14 @@ _REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}|{FACT}):")
 
 
 class Asked:
-    """The parts of one request that are not taken yet. Nothing is done before `finish` found nothing left."""
+    """The parts of one request that are not taken yet. Nothing is done before `finish` found nothing left.
 
-    def __init__(self, request: Request) -> None:
+    Attributes:
+        is_last: the process ends with this request.
+    """
+
+    def __init__(self, request: Request, *, is_last: bool = False) -> None:
+        self.is_last = is_last
         self._verb = request.verb
         self._words = request.words
         params = request.values.get("PARAMS", {})

@@ -103,7 +103,8 @@ def _first(book: Book, result: SearchResult, wanted: frozenset[str], floor: floa
     """Yield the memories that are relevant, or about an entity that the query names, with their relevance."""
     for hit in result.hits:
         memory = memory_of(book, hit.owner_id)
-        if memory is not None and (hit.score >= floor or any(_share(name, wanted) for name in memory.entities)):
+        is_relevant = hit.score >= floor and hit.confidence != "weak"
+        if memory is not None and (is_relevant or any(_share(name, wanted) for name in memory.entities)):
             yield memory, hit.score
 
 

@@ -12,7 +12,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.csp_response import Passage, Reference, Relation, Response
+from commonplace.formats.csp_response import NONE, Passage, Reference, Relation, Response
 from commonplace.specialist.asked import FACT, MEMORY
 from commonplace.specialist.facts import disputed, facts_of, passage_of, relation_of
 from commonplace.specialist.fitting import fits, largest
@@ -32,6 +32,8 @@ MAX_RESULTS: Final = 5
 MIN_RELEVANCE: Final = 0.3
 SNIPPET_CHARACTERS: Final = 200
 MOST_TOPICS: Final = 10
+CONFIDENCE: Final = "CONFIDENCE"
+ONLY_WEAK: Final = "all that was found is weak: perhaps nothing here is about it"
 LONGEST_TOPIC: Final = 60
 """A longer tag or entity is no topic: ten of them would leave no room for what was found."""
 
@@ -44,6 +46,7 @@ class Found:
         memory: None of a fact, and of a memory that went meanwhile.
         fact: None of a memory.
         links: of the memory.
+        confidence: "sure", "likely" or "weak"; "none" of a fact, and where nothing is known of it.
     """
 
     reference: Reference
@@ -52,6 +55,7 @@ class Found:
     memory: Memory | None = None
     fact: RelationView | None = None
     links: tuple[Link, ...] = ()
+    confidence: str = NONE
 
 
 def recall(book: Book, asked: Asked) -> Response:
@@ -114,7 +118,9 @@ def _memory(book: Book, hit: Hit, topic: str, as_of: float | None) -> Found:
     id_ = hit.owner_id
     passage = Passage(id_, snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text)
     links = tuple(book.links(id_))
-    return Found(Reference(MEMORY, id_), hit.score, passage, memory_of(book, id_, as_of), links=links)
+    return Found(
+        Reference(MEMORY, id_), hit.score, passage, memory_of(book, id_, as_of), None, links, hit.confidence or NONE
+    )
 
 
 def _fact(fact: RelationView, topic: str) -> Found:
@@ -130,25 +136,32 @@ def _told(book: Book, found: Sequence[Found], result: SearchResult, facts: Found
         # about it goes first.
         response = _part(found, facts, size) if size else replace(_part(found, facts, 1), scope=(), links=None)
     if result.degraded or facts.degraded:
-        response = replace(response, status="PARTIAL", rationale=rationale_of((*result.notices, *facts.notices)))
+        told = (response.rationale, *result.notices, *facts.notices)
+        response = replace(response, status="PARTIAL", rationale=rationale_of(filter(None, told)))
     return response
 
 
 def _part(found: Sequence[Found], facts: FoundRelations, size: int) -> Response:
-    rationale = f"{size} of {len(found)} hits have room in {MOST_TOKENS} tokens"
-    return replace(_response(found[:size], facts), rationale=rationale)
+    response = _response(found[:size], facts)
+    left_out = f"{size} of {len(found)} hits have room in {MOST_TOKENS} tokens"
+    return replace(response, rationale="; ".join(filter(None, (left_out, response.rationale))))
 
 
 def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
     links = _links(found, facts)
     own = {ends(relation_of(fact)) for fact in facts if fact.disputed}
+    disputes = disputed(link for link in links if ends(link) in own)
+    weak = [each.confidence == "weak" for each in found]
+    # The contract's lines are enough for what answers; what may only be near must not look like it.
+    confidence = ((CONFIDENCE, ",".join(each.confidence for each in found)),) if any(weak) else ()
     return Response(
+        rationale=ONLY_WEAK if weak and all(weak) else "",
         scope=_scope(found),
         data=tuple(each.reference for each in found),
         relevance=tuple(each.relevance for each in found),
         links=links or None,
         snippets=tuple(each.passage for each in found),
-        facts=disputed(link for link in links if ends(link) in own),
+        facts=(*confidence, *disputes),
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from commonplace.specialist.book import Book
 
 MOST_CHARACTERS: Final = 6_000
-"""Of a content in one response; a text without spaces has few tokens and may still be long."""
+"""Of a content in one response; a longer text is read in parts."""
 
 MOST_OFFSET: Final = 1 << 30
 

@@ -80,11 +80,15 @@ class Specialist:
         """
         return format_response(self.answer(text))
 
-    def answer(self, text: str) -> Response:
-        """Answer one request; like `handle`, before the answer is written as text."""
+    def answer(self, text: str, *, is_last: bool = False) -> Response:
+        """Answer one request; like `handle`, before the answer is written as text.
+
+        Args:
+            is_last: the process ends with this request, so that what it would keep in memory alone is refused.
+        """
         try:
             request = parse_request(text)
-            response = _verb(request)(self._book, Asked(request))
+            response = _verb(request)(self._book, Asked(request, is_last=is_last))
             return self._bounded(_shortened(response))
         except NotFoundError as error:
             error.advise("recall, query_graph and stats tell what there is")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from commonplace.errors import UsageError
 from commonplace.formats.csp_response import Reference, Response
 from commonplace.graph.naming import MAX_NAME_CHARACTERS
 from commonplace.graph.stating import statement
@@ -27,6 +28,11 @@ def store(book: Book, asked: Asked) -> Response:
     tags = asked.tags()
     more = asked.values("category", "source", "entities", "at", "metadata")
     asked.finish()
+    if tier == "ultra" and asked.is_last:
+        raise UsageError(
+            "a memory of the tier ultra ends with its process, and this one ends with the request",
+            remedy="give short, medium or long, or send requests on standard input",
+        )
     return _kept(book.remember(content, TIER if tier is None else tier, tags, **more))
 
 

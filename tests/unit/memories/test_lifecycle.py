@@ -201,10 +201,12 @@ class TestUltra:
         held = [path for path in tmp_path.rglob("*") if path.is_file() and b"turquoise" in path.read_bytes()]
         assert held == []
 
-    def test_the_oldest_leave_when_there_are_too_many(self, book: Engine, clock: Clock) -> None:
+    @pytest.mark.parametrize("text", ["word " * 1000, "word" * 1000])
+    def test_the_oldest_leave_when_there_are_too_many(self, book: Engine, clock: Clock, text: str) -> None:
+        """Also of words that the tokenizer does not know, which would else have no bound."""
         for number in range(12):
             clock.move(days=0.01)
-            book.remember(f"number {number} " + "word " * 1000, tier="ultra")
+            book.remember(f"number {number} {text}", tier="ultra")
         left = [memory.content.split(" ", 2)[1] for memory in book.list(tiers=["ultra"])]
         assert left == ["11", "10", "9", "8", "7", "6", "5"]
 

@@ -55,6 +55,16 @@ def test_a_fact_that_shares_only_the_name_of_its_type_answers_no_question_about_
     assert "Orion" not in (found.scope or ())
 
 
+def test_a_memory_that_is_only_near_relates_nothing(book: Engine, ask: Ask) -> None:
+    """The nearest memory is always somewhat near; what it names together says nothing of the question."""
+    book.remember("Prefers tabs over spaces.", entities=["tabs", "spaces"])
+    book.remember("Customer Acme wants invoices as PDF.", entities=["Acme", "PDF"])
+    book.remember_many([{"content": text} for text in ("Lunch is at noon.", "The staging database is staging-2.")])
+    found = ask("query_graph what is IN:MEM for")
+    assert (found.data, found.links) == ((), None)
+    assert ask("query_graph how does Acme want invoices").links == (Relation("Acme", "PDF"),)
+
+
 def test_a_question_about_a_type_alone_finds_its_facts(ask: Ask) -> None:
     """Where nothing else is asked for, the type is the question."""
     linked(ask, "auth.ts", "token.ts", "auth.ts depends on token.ts for refresh")

@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 
 
+UNRELATED = (
+    "We chose Postgres for billing.",
+    "The deploy runs on Thursdays.",
+    "Lunch is at noon in the kitchen.",
+    "The staging database is staging-2.",
+    "Prefers tabs over spaces.",
+    "Customer Acme wants invoices as PDF.",
+)
+
+
 def test_what_answers_comes_with_relevance_and_a_snippet(book: Engine, ask: Ask) -> None:
     memory = book.remember("We chose Postgres for billing.", tags=["decision"], entities=["Postgres"])
     book.remember("The kitchen is cleaned on Fridays.")
@@ -37,6 +47,27 @@ def test_a_question_about_nothing_stored_has_no_result(book: Engine, ask: Ask, t
         "STATUS OK\nSCOPE []\nDATA none\nRELEVANCE none\n\n"
     )
     assert ask(f"temporal_query {topic}", 'PARAMS {"as_of": "2026-03-02"}').data == ()
+
+
+def test_what_may_only_be_near_does_not_look_like_an_answer(book: Engine, ask: Ask) -> None:
+    """A relevance of .76 looks high to who does not know the scale; that the hit is weak says what it is worth."""
+    book.remember_many([{"content": text} for text in UNRELATED])
+    found = ask("recall what is IN:MEM for")
+    assert found.data
+    assert dict(found.facts)["CONFIDENCE"] == ",".join(["weak"] * len(found.data))
+    assert found.rationale == "all that was found is weak: perhaps nothing here is about it"
+    at = ask("temporal_query what is IN:MEM for", 'PARAMS {"valid_at": "2026-03-02"}')
+    assert (at.facts, at.rationale) == (found.facts, found.rationale)
+
+
+def test_words_of_a_request_may_hold_its_own_marks(book: Engine, ask: Ask) -> None:
+    """People ask about the protocol itself; the last IN: of the line is the request's own."""
+    book.remember_many([{"content": text} for text in UNRELATED])
+    memory = book.remember("IN:MEM names the scope of the memory specialist.")
+    found = ask("recall what is IN:MEM for")
+    assert found.data[:1] == (Reference("mem", memory.id),)
+    assert dict(found.facts).get("CONFIDENCE", "sure").split(",")[0] == "sure"
+    assert found.rationale == ""
 
 
 def test_five_hits_of_a_relevance_from_three_tenths_are_what_is_meant_without_a_word(book: Engine, ask: Ask) -> None:
@@ -87,7 +118,7 @@ def test_what_exceeds_the_budget_is_dropped_from_the_lowest_rank_on(book: Engine
     assert all_.data is not None
     assert 10 < len(all_.data) < 60
     assert all_.data[:10] == some.data
-    assert all_.rationale == f"{len(all_.data)} of 80 hits have room in 2500 tokens"
+    assert all_.rationale.startswith(f"{len(all_.data)} of 80 hits have room in 2500 tokens")
     assert len(all_.snippets) == len(all_.data) == len(all_.relevance or ())
     assert all(len(passage.text) <= 200 for passage in all_.snippets)
 

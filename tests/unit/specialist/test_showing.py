@@ -60,11 +60,11 @@ def test_a_long_text_is_read_in_parts_that_add_up(book: Engine, ask: Ask) -> Non
 
 
 def test_a_text_without_spaces_is_cut_as_well(book: Engine, ask: Ask) -> None:
-    """It has few tokens, however long it is."""
+    """To a model it is no single word: it has as many tokens as there are pieces in it."""
     memory = book.remember("x" * 100_000)
     shown = ask(f"get {memory.id}")
-    assert len(shown.content) == 6_000
-    assert dict(shown.facts)["NEXT_OFFSET"] == "6000"
+    assert 4_000 < len(shown.content) < 6_000
+    assert dict(shown.facts)["NEXT_OFFSET"] == str(len(shown.content))
 
 
 def test_a_version_is_shown_as_of_its_time(book: Engine, ask: Ask, clock: Clock) -> None:

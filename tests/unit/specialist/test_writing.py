@@ -42,6 +42,16 @@ def test_every_tier_of_the_contract_is_written(book: Engine, ask: Ask, tier: str
     assert ask("recall what did we choose").data == stored.data
 
 
+def test_a_process_that_ends_with_the_request_takes_no_memory_that_ends_with_it(book: Engine) -> None:
+    """OK would be the answer to a memory that is lost before anybody can ask for it."""
+    text = "TASK REQ:store IN:MEM OUT:CONFIRM\nCONTENT We chose Postgres.\nTIER "
+    refused = book.specialist.answer(f"{text}ultra", is_last=True)
+    assert (refused.status, refused.error) == ("FAIL", "BAD_VALUE")
+    assert refused.rationale.endswith("give short, medium or long, or send requests on standard input")
+    assert book.list() == []
+    assert book.specialist.answer(f"{text}short", is_last=True).status == "OK"
+
+
 def test_more_of_a_memory_is_said_in_params(book: Engine, ask: Ask) -> None:
     params = {"category": "decision", "source": "standup", "entities": ["Postgres"], "at": "2026-01-29T12:00:00Z"}
     ask("store", "CONTENT We chose Postgres.", f"PARAMS {json.dumps(params)}")
