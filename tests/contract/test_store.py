@@ -9,7 +9,7 @@ from tests.contract.stores import FULL_OWNER, NOTHING, file, memory, passage
 
 from commonplace.errors import StoreError
 from commonplace.store.contract import Store
-from commonplace.types import Embedding, Filter, Owner, OwnerWrite
+from commonplace.types import Embedding, Filter, Link, Owner, OwnerWrite
 
 
 class TestChangeSequence:
@@ -240,3 +240,33 @@ class TestEmbedding:
         with pytest.raises(StoreError, match="has 4 dimensions, the store's embedder static has 3"):
             store.put_owners("n", [memory("a", "one")])
         assert store.change() == 0
+
+
+class TestScratchCopies:
+    def test_a_scratch_copy_is_written_alone_and_gone_afterwards(self, store: Store) -> None:
+        """What a dry run does on it must reach nobody, and nobody may disturb it."""
+        store.put_owners("n", [memory("a", "one")])
+        with store.scratch_copy() as copy:
+            assert (copy.id, copy.change(), copy.token(1)) == (store.id, 1, store.token(1))
+            assert copy.put_owners("n", [memory("b", "two")]) == 2
+            assert copy.delete_owners("n", [1]) == 3
+            store.put_owners("m", [memory("c", "three")])
+            assert (store.change(), store.namespaces(), copy.namespaces()) == (2, ["m", "n"], ["n"])
+            assert [owner.id for owner in copy.owners("n", [1, 2]).values()] == ["b"]
+            assert copy.check() == []
+        assert [owner.id for owner in store.owners("n", [1, 2]).values()] == ["a"]
+        with pytest.raises(StoreError):
+            copy.change()
+
+    def test_a_change_of_a_scratch_copy_is_all_or_nothing_and_none_in_a_snapshot(self, store: Store) -> None:
+        """Agents act on it as on the store itself."""
+        with store.scratch_copy() as copy:
+            with pytest.raises(ZeroDivisionError), copy.change_memories("n") as change:
+                change.link(Link("a", "b", "related", 1.0, 0.0))
+                raise ZeroDivisionError
+            assert copy.links("n") == []
+            with copy.change_memories("n") as change:
+                change.link(Link("a", "b", "related", 1.0, 0.0))
+            assert [link.target for link in copy.links("n")] == ["b"]
+            with copy.snapshot(), pytest.raises(StoreError):
+                copy.put_owners("n", [memory("a", "one")])

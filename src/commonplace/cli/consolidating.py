@@ -104,7 +104,7 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     Whatever they change can be undone with `undo`, by the issue or the whole run. The exit code is 1 where an item
     could not be processed, or where a golden query was lost.
     """
-    from commonplace.cli.consolidating_rendering import known_of, print_run
+    from commonplace.cli.consolidating_rendering import print_run, texts_of
     from commonplace.cli.screen import console, print_json, progress_bars
 
     if is_all == bool(agents):
@@ -112,11 +112,11 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     chosen = _choices(click.get_current_context())
     with progress_bars(invocation) as progress, _open(invocation, progress) as engine:
         report = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
-        known = None if invocation.as_json else known_of(engine, report)
-    if known is None:
+        texts = None if invocation.as_json else texts_of(engine, report)
+    if texts is None:
         print_json(report.to_dict())
     else:
-        print_run(report, known, console())
+        print_run(report, texts, console())
     return FAILURE if report.errors or report.lost else SUCCESS
 
 
@@ -209,7 +209,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
 
     It is done whatever the confidence. Where it fails, the issue is blocked with the error, and nothing is changed.
     """
-    from commonplace.cli.consolidating_rendering import known_of, print_run
+    from commonplace.cli.consolidating_rendering import print_run, texts_of
     from commonplace.cli.failures import report as tell
     from commonplace.cli.screen import console, print_json, say
     from commonplace.consolidation.base import failure_of
@@ -228,11 +228,11 @@ def process(invocation: Invocation, /, issue: str) -> int:
             failure = failure_of(agent, issue, error)
             report = RunReport(Wanted().run, chosen.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
-        known = None if invocation.as_json else known_of(engine, report)
-    if known is None:
+        texts = None if invocation.as_json else texts_of(engine, report)
+    if texts is None:
         print_json(report.to_dict())
     else:
-        print_run(report, known, console())
+        print_run(report, texts, console())
     return FAILURE if report.errors else SUCCESS
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from commonplace.errors import NotFoundError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from commonplace.consolidation.running import RunReport
+    from commonplace.consolidation.running import Outcome, RunReport
     from commonplace.consolidation.runs import ConsolidationRun
     from commonplace.consolidation.status import ConsolidationStatus
     from commonplace.consolidation.undoing import Undone
@@ -33,45 +32,19 @@ _HEADINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the store tells of what a report names first.
-
-    Attributes:
-        texts: the words of memories, by id.
-        fates: what became of an item, by its issue; "" is of those that have none.
-        reasons: why an issue waits, by its id.
-    """
-
-    texts: Mapping[str, str]
-    fates: Mapping[str, str]
-    reasons: Mapping[str, str]
-
-
-def known_of(engine: Engine, report: RunReport) -> Known:
-    """Return what the store tells of what a report names, as far as it is shown and still there."""
+def texts_of(engine: Engine, report: RunReport) -> dict[str, str]:
+    """Return the words of the memories that a report names, by id, as far as they are shown and still there."""
     texts: dict[str, str] = {}
-    fates = {"": "" if report.dry_run else "left as it is"}
-    reasons: dict[str, str] = {}
     for results in report.results.values():
         for result in results[:LISTED]:
-            if result.beads_issue_id:
-                issue = engine.ledger.show(result.beads_issue_id)
-                fates[issue["id"]] = _fate_of(issue["status"], report)
-                if issue["status"] == "open":
-                    reasons[issue["id"]] = str(issue["notes"].get("why", ""))
             for id_ in _ids(result):
                 with suppress(NotFoundError):
                     texts[id_] = engine.get(id_).content
-    return Known(texts, fates, reasons)
+    return texts
 
 
-def _fate_of(status: str, report: RunReport) -> str:
-    if status == "open":
-        return "waits" if report.dry_run else "waits for you"
-    if status == "closed":
-        return "undone" if report.lost else "done"
-    return status
+_FATES = {"applied": "done", "waiting": "waits for you", "left": "left as it is"}
+_PREDICTED = {"applied": "would be done", "waiting": "would wait for you", "left": "would be left as it is"}
 
 
 def _ids(result: Any) -> Iterable[str]:
@@ -80,15 +53,15 @@ def _ids(result: Any) -> Iterable[str]:
         yield from (value,) if isinstance(value, str) else value
 
 
-def print_run(report: RunReport, known: Known, target: Console) -> None:
+def print_run(report: RunReport, texts: Mapping[str, str], target: Console) -> None:
     """Print what was done, or would be: each agent's results with what the memories say, scores, reasons and diffs."""
     would = " (nothing is changed)" if report.dry_run else ""
     for agent, results in report.results.items():
         target.print(f"{agent} · {_HEADINGS[agent]}: {_what(agent, len(results))}{would}", style="bold")
-        for result in results[:LISTED]:
-            _PRINTERS[agent](result, known, target)
-            if reason := known.reasons.get(result.beads_issue_id or ""):
-                print_under(f"why: {harmless_line(reason)}", target, "dim")
+        for result, outcome in zip(results[:LISTED], report.outcomes[agent], strict=False):
+            _PRINTERS[agent](result, _fate(result, outcome, report), texts, target)
+            if outcome.why:
+                print_under(f"why: {harmless_line(outcome.why)}", target, "dim")
         print_more(len(results), target)
     for failure in report.errors[:LISTED]:
         place = f" at {harmless_line(failure.item)}" if failure.item else ""
@@ -101,7 +74,9 @@ def print_run(report: RunReport, known: Known, target: Console) -> None:
         print_under(f"lost: {harmless_line(query)}", target, "red")
     if report.lost:
         target.print("The run lost what was found before, and was undone.", style="bold red")
-    elif not report.dry_run and report.applied:
+    elif report.dry_run:
+        target.print(f"The run would make {counted(report.applied, 'change')}.", style="dim")
+    elif report.applied:
         target.print("Undo all of it:", style="dim")
         target.print(f"{INDENT}commonplace consolidate undo {report.run}", style="dim")
 
@@ -112,30 +87,30 @@ def _what(agent: str, count: int) -> str:
     return counted(count, "pair") if agent == "relations" else counted(count, "memory", "memories")
 
 
-def _fate(result: Any, known: Known) -> str:
-    """Say what became of it, by its issue."""
-    issue = result.beads_issue_id or ""
-    return ", ".join(part for part in (known.fates.get(issue, ""), f"issue {issue}" if issue else "") if part)
+def _fate(result: Any, outcome: Outcome, report: RunReport) -> str:
+    """Say what became of it, or would, and in which issue that is told."""
+    fate = (_PREDICTED if report.dry_run else _FATES)[outcome.decision]
+    if report.lost and outcome.decision == "applied":
+        fate = "undone"
+    return f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
 
 
-def _print_decay(result: Any, known: Known, target: Console) -> None:
+def _print_decay(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
     verb = {"gc": "archive", "reinforce": "reinforce", "consolidate": "merge with others", "promote": "keep for good"}
-    told = (verb[result.action], f"retention {result.score:.2f}", f"urgency {result.urgency}", _fate(result, known))
+    told = (verb[result.action], f"retention {result.score:.2f}", f"urgency {result.urgency}", fate)
     print_head(result.memory_id, told, target)
-    print_beginning(known.texts.get(result.memory_id, ""), target)
+    print_beginning(texts.get(result.memory_id, ""), target)
 
 
-def _print_cluster(result: Any, known: Known, target: Console) -> None:
-    told = (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}", _fate(result, known))
+def _print_cluster(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
+    told = (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}", fate)
     print_head(f"{result.action} {len(result.memory_ids)}", told, target)
     for id_ in result.memory_ids:
-        print_beginning(known.texts.get(id_, id_), target)
+        print_beginning(texts.get(id_, id_), target)
 
 
-def _print_merge(result: Any, known: Known, target: Console) -> None:
+def _print_merge(result: Any, fate: str, _texts: Mapping[str, str], target: Console) -> None:
     names = result.entities_preserved
-    is_asked = not result.success and not result.beads_issue_id  # in a rehearsal: it would be somebody else's to do
-    fate = "would wait for you" if is_asked else _fate(result, known)
     told = (f"of {len(result.source_ids)}", f"keeps {counted(names, 'name')}" if names else "", fate)
     print_head(result.new_memory_id, told, target)
     for line in result.content_diff.splitlines():
@@ -143,18 +118,18 @@ def _print_merge(result: Any, known: Known, target: Console) -> None:
         target.print(f"{INDENT}{harmless(line)}", style=style)
 
 
-def _print_promotion(result: Any, known: Known, target: Console) -> None:
-    told = (result.vault_path, joined([each.replace("_", " ") for each in result.criteria_met]), _fate(result, known))
+def _print_promotion(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
+    told = (result.vault_path, joined([each.replace("_", " ") for each in result.criteria_met]), fate)
     print_head(result.memory_id, told, target)
-    print_beginning(known.texts.get(result.memory_id, ""), target)
+    print_beginning(texts.get(result.memory_id, ""), target)
 
 
-def _print_relation(result: Any, known: Known, target: Console) -> None:
-    told = (f"strength {result.strength:.2f}", f"confidence {result.confidence:.2f}", _fate(result, known))
+def _print_relation(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
+    told = (f"strength {result.strength:.2f}", f"confidence {result.confidence:.2f}", fate)
     print_head(f"{result.from_memory_id} ↔ {result.to_memory_id}", told, target)
     print_under(harmless_line(result.reasoning), target, "dim")
     for id_ in (result.from_memory_id, result.to_memory_id):
-        print_beginning(known.texts.get(id_, ""), target)
+        print_beginning(texts.get(id_, ""), target)
 
 
 _PRINTERS = {
@@ -213,8 +188,9 @@ def print_undone(undone: Undone, target: Console) -> None:
 def line_of(report: RunReport) -> str:
     """Return one line that tells what a run came to, with the time."""
     found = sum(map(len, report.results.values()))
+    changes = counted(report.applied, "change")
     parts = [
-        "would change nothing" if report.dry_run else f"{counted(report.applied, 'change')} applied",
+        f"would apply {changes}" if report.dry_run else f"{changes} applied",
         f"{counted(found, 'result')}",
         f"{counted(len(report.errors), 'failure')}" if report.errors else "",
         f"undone, since it lost {counted(len(report.lost), 'golden query', 'golden queries')}" if report.lost else "",

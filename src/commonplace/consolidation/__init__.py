@@ -12,6 +12,7 @@ __all__ = [
     "LTMPromoter",
     "MergeResult",
     "NoRelation",
+    "PlannedAgent",
     "PromotionResult",
     "RelationResult",
     "RelationshipDiscovery",
@@ -24,7 +25,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "consolidation.base": ("ConsolidationAgent",),
+    "consolidation.base": ("ConsolidationAgent", "PlannedAgent"),
     "consolidation.cluster": ("ClusterDetector",),
     "consolidation.confidence": ("ConfidenceConfig",),
     "consolidation.decay": ("DecayAnalyzer",),
@@ -43,7 +44,7 @@ _PLACES = {
 }
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.base import ConsolidationAgent
+    from commonplace.consolidation.base import ConsolidationAgent, PlannedAgent
     from commonplace.consolidation.cluster import ClusterDetector
     from commonplace.consolidation.confidence import ConfidenceConfig
     from commonplace.consolidation.decay import DecayAnalyzer

@@ -1,17 +1,21 @@
 """What all agents of consolidation share: plan, decide by confidence, act in one transaction, and leave one issue.
 
-An agent plans without writing. A dry run takes the same way and stops before the transaction. What is planned rests on
-versions of memories; where one has changed until the transaction begins, the plan is made anew.
+An agent plans without writing. What is planned rests on versions of memories; where one has changed until the
+transaction begins, the plan is made anew. A dry run carries its plans out on a private copy.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
+
+from pydantic import BaseModel
 
 from commonplace.consolidation.carrying import Carrier, told
 from commonplace.consolidation.confidence import ConfidenceConfig
@@ -23,9 +27,13 @@ from commonplace.ledger import filing
 from commonplace.types import StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
-__all__ = ["ConsolidationAgent", "Failure", "Plan"]
+if TYPE_CHECKING:
+    from typing import Self
 
-T = TypeVar("T", bound=Result)
+__all__ = ["ConsolidationAgent", "Failure", "Plan", "PlannedAgent"]
+
+T = TypeVar("T", bound=BaseModel)
+R = TypeVar("R", bound=Result)
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +56,10 @@ def failure_of(agent: str, item: str, error: Exception) -> Failure:
 
 
 class ConsolidationAgent(ABC, Generic[T]):
-    """An agent that looks for memories to be consolidated, and does it or proposes it.
+    """An agent that looks for memories to be consolidated, and processes each.
+
+    One of your own says `scan` and `process_item`; `run` does the rest. Where `dry_run` is true, `process_item` must
+    not change anything.
 
     Args:
         dry_run: preview without making changes.
@@ -57,14 +68,21 @@ class ConsolidationAgent(ABC, Generic[T]):
         book: the engine whose memories it works on; None is the default store.
 
     Attributes:
+        name: of the agent, in failures and progress: that of its class, unless it has another.
         run_id: the UUID under which what this agent applies can be undone together.
         failures: the items that the last `run` could not process.
         skipped: how many items of the last `run` came to nothing, as two memories do that hang together too little.
+
+    Raises:
+        UsageError: the rate limit is no whole number, or below 0.
     """
 
-    name: ClassVar[Agent]
-    takes_issues: ClassVar[bool] = False
-    """Whether its items are issues of the ledger, filed by others."""
+    name: ClassVar[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not hasattr(cls, "name"):
+            cls.name = cls.__name__
 
     def __init__(
         self,
@@ -81,9 +99,9 @@ class ConsolidationAgent(ABC, Generic[T]):
                 parameters=("rate_limit",),
             )
         self._ground: Ground = ground_of(book)
-        self._dry_run = dry_run
-        self._rate_limit = rate_limit
-        self._confidence = confidence_config or self._ground.confidence
+        self.dry_run = dry_run
+        self.rate_limit = rate_limit
+        self.confidence_config = confidence_config or self._ground.confidence
         self.run_id = str(uuid4())
         self.failures: list[Failure] = []
         self.skipped = 0
@@ -93,7 +111,58 @@ class ConsolidationAgent(ABC, Generic[T]):
         """Return the items that need processing, the most urgent first; it changes nothing."""
 
     @abstractmethod
-    def plan(self, item: str) -> Plan[T]:
+    def process_item(self, memory_id: str) -> T:
+        """Process one item, as `scan` returns it.
+
+        Raises:
+            NotFoundError: it is not there any more; `run` counts it as skipped.
+            NoRelation: it comes to nothing; `run` counts it as skipped.
+        """
+
+    def run(self) -> list[T]:
+        """Process every item that `scan` finds; the failure of one is counted and does not stop the others.
+
+        Each item is one operation of the rate limit, which is waited for; not in a dry run.
+        """
+        self.failures, self.skipped = [], 0
+        return self._each(self.scan(), self._paced)
+
+    def _paced(self, item: str) -> T:
+        if not self.dry_run:
+            self._ground.pace(self.rate_limit).write(lambda _: lambda: None)
+        return self.process_item(item)
+
+    def _each(self, items: Sequence[str], process: Callable[[str], T]) -> list[T]:
+        results: list[T] = []
+        for done, item in enumerate(items):
+            self._ground.progress(self.name, done, len(items))
+            try:
+                results.append(process(item))
+            except (NoRelation, NotFoundError) as error:
+                # What was there at the scan and is not there now was processed, or taken away, by others.
+                _log.debug("%s skipped %s: %s", self.name, item, error)
+                self.skipped += 1
+            except Exception as error:
+                self._fail(item, error)
+        return results
+
+    def _fail(self, item: str, error: Exception) -> None:
+        self.failures.append(failure_of(self.name, item, error))
+
+
+class PlannedAgent(ConsolidationAgent[R]):
+    """An agent that plans what it does with an item, and acts, asks or leaves it alone by how sure it is.
+
+    Whatever it applies is one transaction with its issue and with what undoes it. A dry run acts on a private copy of
+    the memories and the ledger, so that it comes to what the run would.
+    """
+
+    name: ClassVar[Agent]
+    takes_issues: ClassVar[bool] = False
+    """Whether its items are issues of the ledger, filed by others."""
+
+    @abstractmethod
+    def plan(self, item: str) -> Plan[R]:
         """Return what is to be done with an item; it changes nothing.
 
         Raises:
@@ -103,9 +172,13 @@ class ConsolidationAgent(ABC, Generic[T]):
 
     @abstractmethod
     def item_of(self, issue: Issue) -> str:
-        """Return the item that an issue of this agent is about."""
+        """Return the item that an issue of this agent is about.
 
-    def process_item(self, memory_id: str) -> T:
+        Raises:
+            UsageError: it names more memories, or fewer, than an item has.
+        """
+
+    def process_item(self, memory_id: str) -> R:
         """Process one item: apply it, or file an issue that waits, by how sure the agent is.
 
         Args:
@@ -115,20 +188,23 @@ class ConsolidationAgent(ABC, Generic[T]):
             NotFoundError: it is not there, or no longer active.
             NoRelation: two memories hang together too little.
         """
+        if self.dry_run and self.takes_issues:
+            with self._on_a_copy() as agent:
+                return told(agent.process_item(memory_id), None)
         plan = self._planned(memory_id)
-        if self._dry_run or not plan.is_filed:
-            return plan.result
+        if not plan.is_filed or (not self.takes_issues and self._carrier.was_turned_down(plan)):
+            return _not_done(plan.result)
         is_sure = plan.apply is not None and not plan.needs_a_person
-        is_acting = is_sure and self._confidence.decide(plan.confidence) != "wait"
+        is_acting = is_sure and self.confidence_config.decide(plan.confidence) != "wait"
+        if self.dry_run:
+            return plan.result if is_acting else _not_done(plan.result)
+        if not is_acting:
+            return told(_not_done(plan.result), memory_id if self.takes_issues else self._carrier.propose(plan))
         if self.takes_issues:
-            return self._with_issue(memory_id, memory_id, plan) if is_acting else told(plan.result, memory_id)
-        if self._carrier.was_turned_down(plan):
-            return plan.result
-        if is_acting:
-            return self._carrier.apply(plan, lambda: self.plan(memory_id), None)
-        return told(plan.result, self._carrier.propose(plan))
+            return self._with_issue(memory_id, memory_id, plan)
+        return self._carrier.apply(plan, lambda: self.plan(memory_id), None)
 
-    def process_issue(self, issue_id: str) -> T:
+    def process_issue(self, issue_id: str) -> R:
         """Claim an issue of this agent, apply it whatever the confidence, and close it.
 
         Where that fails the issue is blocked with the error, and the memories are as they were.
@@ -138,28 +214,36 @@ class ConsolidationAgent(ABC, Generic[T]):
             UsageError: it is another agent's, is claimed by others, blocked or closed, or asks for nothing that an
                 agent can do.
         """
+        if self.dry_run:
+            with self._on_a_copy() as agent:
+                return told(agent.process_issue(issue_id), None)
         issue = self._ground.issues.get(issue_id)
         if issue.agent != self.name:
             raise UsageError(
                 f"issue {issue_id} is of {issue.agent or 'no agent'}, not of {self.name}",
                 remedy="name an issue of this agent; see `commonplace ledger list`",
             )
-        item = issue_id if self.takes_issues else self.item_of(issue)
-        if not self._dry_run:
-            return self._with_issue(item, issue_id, None)
-        if issue.status != "open":
-            raise filing.not_open(issue)
-        plan = self.plan(item)
-        _refuse_unfit(plan, issue_id)
-        return plan.result
+        return self._with_issue(issue_id if self.takes_issues else self.item_of(issue), issue_id, None)
 
-    def run(self) -> list[T]:
-        """Process every item that `scan` finds; the failure of one is counted and does not stop the others."""
+    def run(self) -> list[R]:
+        """Process what waited until it is due, then every item that `scan` finds, then do what is left.
+
+        The failure of one item is counted and does not stop the others.
+        """
+        if self.dry_run:
+            with self._on_a_copy() as agent:
+                results = agent.run()
+            self.failures, self.skipped = agent.failures, agent.skipped
+            return [told(each, None) for each in results]
         self.failures, self.skipped = [], 0
-        results = self._each(self.scan(), self.process_item)
-        if not self._dry_run:
-            self._attempt("", self.finish)
+        results = self._each(self.due(), self.process_issue)
+        results += self._each(self.scan(), self.process_item)
+        self._attempt("", self.finish)
         return results
+
+    def due(self) -> list[str]:
+        """Return the issues of this agent that waited for a time that has come: none, where it says nothing else."""
+        return []
 
     def finish(self) -> None:
         """Do what is left when every item was processed: nothing, where an agent says nothing else.
@@ -167,35 +251,22 @@ class ConsolidationAgent(ABC, Generic[T]):
         What fails here is counted, and takes nothing from what `run` returns.
         """
 
+    @contextmanager
+    def _on_a_copy(self) -> Iterator[Self]:
+        """Give this agent as it acts on a private copy of the memories and the ledger."""
+        with self._ground.dry_run() as ground:
+            agent = copy(self)
+            agent._ground, agent.dry_run, agent.rate_limit = ground, False, 0
+            yield agent
+
     def _attempt(self, item: str, act: Callable[[], object]) -> None:
         """Do something beside the items; count it where it fails."""
         try:
             act()
         except Exception as error:
-            self.failures.append(failure_of(self.name, item, error))
+            self._fail(item, error)
 
-    def rehearse(self, _proposed: Sequence[Result]) -> list[T]:
-        """Return what `run` would, and change nothing.
-
-        Args:
-            _proposed: what the agent before this one would have proposed, in the same rehearsal.
-        """
-        return self.run()
-
-    def _each(self, items: Sequence[str], process: Callable[[str], T]) -> list[T]:
-        results: list[T] = []
-        for done, item in enumerate(items):
-            self._ground.progress(self.name, done, len(items))
-            try:
-                results.append(process(item))
-            except (NoRelation, NotFoundError):
-                # What was there at the scan and is not there now was processed, or taken away, by others.
-                self.skipped += 1
-            except Exception as error:
-                self.failures.append(failure_of(self.name, item, error))
-        return results
-
-    def _planned(self, item: str) -> Plan[T]:
+    def _planned(self, item: str) -> Plan[R]:
         """Return the plan of an item; where it is an open issue and nothing can be planned for it, block that."""
         try:
             return self.plan(item)
@@ -203,11 +274,11 @@ class ConsolidationAgent(ABC, Generic[T]):
             raise
         except Exception as error:
             is_ours = self.takes_issues and self._ground.issues.get(item).agent == self.name
-            if is_ours and not self._dry_run and self._carrier.claim(item):
+            if is_ours and self._carrier.claim(item):
                 self._carrier.block(item, error)
             raise
 
-    def _with_issue(self, item: str, issue: str, plan: Plan[T] | None) -> T:
+    def _with_issue(self, item: str, issue: str, plan: Plan[R] | None) -> R:
         """Claim an issue, apply what it asks for and close it; block it where that fails."""
         if not self._carrier.claim(issue):
             raise filing.not_open(self._ground.issues.get(issue))
@@ -221,7 +292,20 @@ class ConsolidationAgent(ABC, Generic[T]):
 
     @property
     def _carrier(self) -> Carrier:
-        return Carrier(self._ground, self.name, self.run_id, self._rate_limit)
+        return Carrier(self._ground, self.name, self.run_id, self.rate_limit)
+
+    def _named(self, issue: Issue, count: int) -> tuple[str, ...]:
+        """Return the ids of the memories that an issue names.
+
+        Raises:
+            UsageError: they are not as many.
+        """
+        if len(issue.memory_ids) != count:
+            raise UsageError(
+                f"issue {issue.id} names {len(issue.memory_ids)} memories, {self.name} works on {count} at a time",
+                remedy="file an issue for each, and close this one",
+            )
+        return issue.memory_ids
 
     def _active(self, id_: str) -> StoredMemory:
         """Return an active memory.
@@ -232,8 +316,6 @@ class ConsolidationAgent(ABC, Generic[T]):
         memory = self._ground.store.memory(self._ground.namespace, id_)
         if memory is None:
             raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
-        if id_ in self._ground.gone:
-            raise NotFoundError(f"memory {id_!r:.80} would be archived by then", remedy="name another one")
         if memory.expired_at is not None or memory.record.status != "active":
             raise NotFoundError(
                 f"memory {id_!r:.80} is {memory.record.status}, not active", remedy="name an active memory"
@@ -241,7 +323,12 @@ class ConsolidationAgent(ABC, Generic[T]):
         return memory
 
 
-def _refuse_unfit(plan: Plan[T], issue: str) -> None:
+def _not_done(result: R) -> R:
+    """Return a result that says so, where it can, if nothing was done."""
+    return result.model_copy(update={"success": False}) if "success" in type(result).model_fields else result
+
+
+def _refuse_unfit(plan: Plan[Any], issue: str) -> None:
     """Refuse a plan with which there is nothing to do but to tell."""
     if plan.apply is None:
         raise UsageError(

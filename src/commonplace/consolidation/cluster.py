@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from commonplace.consolidation import clustering
-from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.combining import confidence_of, merged_text
 from commonplace.consolidation.grouping import Group, active_memories, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
@@ -34,7 +34,7 @@ _GROUPING: Final[tuple[Agent, ...]] = ("merge", "cluster")
 """The agents whose issues put memories into a group."""
 
 
-class ClusterDetector(ConsolidationAgent[ClusterResult]):
+class ClusterDetector(PlannedAgent[ClusterResult]):
     """Groups active memories of any tier by the similarity of their vectors: single linkage at 0.40, two to ten.
 
     An item is a JSON array of the ids of a group, sorted, as `scan` returns it, or the id of one memory, which stands

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.results import DecayResult
 from commonplace.errors import NotFoundError
 from commonplace.formats.beads import split_notes
@@ -45,7 +45,7 @@ _COMPARED_AT_ONCE: Final = 128
 """So many memories with all others: their similarities are held at once."""
 
 
-class DecayAnalyzer(ConsolidationAgent[DecayResult]):
+class DecayAnalyzer(PlannedAgent[DecayResult]):
     """Looks at memories whose retention is below 0.35: the least retained first, ties by the oldest use, then by id."""
 
     name: ClassVar[Agent] = "decay"
@@ -54,6 +54,7 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
 
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
+        self._alike = None
         named = self._ground.issues.named(self.name, UNFINISHED)
         now = self._ground.now()
         with self._ground.store.snapshot():
@@ -63,12 +64,6 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
                 if memory.owner.id not in named
             ]
         return [id_ for score, _, id_ in sorted(found) if score < DANGER_ZONE_MAX]
-
-    def run(self) -> list[DecayResult]:
-        """Archive what waited for its tier's age, then process every memory that fades."""
-        waited = [] if self._dry_run else self._due()
-        results = super().run()
-        return [*self._each(waited, super().process_issue), *results]
 
     def process_issue(self, issue_id: str) -> DecayResult:
         """Claim an issue of this agent and do what it asks for, even where something else would be proposed by now.
@@ -113,7 +108,7 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
 
     def item_of(self, issue: Issue) -> str:
         """Return the memory that an issue is about."""
-        return issue.memory_ids[0]
+        return self._named(issue, 1)[0]
 
     def _applied(self, memory: StoredMemory, result: DecayResult) -> Callable[[Acts], DecayResult] | None:
         def archive(acts: Acts) -> DecayResult:
@@ -148,7 +143,7 @@ class DecayAnalyzer(ConsolidationAgent[DecayResult]):
             self._alike.update(_with_like(self._ground, [memory]))
         return self._alike[memory.owner.id]
 
-    def _due(self) -> list[str]:
+    def due(self) -> list[str]:
         """Return the issues that wait to archive what its tier keeps no longer, the oldest first."""
         named = self._ground.issues.named(self.name, ("open",))
         memories = self._fading_memories() if named else ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from commonplace.consolidation.confidence import ConfidenceConfig
+    from commonplace.consolidation.vault import Vault
     from commonplace.memories.fading import Fading
     from commonplace.store.contract import Store
     from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner, Progress
@@ -25,6 +27,7 @@ class Ground:
 
     Attributes:
         directory: the store's.
+        vault: the notes of what was promoted.
         now: seconds since the epoch.
         sleep: waits for so many seconds.
         write_of: makes passages and vectors of a memory's words.
@@ -36,12 +39,12 @@ class Ground:
         progress: told which agent is at work, how many of its items are done, and of how many.
         after: lets Markdown and the index follow what was written.
         rate_limit: operations a minute where an agent is not told otherwise; 0 is without limit.
-        gone: the memories that agents before would have archived, in a rehearsal; empty in a run.
     """
 
     store: Store
     namespace: str
     directory: Path
+    vault: Vault
     fading: Fading
     confidence: ConfidenceConfig
     now: Callable[[], float]
@@ -55,17 +58,41 @@ class Ground:
     after: Callable[[], None]
     progress: Progress
     rate_limit: int = 100
-    gone: frozenset[str] = frozenset()
 
     def pace(self, rate_limit: int) -> Pace:
         """Return what writes within a rate limit, in operations a minute."""
         return Pace(self.store, self.namespace, self.now, self.sleep, rate_limit)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[Ground]:
+        """Give a private copy of the memories and the ledger, until the block ends.
+
+        What agents do on it is what they would do here: a prediction that followed rules of its own would err.
+        """
+        from commonplace.consolidation.vault import DryVault
+        from commonplace.ledger.book import Ledger
+
+        with self.store.scratch_copy() as store:
+            if self.elsewhere is not None:
+                with store.change_memories(self.namespace) as change:
+                    for issue in self.elsewhere.every():
+                        change.ledger.put_issue(issue)
+            yield replace(
+                self,
+                store=store,
+                vault=DryVault(self.directory, self.namespace),
+                issues=Ledger(store, self.namespace, self.now, self.actor),
+                elsewhere=None,
+                after=lambda: None,
+            )
 
 
 class Issues(Protocol):
     """What agents ask of a ledger, whoever keeps it; see `ledger.book.Ledger`."""
 
     def get(self, id_: str) -> Issue: ...
+
+    def every(self) -> list[Issue]: ...
 
     def create(
         self,

@@ -64,7 +64,7 @@ def active_memories(ground: Ground) -> Iterator[StoredMemory]:
     """Yield the active memories, by id."""
     selection = Selection(statuses=("active",), order="id", limit=_READ_AT_ONCE)
     while found := ground.store.memories(ground.namespace, selection):
-        yield from (each for each in found if each.expired_at is None and each.owner.id not in ground.gone)
+        yield from (each for each in found if each.expired_at is None)
         selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.cluster import share_told, why_doubtful
 from commonplace.consolidation.combining import (
     combined,
@@ -20,7 +20,7 @@ from commonplace.consolidation.combining import (
 )
 from commonplace.consolidation.grouping import group_of
 from commonplace.consolidation.merging import diff
-from commonplace.consolidation.results import ClusterResult, MergeResult, Result
+from commonplace.consolidation.results import MergeResult
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.memories.fading import LEAST_TRUST_TO_RISE
@@ -46,7 +46,7 @@ class _Asked:
     confidence: float | None
 
 
-class SemanticMerge(ConsolidationAgent[MergeResult]):
+class SemanticMerge(PlannedAgent[MergeResult]):
     """Merges what issues of the ledger name. An item is the id of an issue; nothing is merged that none names."""
 
     name: ClassVar[Agent] = "merge"
@@ -56,19 +56,10 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
         """Return the open issues with the label `consolidation:merge`, the most cohesive group first, ties by age."""
         label = f"{AGENT_LABEL}{self.name}"
         found = [issue for issue in self._ground.issues.query(self.name, "open") if label in issue["labels"]]
-        found.sort(key=lambda issue: -(share_told(issue["notes"], "cohesion") or 0.0))
+        # Ids of issues are random: what was filed at one moment is ordered by what it names.
+        found.sort(key=lambda each: (each["created_at"], each["memory_ids"]))
+        found.sort(key=lambda each: -(share_told(each["notes"], "cohesion") or 0.0))
         return [issue["id"] for issue in found]
-
-    def rehearse(self, proposed: Sequence[Result]) -> list[MergeResult]:
-        """Return what `run` would, and change nothing.
-
-        Args:
-            proposed: what the agent before this one would have proposed, in the same rehearsal.
-        """
-        results = self.run()
-        groups = [each for each in proposed if isinstance(each, ClusterResult) and each.action == "merge"]
-        asked = {each.cluster_id: _Asked(tuple(each.memory_ids), each.cohesion, None) for each in groups}
-        return results + self._each(list(asked), lambda item: self._plan(asked[item]).result)
 
     def plan(self, item: str) -> Plan[MergeResult]:
         """Return how the memories that an issue names become one.
@@ -111,14 +102,14 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
         result = _result(id_, memories, record)
         trusts = [memory.record.trust for memory in memories]
         needs_a_person = min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
-        is_done = not needs_a_person and self._confidence.decide(confidence) != "wait"
+        is_done = not needs_a_person and self.confidence_config.decide(confidence) != "wait"
 
         def write() -> MemoryWrite:
             # Relative dates in the words are meant as of the source that they came from.
             return replace(self._ground.write_of(owner, record), dates=dates_of(memories))
 
         # Made before the transaction, which nobody is to wait for while a model answers.
-        ready = write() if is_done and not self._dry_run else None
+        ready = write() if is_done else None
 
         def apply(acts: Acts) -> MergeResult:
             acts.add(ready or write())
@@ -128,7 +119,7 @@ class SemanticMerge(ConsolidationAgent[MergeResult]):
             return result
 
         return Plan(
-            result=result if is_done else result.model_copy(update={"success": False}),
+            result=result,
             basis=tuple(memories),
             agent=self.name,
             action="merge",

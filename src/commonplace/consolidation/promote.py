@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from commonplace.consolidation.acting import PAGE
-from commonplace.consolidation.base import ConsolidationAgent, Failure
+from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.naming import names_in
 from commonplace.consolidation.planning import Plan
 from commonplace.consolidation.results import PromotionResult
-from commonplace.consolidation.vault import Vault
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.vault import Note
 from commonplace.formats.vault_names import tags_of, title_of
@@ -25,7 +24,7 @@ from commonplace.types import Selection
 
 if TYPE_CHECKING:
     from commonplace.consolidation.acting import Acts
-    from commonplace.consolidation.vault import Page
+    from commonplace.consolidation.vault import Page, Vault
     from commonplace.store.ledger_contract import LedgerChange
     from commonplace.store.memory_contract import MemoryChange
     from commonplace.types import MemoryRecord, Status, StoredMemory
@@ -51,7 +50,7 @@ LESS_SURE: Final = 0.8
 _READ_AT_ONCE: Final = 10_000
 
 
-class LTMPromoter(ConsolidationAgent[PromotionResult]):
+class LTMPromoter(PlannedAgent[PromotionResult]):
     """Moves memories into the vault that were used or reviewed often, or are still present after a day.
 
     What is promoted has the status `promoted` and the tier `long`, which does not fade, and is found as before. What is
@@ -101,7 +100,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
         path = self._vault.path_of(self._note(memory, met), record.vault_path)
         # What was said in a conversation is used again and again as soon as one asks about it.
         waits = bool(memory.owner.session) and REVIEWED not in met
-        result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=not waits)
+        result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
         score = self._ground.fading.raw(record, now)
         return Plan(
             result=result,
@@ -123,7 +122,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
 
     def item_of(self, issue: Issue) -> str:
         """Return the memory that an issue is about."""
-        return issue.memory_ids[0]
+        return self._named(issue, 1)[0]
 
     def criteria(self, record: MemoryRecord, now: float) -> tuple[str, ...]:
         """Return the criteria that an active memory meets, none where it is not trusted."""
@@ -150,7 +149,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
                 if self._is_behind(memory):
                     written += self._follow(memory.owner.id)
             except CommonplaceError as error:
-                self.failures.append(Failure(self.name, memory.owner.id, str(error)))
+                self._fail(memory.owner.id, error)
         return written
 
     def _is_behind(self, memory: StoredMemory) -> bool:
@@ -199,7 +198,7 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
             kept = replace(memory.record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
             acts.revise(memory, kept)
             acts.page(memory.owner.id, page.path, page.sha256)
-            return result.model_copy(update={"vault_path": page.path, "success": True})
+            return result.model_copy(update={"vault_path": page.path})
 
         return promote
 
@@ -240,9 +239,9 @@ class LTMPromoter(ConsolidationAgent[PromotionResult]):
             yield from (each for each in found if each.expired_at is None)
             selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
-    @cached_property
+    @property
     def _vault(self) -> Vault:
-        return Vault(self._ground.directory, self._ground.namespace)
+        return self._ground.vault
 
 
 def _uses_in_time(record: MemoryRecord) -> int:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairing
-from commonplace.consolidation.base import ConsolidationAgent
+from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.grouping import active_memories, vectors_of
 from commonplace.consolidation.naming import Named, Names, speakers
 from commonplace.consolidation.planning import Plan
-from commonplace.consolidation.results import ClusterResult, RelationResult, Result
+from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.shortlist import Waiting
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import Link
@@ -50,7 +50,7 @@ class _Seen:
         return _tags(memory) - self.tag_hubs
 
 
-class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
+class RelationshipDiscovery(PlannedAgent[RelationResult]):
     """Links pairs of active memories that share names, or that are alike by 0.40, and that no link joins yet.
 
     An item is `idA:idB`, sorted; a JSON array of the two ids where one of them holds a colon. Names and tags that more
@@ -60,7 +60,6 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
     name: ClassVar[Agent] = "relations"
 
     _seen: _Seen | None = None
-    _left: frozenset[tuple[str, str]] = frozenset()
 
     def scan(self) -> list[str]:
         """Return the pairs that may hang together, the surest first, ties by id.
@@ -76,6 +75,7 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
             waiting = Counter(id_ for issue in self._issues("relations") for id_ in issue["memory_ids"])
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
         known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
+        waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
         named = [seen.named(memory) for memory in memories]
         found = pairing.pairs(
             [each.keys() for each in named],
@@ -85,21 +85,9 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
             known,
             [row for row, memory in enumerate(memories) if memory.owner.session],
             [_doubles(each) for each in named],
-            Waiting(
-                {rows[id_]: number for id_, number in waiting.items() if id_ in rows}, self._confidence.log_threshold
-            ),
+            Waiting(waits, self.confidence_config.log_threshold),
         )
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
-
-    def rehearse(self, proposed: Sequence[Result]) -> list[RelationResult]:
-        """Return what `run` would, and change nothing.
-
-        Args:
-            proposed: what the agent `cluster` would have done or proposed; its pairs are left to it.
-        """
-        groups = [each for each in proposed if isinstance(each, ClusterResult)]
-        self._left = frozenset(pair for each in groups for pair in combinations(sorted(each.memory_ids), 2))
-        return self.run()
 
     def plan(self, item: str) -> Plan[RelationResult]:
         """Return how two memories are linked.
@@ -159,7 +147,7 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
 
     def item_of(self, issue: Issue) -> str:
         """Return the pair that an issue is about."""
-        return item_of_pair(*issue.memory_ids)
+        return item_of_pair(*self._named(issue, 2))
 
     def _look(self, memories: list[StoredMemory]) -> _Seen:
         names = Names(self._ground.store, self._ground.namespace)
@@ -172,7 +160,6 @@ class RelationshipDiscovery(ConsolidationAgent[RelationResult]):
         store, namespace = self._ground.store, self._ground.namespace
         known = {(link.source, link.target) for link in store.links(namespace)}
         known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
-        known |= self._left
         for issue in self._issues("relations", "merge", "cluster"):
             known |= set(combinations(issue["memory_ids"], 2))
         return {(min(pair), max(pair)) for pair in known}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import uuid4
 
 from commonplace.consolidation.base import failure_of
-from commonplace.consolidation.results import DecayResult, MergeResult
+from commonplace.consolidation.carrying import told
 from commonplace.consolidation.runs import remember
 from commonplace.errors import UsageError
 from commonplace.ledger.tending import process_is_gone, tend
 from commonplace.types.ledger import AGENTS, Agent
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.base import ConsolidationAgent, Failure
+    from commonplace.consolidation.base import Failure, PlannedAgent
     from commonplace.consolidation.confidence import ConfidenceConfig
     from commonplace.consolidation.ground import Book, Ground
     from commonplace.consolidation.results import Result
@@ -33,6 +34,29 @@ _PLACES: Final[dict[Agent, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of an item.
+
+    Attributes:
+        decision: it is applied, waits as an issue for somebody who says so, or is left as it is.
+        why: the reason of what waits, without words of a memory.
+    """
+
+    decision: Literal["applied", "waiting", "left"]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A book of which nothing but its ground is asked."""
+
+    ground: Ground
+
+    def consolidation_ground(self) -> Ground:
+        return self.ground
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """What a run of agents came to.
 
@@ -40,8 +64,9 @@ class RunReport:
         run: the UUID under which what it applied can be undone.
         results: by agent, in the order in which they ran.
         skipped: how many items came to nothing.
-        applied: how many changes were made, each of which can be undone.
+        applied: how many changes were made, each of which can be undone; in a dry run, how many would be.
         lost: the golden queries that the run lost, for which everything that it had applied was undone again.
+        outcomes: by agent, what became of each of the results when all agents had run, or would.
     """
 
     run: str
@@ -51,18 +76,20 @@ class RunReport:
     skipped: int = 0
     applied: int = 0
     lost: tuple[str, ...] = ()
+    outcomes: Mapping[Agent, tuple[Outcome, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, whose results are those of the contract."""
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "dry_run": self.dry_run,
             "results": {agent: [each.model_dump() for each in found] for agent, found in self.results.items()},
             "errors": [{"agent": each.agent, "item": each.item, "error": each.error} for each in self.errors],
             "skipped": self.skipped,
+            "outcomes": {agent: [asdict(each) for each in found] for agent, found in self.outcomes.items()},
             "applied": self.applied,
             "run": self.run,
         }
-        return {**told, "lost": list(self.lost)} if self.lost else told
+        return {**values, "lost": list(self.lost)} if self.lost else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,72 +121,87 @@ def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
     return tuple(name for name in AGENTS if name in given)
 
 
-def agent_of(name: Agent, book: Book, wanted: Wanted) -> ConsolidationAgent[Any]:
+def agent_of(name: Agent, book: Book, wanted: Wanted) -> PlannedAgent[Any]:
     """Return an agent, ready to run."""
     module, _, attribute = _PLACES[name].partition(":")
     made = getattr(import_module(f"commonplace.consolidation.{module}"), attribute)
-    agent: ConsolidationAgent[Any] = made(wanted.dry_run, wanted.rate_limit, wanted.confidence, book=book)
+    agent: PlannedAgent[Any] = made(wanted.dry_run, wanted.rate_limit, wanted.confidence, book=book)
     agent.run_id = wanted.run
     return agent
-
-
-@dataclass(frozen=True, slots=True)
-class _Rehearsed:
-    """A book without the memories that agents before would have archived."""
-
-    ground: Ground
-    gone: frozenset[str]
-
-    def consolidation_ground(self) -> Ground:
-        return replace(self.ground, gone=self.gone)
 
 
 def run(book: Book, wanted: Wanted) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
     ground = book.consolidation_ground()
     begun_at = ground.now()
-    if not wanted.dry_run:
-        _tend(ground, wanted.rate_limit)
+    is_tended = ground.elsewhere is None
+    if wanted.dry_run:
+        with ground.dry_run() as copied:
+            acting = replace(wanted, rate_limit=0, dry_run=False)
+            return _predicted(ground, copied, _run(copied, acting, is_tended=is_tended))
+    report = _run(ground, wanted, is_tended=is_tended)
+    remember(ground, report, begun_at, wanted.agents)
+    return report
+
+
+def _run(ground: Ground, wanted: Wanted, *, is_tended: bool) -> RunReport:
+    if is_tended:
+        tend(ground.pace(wanted.rate_limit), ground.actor, is_gone=process_is_gone)
     results: dict[Agent, tuple[Result, ...]] = {}
     errors: list[Failure] = []
     skipped = 0
-    gone: set[str] = set()
     for name in wanted.agents:
-        agent = agent_of(name, _Rehearsed(ground, frozenset(gone)) if wanted.dry_run else book, wanted)
+        agent = agent_of(name, _Standing(ground), wanted)
         try:
-            found = agent.rehearse(results.get("cluster", ())) if wanted.dry_run else agent.run()
+            results[name] = tuple(agent.run())
         except Exception as error:
+            results[name] = ()
             errors.append(failure_of(name, "", error))
-            found = []
-        if wanted.dry_run:
-            gone.update(_archived(found))
-        results[name] = tuple(found)
         errors += agent.failures
         skipped += agent.skipped
-    applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))
-    report = RunReport(wanted.run, wanted.dry_run, results, tuple(errors), skipped, applied)
-    remember(ground, report, begun_at, wanted.agents)
-    return report
+    return _report(ground, wanted.run, results, tuple(errors), skipped)
+
+
+def _report(
+    ground: Ground,
+    run: str,
+    results: Mapping[Agent, tuple[Result, ...]],
+    errors: tuple[Failure, ...] = (),
+    skipped: int = 0,
+) -> RunReport:
+    applied = {each.issue for each in ground.store.ledger(ground.namespace).reversals(run=run)}
+    named = {each.beads_issue_id for found in results.values() for each in found} - applied - {None}
+    waits = ground.issues.query() if named else ()
+    why = {each["id"]: str(each["notes"].get("why", "")) for each in waits if each["id"] in named}
+
+    def outcome(issue: str | None) -> Outcome:
+        if issue is None:
+            return Outcome("left")
+        return Outcome("applied") if issue in applied else Outcome("waiting", why.get(issue, ""))
+
+    outcomes = {agent: tuple(outcome(each.beads_issue_id) for each in found) for agent, found in results.items()}
+    return RunReport(run, False, results, errors, skipped, len(applied), outcomes=outcomes)
+
+
+def _predicted(ground: Ground, copied: Ground, report: RunReport) -> RunReport:
+    """Return the report of a run on a private copy as that of a dry run: no issue that was filed there is named."""
+
+    def named(failure: Failure) -> Failure:
+        filed = copied.store.ledger(copied.namespace).issue(failure.item)
+        if filed is None or filed.id in known:
+            return failure
+        return replace(failure, item=json.dumps(filed.memory_ids))
+
+    known = {issue.id for issue in ground.issues.every()} if report.errors else set()
+    errors = tuple(map(named, report.errors))
+    results = {agent: tuple(told(each, None) for each in found) for agent, found in report.results.items()}
+    return replace(report, dry_run=True, results=results, errors=errors)
 
 
 def memories_of(result: Result) -> list[str]:
     """Return the ids of the memories that a result is about, without one that it makes."""
     named = result.model_dump(include=set(_NAMED))
     return [id_ for value in named.values() for id_ in ([value] if isinstance(value, str) else value)]
-
-
-def _archived(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the memories that a run would archive, so that agents after it would not find them any more."""
-    for each in results:
-        is_merge = isinstance(each, MergeResult) and each.success
-        if is_merge or (isinstance(each, DecayResult) and each.action == "gc"):
-            yield from memories_of(each)
-
-
-def _tend(ground: Ground, rate_limit: int) -> None:
-    """Release claims that lapsed, open blocked issues again, and raise the urgency of old ones."""
-    if ground.elsewhere is None:
-        tend(ground.pace(rate_limit), ground.actor, is_gone=process_is_gone)
 
 
 def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
@@ -178,8 +220,12 @@ def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
             remedy="name one that `commonplace ledger list --agent` shows",
         )
     begun_at = ground.now()
-    result = agent_of(name, book, wanted).process_issue(issue)
-    applied = len(ground.store.ledger(ground.namespace).reversals(run=wanted.run))
-    report = RunReport(wanted.run, wanted.dry_run, {name: (result,)}, applied=applied)
+    if wanted.dry_run:
+        with ground.dry_run() as copied:
+            acting = replace(wanted, rate_limit=0, dry_run=False)
+            result = agent_of(name, _Standing(copied), acting).process_issue(issue)
+            return _predicted(ground, copied, _report(copied, wanted.run, {name: (result,)}))
+    result = agent_of(name, _Standing(ground), wanted).process_issue(issue)
+    report = _report(ground, wanted.run, {name: (result,)})
     remember(ground, report, begun_at, (name,))
     return report

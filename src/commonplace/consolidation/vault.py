@@ -31,6 +31,8 @@ MAX_NOTE_BYTES: Final = 8 * 1024 * 1024
 
 _NO_LINKS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE: Final = 0o666
+_NOT_THERE: Final = -1
+"""In the place of a handle, where there is no vault yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,6 @@ class Vault:
         """
         with self._opened(create=True) as place:
             assert place is not None
-            with suppress(FileNotFoundError):
-                os.unlink(DRAFT, dir_fd=place)
             name = self._name_of(place, note.memory_id, known)
             if name is None:
                 return self._add(place, note)
@@ -174,6 +174,8 @@ class Vault:
 
     def _put(self, place: int, name: str, data: bytes, old: bytes | None) -> None:
         """Write a note under a name that is free, or in the place of what was read there."""
+        with suppress(FileNotFoundError):
+            os.unlink(DRAFT, dir_fd=place)
         handle = os.open(DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, _MODE, dir_fd=place)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -227,6 +229,33 @@ class Vault:
 
     def _fault(self, name: str, what: str, remedy: str) -> StoreError:
         return StoreError(f"{self._directory / self._shown(name)} {what}", remedy=remedy)
+
+
+class DryVault(Vault):
+    """A vault whose notes are read, and on which nothing is written: what would be is kept in this object alone."""
+
+    def __init__(self, directory: Path, namespace: str) -> None:
+        super().__init__(directory, namespace)
+        self._pages: dict[str, bytes] = {}
+        self._names: dict[str, str] = {}
+
+    @contextmanager
+    def _opened(self, *, create: bool) -> Iterator[int | None]:  # noqa: ARG002 - nothing is made
+        with super()._opened(create=False) as place:
+            yield _NOT_THERE if place is None else place
+
+    def _listed(self, place: int) -> _Listing:
+        known = _Listing() if place == _NOT_THERE else super()._listed(place)
+        return _Listing(known.stamp, known.notes | self._names, known.taken | set(map(same_place, self._pages)))
+
+    def _read(self, place: int, name: str) -> bytes:
+        return self._pages[name] if name in self._pages else super()._read(place, name)
+
+    def _put(self, place: int, name: str, data: bytes, old: bytes | None) -> None:  # noqa: ARG002 - no file changes
+        self._pages[name] = data
+        owner = memory_id_of(data[:FRONT_MATTER_BYTES].decode("utf-8", "replace"))
+        if owner is not None:
+            self._names[owner] = name
 
 
 def _opened_directory(place: int, name: str, *, create: bool) -> int | None:

@@ -72,7 +72,7 @@ class Consolidating(Ledgering, Finding):
             if ground.store.ledger(ground.namespace).reversals(run=wanted.run):
                 stopped.add_note(f"undo what was done by then: commonplace consolidate undo {wanted.run}")
             raise
-        gone = lost(before, asked(queries, self._found)) if report.applied else ()
+        gone = lost(before, asked(queries, self._found)) if report.applied and not dry_run else ()
         if not gone:
             return report
         undo(self.consolidation_ground(), wanted.run)
@@ -181,6 +181,7 @@ class Consolidating(Ledgering, Finding):
         """Return what agents of consolidation stand on, for those who write one of their own."""
         from commonplace.consolidation.confidence import ConfidenceConfig
         from commonplace.consolidation.ground import Ground
+        from commonplace.consolidation.vault import Vault
         from commonplace.ledger.tending import actor_of
         from commonplace.models.calibrating import scale_of
 
@@ -189,6 +190,7 @@ class Consolidating(Ledgering, Finding):
             store=self._store,
             namespace=self.namespace,
             directory=self.directory,
+            vault=Vault(self.directory, self.namespace),
             fading=self._fading,
             confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
             now=self._now,

@@ -89,6 +89,14 @@ class BdLedger:
         found.sort(key=lambda issue: (issue.created_at, issue.id))
         return [told(issue) for issue in found if level in (None, filing.urgency_of(issue))]
 
+    def every(self) -> list[Issue]:
+        """Return all issues, by status.
+
+        Raises:
+            ProviderError: `bd` failed.
+        """
+        return [issue for status in ISSUE_STATUSES for issue in self._list(status, [])]
+
     def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
         """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
 

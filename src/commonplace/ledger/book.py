@@ -89,6 +89,10 @@ class Ledger:
         found = self._store.ledger(self._namespace).issues(wanted)
         return [told(issue) for issue in found if level in (None, filing.urgency_of(issue))]
 
+    def every(self) -> list[Issue]:
+        """Return all issues, the oldest first, ties by id."""
+        return self._store.ledger(self._namespace).issues(IssueSelection())
+
     def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
         """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
 
@@ -166,7 +170,7 @@ class Ledger:
             StoreError: the file exists already, or cannot be written.
             UsageError: a time of an issue is beyond the years 1 to 9999.
         """
-        issues = self._store.ledger(self._namespace).issues(IssueSelection())
+        issues = self.every()
         lines = "".join(f"{to_line(issue)}\n" for issue in issues)
         try:
             with target.open("x", encoding="utf-8", newline="\n") as stream:

@@ -1,4 +1,4 @@
-"""Connections to one SQLite file: who may read, who may write, and which state a thread sees. It knows no table."""
+"""Connections to one SQLite database: who may read, who may write, and which state a thread sees."""
 
 from __future__ import annotations
 
@@ -250,3 +250,70 @@ class Connections:
         self._writer = None
         self._is_writing = False
         self._writing_thread = None
+
+
+class ScratchConnections(Connections):
+    """The one connection to a private copy of a database, which SQLite deletes when it is closed.
+
+    It spills into a nameless temporary file where it is large, and takes no lock of the database that it is a copy of.
+    """
+
+    def __init__(self, source: sqlite3.Connection, path: Path) -> None:
+        self.path = path
+        self.is_read_only = False
+        self._mutex = threading.RLock()
+        self._depth = 0
+        self._is_writing = False
+        self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        try:
+            source.backup(self._db)
+            self._db.execute("PRAGMA foreign_keys = ON")
+            self._db.execute("PRAGMA synchronous = OFF")
+        except BaseException:
+            self._db.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection; inside a transaction of `writing` that is what it has written so far."""
+        with self._mutex, driver_errors(self.path):
+            yield self._db
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let no other thread write inside the block; refuse `writing`."""
+        with self._mutex:
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection inside a transaction that is committed at the end, or rolled back on error."""
+        with self._mutex, driver_errors(self.path):
+            if self._depth:
+                raise snapshot_is_written()
+            if self._is_writing:
+                raise change_is_under_way()
+            self._is_writing = True
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._is_writing = False
+
+    def compact(self, *, thorough: bool) -> bool:  # noqa: ARG002 - it is never worth it
+        """Do nothing: the copy goes as a whole."""
+        return True
+
+    def close(self) -> None:
+        """Delete the copy."""
+        with self._mutex:
+            self._db.close()

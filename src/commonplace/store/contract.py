@@ -221,3 +221,10 @@ class Store(MemoryStore, ReembeddingStore, Protocol):
             StoreError: the target exists or cannot be written.
         """
         ...
+
+    def scratch_copy(self) -> AbstractContextManager[Store]:
+        """Give a private copy of the store as it is now: nobody else sees what is written to it, and none of it stays.
+
+        Others read and write the store meanwhile. It leaves no file behind, however the process ends.
+        """
+        ...

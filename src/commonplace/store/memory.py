@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -267,6 +268,17 @@ class MemoryStore(ReferenceMemories):
         with self._open():
             contents = contents_of(self._id, self._state)
         write_store(contents, target)
+
+    @contextmanager
+    def scratch_copy(self) -> Iterator[MemoryStore]:
+        """Give a private copy of the store as it is now, which is gone when the block ends."""
+        other = MemoryStore()
+        with self._open():
+            other._id, other._state = self._id, deepcopy(self._state)
+        try:
+            yield other
+        finally:
+            other.close()
 
 
 def _written(space: Space, change: int, upto: int) -> list[int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from commonplace.errors import StoreMissingError
 from commonplace.store import queries, rows
 from commonplace.store.batches import check_times, refuse_other_maker, refuse_reembedding, settle
-from commonplace.store.connections import Connections
+from commonplace.store.connections import Connections, ScratchConnections
 from commonplace.store.database_files import copy, make, stands_at, upgrade
 from commonplace.store.filtering import matching_owners
 from commonplace.store.graph_contract import is_reserved
@@ -297,6 +297,16 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
         """Write a complete copy to a new file while others read and write."""
         with self._connections.reading() as db:
             copy(db, target)
+
+    @contextmanager
+    def scratch_copy(self) -> Iterator[SqliteStore]:
+        """Give a private copy of the store as it is now, which is deleted when the block ends."""
+        with self._connections.reading() as db:
+            connections = ScratchConnections(db, self._connections.path)
+        try:
+            yield SqliteStore(connections)
+        finally:
+            connections.close()
 
     def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[rows.Row]:
         with self._connections.reading() as db:

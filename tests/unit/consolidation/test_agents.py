@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import ClassVar
 
 import pytest
+from pydantic import BaseModel
 
 import commonplace
 from commonplace.consolidation.acting import Acts
-from commonplace.consolidation.base import ConsolidationAgent, Plan
+from commonplace.consolidation.base import ConsolidationAgent, Plan, PlannedAgent
 from commonplace.consolidation.confidence import ConfidenceConfig
-from commonplace.consolidation.results import DecayResult
+from commonplace.consolidation.results import DecayResult, Result
 from commonplace.consolidation.running import Wanted, run
 from commonplace.consolidation.undoing import undo
 from commonplace.engine import Engine
@@ -22,7 +23,7 @@ from commonplace.types.ledger import Agent, Issue, IssueSelection
 from .conftest import Clock, Shelf, dump
 
 
-class Tidier(ConsolidationAgent[DecayResult]):
+class Tidier(PlannedAgent[DecayResult]):
     """Archives what is tagged "old", as sure as the tag says; fails at what is tagged "bad"."""
 
     name: ClassVar[Agent] = "decay"
@@ -77,6 +78,61 @@ def issues(book: Engine, *statuses: str) -> list[Issue]:
 
 def live(book: Engine) -> list[str]:
     return sorted(memory.id for memory in book.list(statuses=["active"]))
+
+
+class Verdict(BaseModel):
+    """What the agent of somebody else returns."""
+
+    memory_id: str
+
+
+class Theirs(ConsolidationAgent[Verdict]):
+    """An agent as the contract writes it: it says what it finds, and what it does with that, and nothing else."""
+
+    def scan(self) -> list[str]:
+        return ["a", "b", "c", "gone"]
+
+    def process_item(self, memory_id: str) -> Verdict:
+        if memory_id == "b":
+            raise ValueError("no verdict")
+        if memory_id == "gone":
+            raise NotFoundError("there is no such memory")
+        return Verdict(memory_id=memory_id)
+
+
+def test_an_agent_of_the_contracts_two_methods_runs(shelf: Shelf, clock: Clock) -> None:
+    """Whoever wrote one by the contract finds that `run` paces it, and survives what one item raises."""
+    agent = Theirs(rate_limit=2, confidence_config=ConfidenceConfig(0.8, 0.6), book=shelf)
+    assert agent.run() == [Verdict(memory_id="a"), Verdict(memory_id="c")]
+    assert [(each.agent, each.item, each.error) for each in agent.failures] == [
+        ("Theirs", "b", "ValueError: no verdict")
+    ]
+    assert (agent.skipped, agent.dry_run, agent.rate_limit, agent.confidence_config.log_threshold) == (1, False, 2, 0.6)
+    assert sum(clock.waited) == 60.0
+
+
+def test_a_dry_run_of_an_agent_of_the_contracts_two_methods_waits_for_nothing(shelf: Shelf, clock: Clock) -> None:
+    agent = Theirs(dry_run=True, rate_limit=1, book=shelf)
+    assert (len(agent.run()), agent.dry_run, clock.waited) == (2, True, [])
+
+
+def test_what_an_agent_returns_is_a_model() -> None:
+    """A type checker refuses an agent whose results are none, as the contract's type variable has it."""
+    (of_agents,) = ConsolidationAgent.__parameters__  # type: ignore[attr-defined]
+    (of_planned,) = PlannedAgent.__parameters__  # type: ignore[attr-defined]
+    assert (of_agents.__bound__, of_planned.__bound__) == (BaseModel, Result)
+
+
+@pytest.mark.parametrize(("agent", "takes"), [("decay", 1), ("promote", 1), ("relations", 2)])
+def test_an_issue_that_names_more_than_an_agent_works_on_is_refused(
+    three: Engine, shelf: Shelf, agent: str, takes: int
+) -> None:
+    """Else the agent would do a part of it, and close it as done."""
+    issue = three.ledger.create(agent, ["a", "b", "c"], "gc")
+    with pytest.raises(UsageError, match=f"names 3 memories, {agent} works on {takes} at a time"):
+        three.process_issue(issue)
+    assert three.ledger.get(issue).status == "open"
+    assert live(three) == ["a", "b", "c"]
 
 
 def test_run_scans_and_processes_each_item(three: Engine, shelf: Shelf) -> None:

@@ -37,7 +37,7 @@ def test_a_run_tells_what_each_agent_did_and_how_to_undo_it(faded: Engine) -> No
     report = faded.consolidate(["decay"])
     assert (report.applied, report.errors, report.dry_run) == (2, (), False)
     told = report.to_dict()
-    assert list(told) == ["dry_run", "results", "errors", "skipped", "applied", "run"]
+    assert list(told) == ["dry_run", "results", "errors", "skipped", "outcomes", "applied", "run"]
     assert {each["memory_id"] for each in told["results"]["decay"]} == {"harbour", "ravens"}
     faded.undo_consolidation(report.run)
     assert dump(faded) == before

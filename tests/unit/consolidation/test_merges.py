@@ -345,7 +345,7 @@ def test_the_same_sources_give_the_same_id_and_a_taken_one_is_passed_over(book: 
     assert merge(book, issue).new_memory_id != foreseen
 
 
-def test_a_rehearsal_of_both_agents_tells_what_they_would_do(book: Engine) -> None:
+def test_a_dry_run_of_both_agents_tells_what_they_would_do(book: Engine) -> None:
     book.remember(LONG, id="one", force=True)
     book.remember(LONG, id="two", force=True)
     report = book.consolidate(["cluster", "merge"], dry_run=True)
