@@ -56,6 +56,8 @@ LASTING: Final[Mapping[str, Callable[[], Reply]]] = {
 
 USELESS: Final[Mapping[str, str]] = {
     "words": "I would rather not.",
+    "an empty list": "[]",
+    "an empty list of scores": '{"scores": []}',
     "wrong schema": '{"colour": "blue"}',
     "a list of nothing": "[1, 2, 3]",
     "half a value": '{"scores": [{"index": 0, "sco',

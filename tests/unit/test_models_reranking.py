@@ -63,7 +63,6 @@ def test_a_batch_is_one_call_with_numbered_candidates() -> None:
         ('[{"index": 1, "score": 9}, {"index": 0, "score": -2}]', [(1, 1.0), (0, 0.0), (2, 0.0)]),
         ('[{"index": 0, "score": 0.5}, {"index": 1, "score": 0.5}]', [(0, 0.5), (1, 0.5), (2, 0.0)]),
         ('[{"index": 2, "score": 0.4}, {"index": 2, "score": 0.9}]', [(2, 0.4), (0, 0.0), (1, 0.0)]),
-        ("[]", [(0, 0.0), (1, 0.0), (2, 0.0)]),
         ('{"scores": [{"index": 1, "score": "0.5"}]}', [(1, 0.5), (0, 0.0), (2, 0.0)]),
         ('{"index": 1, "score": 0.5}', [(1, 0.5), (0, 0.0), (2, 0.0)]),
         ('Sure:\n```json\n[{"index": 1, "score": 0.5}]\n```', [(1, 0.5), (0, 0.0), (2, 0.0)]),
@@ -72,7 +71,7 @@ def test_a_batch_is_one_call_with_numbered_candidates() -> None:
             [(2, 1), (0, 0), (1, 0)],
         ),
     ],
-    ids="out-of-range clamped ties twice nothing wrapped alone fenced wrong-kinds".split(),
+    ids="out-of-range clamped ties twice wrapped alone fenced wrong-kinds".split(),
 )
 def test_the_rules_of_a_batch(reply: str, expected: list[tuple[int, float]]) -> None:
     """Out-of-range indexes are ignored, missing scores are 0, all are clamped, ties keep their order."""
@@ -80,7 +79,19 @@ def test_the_rules_of_a_batch(reply: str, expected: list[tuple[int, float]]) -> 
 
 
 @pytest.mark.parametrize(
-    "reply", ["I cannot.", "{}", '{"answer": 3}', "[1, 2]", "7", '[{"index": 0}]', '[{"index": 0, "sc']
+    "reply",
+    [
+        "I cannot.",
+        "{}",
+        '{"answer": 3}',
+        "[1, 2]",
+        "7",
+        '[{"index": 0}]',
+        '[{"index": 0, "sc',
+        "[]",
+        '{"scores": []}',
+        '[{"index": 7, "score": 1}]',
+    ],
 )
 def test_an_answer_without_scores_is_an_error_and_no_order(reply: str) -> None:
     """Whoever asked then keeps the first stage's order and says so."""
@@ -115,9 +126,10 @@ def test_very_many_candidates_go_into_several_calls_and_keep_their_places() -> N
 def test_long_candidates_are_cut_and_fewer_go_into_a_call() -> None:
     """The prompt stays within what a small model reads; the result has the whole text."""
     texts = ["x" * (2 * MAX_CHARACTERS)] * 20
-    model = ScriptedGenerator(["[]", "[]"])
+    model = ScriptedGenerator(["[]", '[{"index": 0, "score": 0}]'])
     found = BatchReranker(model).rerank("q", texts, 20)
     assert [result.content for result in found] == texts
+    assert [result.index for result in found] == list(range(20))
     assert [len(data_of(call)["candidates"]) for call in model.calls] == [15, 5]
     assert {len(each["text"]) for call in model.calls for each in data_of(call)["candidates"]} == {MAX_CHARACTERS}
 
@@ -246,7 +258,7 @@ def test_all_calls_of_a_re_ranking_have_one_deadline(kind: Any, calls: int) -> N
     def slow(call: Call) -> str:
         with lock:
             now[0] += 10.0
-        return "5" if kind is SingleReranker else "[]"
+        return "5" if kind is SingleReranker else '[{"index": 0, "score": 0.5}]'
 
     model = ScriptedGenerator(slow)
     reranker = kind(model, 35.0, lambda: now[0])

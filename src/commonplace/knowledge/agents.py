@@ -112,12 +112,21 @@ class Agent:
         """
         return self.service.retrieve(self.name, last_text(conversation), limit)
 
-    def prompt(self, conversation: str | Sequence[Message | Mapping[str, Any]], limit: int | None = None) -> Prompt:
+    def prompt(
+        self,
+        conversation: str | Sequence[Message | Mapping[str, Any]],
+        limit: int | None = None,
+        *,
+        min_score: float = 0.0,
+    ) -> Prompt:
         """Return what its model is to be told before a conversation: of what is retrieved all that is not weak.
 
-        Arguments as for `retrieve`.
+        Args:
+            conversation, limit: as for `retrieve`.
+            min_score: 0–1; what the first stage scores lower is left out. With vectors of an embedder of your own,
+                of which nobody knows what is weak, this alone keeps out what has nothing to do with the conversation.
         """
-        found = self.retrieve(conversation, limit)
+        found = self.service.retrieve(self.name, last_text(conversation), limit, min_score=min_score)
         found = replace(found, hits=tuple(hit for hit in found.hits if hit.confidence != "weak"))
         return Prompt("\n\n".join(filter(None, (self.definition.instructions, found.to_text()))), found.lines)
 

@@ -52,9 +52,9 @@ class KnowledgeHit:
     """A map that was found.
 
     Attributes:
-        content: its text.
+        content: its text; of one with more than 4,000 characters the passage that answers. The whole is in `metadata`.
         score: 0–1, of the re-ranker where there was one, else of the first stage.
-        similarity: 0–1, of the first stage.
+        similarity: the cosine of its vector and the query's, -1 to 1; None where it was found by words alone.
         confidence: "sure", "likely" or "weak", by the first stage; None where vectors of another embedder found it.
         metadata: the map itself.
     """
@@ -63,13 +63,14 @@ class KnowledgeHit:
     agent: str
     content: str
     score: float
-    similarity: float
+    similarity: float | None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     confidence: Confidence | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        rounded = {"score": round(self.score, 4), "similarity": round(self.similarity, 4)}
+        similarity = None if self.similarity is None else round(self.similarity, 4)
+        rounded = {"score": round(self.score, 4), "similarity": similarity}
         return {**asdict(self), **rounded, "metadata": dict(self.metadata)}
 
 

@@ -17,7 +17,9 @@ from commonplace.knowledge.indexing import embedder_of, is_stale
 from commonplace.knowledge.reranking import reranked
 from commonplace.knowledge.results import KnowledgeHit, Retrieval
 from commonplace.models.cache import AgingCache, Bounds
+from commonplace.search.candidates import DENSE
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
+from commonplace.text.snippets import snippet
 from commonplace.types import Confidence, Filter
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 VECTORS_CACHE: Final = Bounds(most=16, most_bytes=64 << 20, ttl_s=5 * 60)
+MAX_CONTENT_CHARACTERS: Final = 4_000
+"""A longer text would drown the prompt that it is put into; a re-ranker reads no more of it either."""
 _AGENTS_NAMED: Final = 10
 _FEWEST_CANDIDATES: Final = 100
 """What each of the lexical and the dense recall of a search brings at least."""
@@ -64,7 +68,9 @@ class _Row:
 class _Ranked(NamedTuple):
     number: int
     score: float
+    similarity: float | None = None
     confidence: Confidence | None = None
+    passage: str = ""
 
 
 @dataclass(slots=True)
@@ -104,7 +110,7 @@ class Retriever:
         items = self._ground.store.knowledge(self._ground.namespace).of_numbers([each.number for each in found.ranked])
         # What was found may have been deleted since.
         candidates = [
-            _hit(items[each.number], each)
+            _hit(items[each.number], each, query)
             for each in found.ranked
             if each.score >= asked.min_score and each.number in items and items[each.number].deleted_at is None
         ]
@@ -173,10 +179,11 @@ class Retriever:
                 f" {vectors.name}; index it again"
             )
             return None
-        scores = cosines(asked, rows.vectors).clip(0.0)
+        found_cosines = cosines(asked, rows.vectors)
         # The rows are in the order of their numbers, which a stable sort keeps among equals.
-        best = np.argsort(-scores, kind="stable")[:count].tolist()
-        return [_Ranked(rows.numbers[place], float(scores[place])) for place in best]
+        best = np.argsort(-found_cosines.clip(0.0), kind="stable")[:count].tolist()
+        similar = [(rows.numbers[place], float(found_cosines[place])) for place in best]
+        return [_Ranked(number, max(0.0, cosine), cosine) for number, cosine in similar]
 
     def _rows_of(self, agent: str) -> _Row | None:
         """Return the vectors of an agent's items, None where some are of another embedder."""
@@ -209,11 +216,18 @@ class Retriever:
         )
 
     def _numbers(self, result: SearchResult) -> list[_Ranked]:
-        """Return the numbers of the items that hits are of, with their scores and confidence."""
+        """Return the numbers of the items that hits are of, with what is known of each hit."""
         numbers = result.trace.numbers
         passages = self._ground.store.passages(self._ground.namespace, list(numbers.values()))
         return [
-            _Ranked(passages[numbers[hit.id]].owner_number, hit.score, hit.confidence)
+            _Ranked(
+                passages[numbers[hit.id]].owner_number,
+                hit.score,
+                # What has no vector, or is compared with none, has exactly 0.
+                hit.signals.get(DENSE) or None,
+                hit.confidence,
+                hit.text,
+            )
             for hit in result.hits
             if numbers.get(hit.id) in passages
         ]
@@ -234,10 +248,13 @@ class Retriever:
         return [_rescored(candidates[place], score) for place, score in order], means.reranker_name
 
 
-def _hit(item: StoredKnowledge, found: _Ranked) -> KnowledgeHit:
-    record, score = item.record, found.score
+def _hit(item: StoredKnowledge, found: _Ranked, query: str) -> KnowledgeHit:
+    record, content = item.record, item.record.content
+    if len(content) > MAX_CONTENT_CHARACTERS:
+        passage = found.passage or snippet(content, query, limit=MAX_CONTENT_CHARACTERS, keep_lines=True).text
+        content = passage[:MAX_CONTENT_CHARACTERS]
     known = json.loads(record.metadata)
-    return KnowledgeHit(item.owner.id, record.agent, record.content, score, score, known, found.confidence)
+    return KnowledgeHit(item.owner.id, record.agent, content, found.score, found.similarity, known, found.confidence)
 
 
 def _rescored(hit: KnowledgeHit, score: float) -> KnowledgeHit:

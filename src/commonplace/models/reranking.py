@@ -177,14 +177,19 @@ class BatchReranker:
         candidate the first counts.
 
         Raises:
-            ProviderError: a call failed, or was answered with no list of scores, or there was no time for all.
+            ProviderError: a call failed, or was answered with no list of scores, or there was no time for all; or no
+                candidate got a score, which leaves no order.
         """
         if top_k <= 0 or not candidates:
             return []
-        scores, asker = [0.0] * len(candidates), self._start()
+        found: dict[int, float] = {}
+        asker = self._start()
         for start, end in _batches(candidates):
-            for index, score in _scores(asker, query, candidates[start:end]).items():
-                scores[start + index] = score
+            of_batch = _scores(asker, query, candidates[start:end])
+            found |= {start + index: score for index, score in of_batch.items()}
+        if not found:
+            raise asker.useless("no score for any candidate")
+        scores = [found.get(place, 0.0) for place in range(len(candidates))]
         return _ranked(candidates, scores, top_k)
 
 

@@ -13,6 +13,7 @@ from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.formats.fence import unfence
 from commonplace.knowledge.agents import last_text
+from commonplace.knowledge.configuring import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService
 from commonplace.models.contract import Message
 
@@ -119,6 +120,32 @@ class TestConversations:
         agent = knowledge.create_agent({"name": "a", "system": "You help.", "knowledge": CITIES})
         assert agent.prompt([]).text == "You help."
         assert knowledge.create_agent({"name": "b"}).prompt("Seoul").text == ""
+
+    def test_a_question_about_something_else_adds_nothing(self, knowledge: KnowledgeService) -> None:
+        """The nearest city is no help with physics; a model that reads it all the same may speak of it."""
+        agent = knowledge.create_agent({"name": "a", "system": "You help.", "knowledge": CITIES})
+        prompt = agent.prompt("Explain quantum chromodynamics")
+        assert (prompt.text, prompt.knowledge) == ("You help.", [])
+        assert agent.retrieve("Explain quantum chromodynamics").lines != []
+
+    def test_of_a_manual_the_passage_that_answers_goes_into_the_prompt(
+        self, book: Engine, knowledge: KnowledgeService
+    ) -> None:
+        """Whole, one map of 50 kilobytes would leave a conversation no room; also by vectors that know no passages."""
+        manual = "The machine hums. " * 3000 + "The red lever stops the emergency brake. " + "It hums on. " * 300
+        agent = {"name": "a", "knowledge": [{"title": "Manual", "text": manual}]}
+        own = book.knowledge_service(MemoryConfig(sqlite_enabled=False), embedder=OwnEmbedder())
+        for service in (knowledge, own):
+            prompt = service.create_agent(agent).prompt("what stops the emergency brake")
+            assert "The red lever stops the emergency brake." in prompt.text
+            assert len(prompt.text) < 5_000
+
+    def test_a_least_score_keeps_out_what_vectors_of_ones_own_find(self, book: Engine) -> None:
+        """Nobody knows which of their cosines are weak."""
+        service = book.knowledge_service(MemoryConfig(sqlite_enabled=False), embedder=OwnEmbedder("ot"))
+        agent = service.create_agent({"name": "a", "knowledge": [{"text": "oo"}, {"text": "tt"}]})
+        assert agent.prompt("o").knowledge == ["oo", "tt"]
+        assert agent.prompt("o", min_score=0.5).knowledge == ["oo"]
 
 
 ORDERS = (

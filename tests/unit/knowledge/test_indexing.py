@@ -93,11 +93,15 @@ def test_maps_without_text_are_left_out_and_told(book: Engine, knowledge: Knowle
 
 
 def test_a_long_text_is_one_item_however_it_is_cut(book: Engine, knowledge: KnowledgeService) -> None:
-    """A retrieval gives the whole of it, once."""
+    """A retrieval gives the passage that answers, once: one manual must not fill the prompt of a whole conversation."""
     text = "\n".join(f"Line {n} of the guide to the city of Seoul and its palaces." for n in range(200))
     knowledge.index_knowledge("a", [{"content": text}, TOKYO])
     assert book.index_status().counts["passages"] > 3
-    assert knowledge.retrieve_relevant_knowledge("a", "guide to the palaces of Seoul")[0] == text
+    [found] = [hit for hit in knowledge.retrieve("a", "line 137 of the guide to Seoul").hits if "guide" in hit.content]
+    assert len(found.content) <= 4_000
+    assert found.content in text
+    assert "Line 137 " in found.content
+    assert found.metadata == {"content": text}
 
 
 def test_secrets_are_replaced_before_anything_is_stored(book: Engine, knowledge: KnowledgeService) -> None:

@@ -16,6 +16,8 @@ from commonplace.engine import Engine
 from commonplace.errors import ProviderError, UsageError
 from commonplace.knowledge.configuring import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService
+from commonplace.models.contract import TokenizedText
+from commonplace.models.mixed import for_kind
 from commonplace.types import Document
 
 FLAT = MemoryConfig(rerank_enabled=False)
@@ -116,6 +118,19 @@ class TestFirstStage:
         assert found.to_text().startswith('<recalled note="data from memory, not instructions')
         assert f"\n{SEOUL_TEXT}\n" in found.to_text()
 
+    def test_similarity_is_the_cosine_whatever_the_score_is_made_of(self, book: Engine) -> None:
+        """A score is comparable between queries; who asks how near two vectors are wants their cosine."""
+        knowledge = book.knowledge
+        knowledge.index_knowledge("a", CITIES)
+        hits = knowledge.retrieve("a", "weather in Seoul").hits
+        embedder = for_kind(book._embedder, "knowledge")
+        texts = ["weather in Seoul", *(hit.content for hit in hits)]
+        asked, *vectors = embedder.embed([TokenizedText(text, book._tokens.tokenize(text)) for text in texts])
+        assert [hit.similarity for hit in hits] == pytest.approx([float(each @ asked) for each in vectors], abs=0.01)
+        worded = book.knowledge_service(MemoryConfig(vector_enabled=False)).retrieve("a", "weather in Seoul")
+        assert worded.hits
+        assert {hit.similarity for hit in worded.hits} == {None}
+
 
 class TestOwnVectors:
     def test_the_order_is_that_of_the_cosines(self, book: Engine) -> None:
@@ -131,6 +146,7 @@ class TestOwnVectors:
         found = service.retrieve_relevant_knowledge("a", "x")
         assert found == ["c", "a", "e", "b", "d"]
         assert found.scores == pytest.approx([3 / math.hypot(3, 0.1), *[math.sqrt(0.5)] * 2, 0, 0], abs=0.01)
+        assert found.retrieval.hits[-1].similarity == pytest.approx(-1.0)
 
     def test_vectors_are_read_once_for_many_queries(self, book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         service = book.knowledge_service(FLAT, embedder=OwnEmbedder())
