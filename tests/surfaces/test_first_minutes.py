@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,30 @@ def test_open_makes_a_store_unless_it_is_told_not_to(tmp_path: Path) -> None:
     commonplace.open(tmp_path / "made", create=False).close()
     with pytest.raises(UsageError, match="create is 'no'"):
         commonplace.open(tmp_path / "made", create="no")  # type: ignore[arg-type]
+
+
+def test_when_something_happened_may_be_said_in_words(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks by "last Tuesday" also remembers by it; a day is one of this machine's calendar, as printed."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    monkeypatch.setattr("commonplace.cli.values.clock", datetime(2026, 3, 5, 2, tzinfo=UTC).timestamp)  # 9 p.m. there
+    time.tzset()
+    try:
+        yesterday = datetime(2026, 3, 3, 5, tzinfo=UTC)
+        for number, words in enumerate(("yesterday", "Yesterday", "2026-03-03")):
+            kept = bare.json("remember", f"Note {number} on herons", "--at", words, "--force")
+            assert datetime.fromisoformat(kept["at"]) == yesterday
+        assert len(bare.json("list", "--since", "yesterday")) == 3
+        assert bare.json("list", "--until", "yesterday") == []
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_python_reads_the_words_by_its_clock(tmp_path: Path) -> None:
+    """The library knows no zone but UTC, and no time but its clock's."""
+    with commonplace.open(tmp_path / "store", clock=lambda: datetime(2026, 3, 5, 9, tzinfo=UTC).timestamp()) as book:
+        assert book.remember("A heron came", at="yesterday").at == datetime(2026, 3, 4, tzinfo=UTC)
+        assert book.update(book.list()[0].id, at="two hours ago").at == datetime(2026, 3, 5, 7, tzinfo=UTC)
+        assert [each.content for each in book.list(since="today")] == ["A heron came"]
+        with pytest.raises(UsageError, match=r'at is .some day.; give .* or words such as "last Tuesday"'):
+            book.remember("An egret came", at="some day")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from time import time as clock
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.taking import said
-from commonplace.cli.values import filled, time
+from commonplace.cli.values import beginning, filled, time
 from commonplace.types import ORIGINS, STATUSES, TIERS
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def what_it_is_about(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="A tag; any number."),
             click.option("--entity", "entities", multiple=True, metavar="NAME", callback=filled, help="Its subject."),
             click.option("--source", metavar="TEXT", help="Who or what it came from."),
-            click.option("--at", metavar="TIME", callback=time, help="When it happened, as ISO 8601."),
+            click.option("--at", metavar="TIME", callback=beginning, help="When it was: ISO 8601, or 'yesterday'."),
             click.option("--category", metavar="WORD", help="decision, preference, fact, context, …"),
             click.option("--metadata", metavar="JSON", callback=_json_object, help="A JSON object to keep with it."),
         )
@@ -76,7 +77,7 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     given = {name: value for name, value in options.items() if value not in (None, ())}
     # Before a store is made for it.
-    checked({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force)
+    checked({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force, now=clock())
     store = Path(loaded.store.path)
     made = () if store.exists() else (f"there was no store here; one was made in {store}",)
     with invocation.open(loaded, create=True) as engine:
@@ -146,8 +147,8 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 @click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this source.")
 @click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this talk.")
 @click.option("--category", "categories", multiple=True, metavar="WORD", callback=filled, help="Only of this.")
-@click.option("--since", metavar="TIME", callback=time, help="Only from then on, ISO 8601.")
-@click.option("--until", metavar="TIME", callback=time, help="Only before then, ISO 8601.")
+@click.option("--since", metavar="TIME", callback=beginning, help="Only from then on: ISO 8601, or 'yesterday'.")
+@click.option("--until", metavar="TIME", callback=beginning, help="Only before then: ISO 8601, or 'yesterday'.")
 @click.option("--limit", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
 @click.option("--offset", type=int, default=0, metavar="N", help="Pass over the first so many.")
 @pass_invocation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from time import time as clock
 from typing import Any
 
 import click
@@ -41,10 +42,23 @@ def time(_: click.Context, __: click.Parameter, value: str | None) -> str | None
 
 
 def beginning(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return a time like `time`; a month or a year is its first day, which begins in this machine's zone as any day."""
-    if value is None or not _REDUCED.fullmatch(value.strip()):
-        return time(context, parameter, value)
-    return time(context, parameter, f"{value.strip()}-01-01"[:10])
+    """Return a time like `time`; what is longer, also in words, begins in this machine's zone, as any day."""
+    if value is None or not value.strip():
+        return value
+    if _REDUCED.fullmatch(value.strip()):
+        return time(context, parameter, f"{value.strip()}-01-01"[:10])
+    found = time(context, parameter, value)
+    return _beginning_in_words(value) if found == value else found
+
+
+def _beginning_in_words(value: str) -> str:
+    from commonplace.errors import UsageError
+    from commonplace.memories.times import iso, moment_in_words
+
+    try:
+        return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
+    except UsageError:
+        return value  # who uses it says what is wrong with it
 
 
 def score(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:

@@ -58,7 +58,8 @@ class Remembering(Workings):
             tier: "ultra" (this process only), "short", "medium" or "long"; None is short, and medium in a session.
             tags: at most 100, each at most 200 characters.
             source: who or what it came from.
-            at: when it happened; None is now. Dates in the text are read as seen from then.
+            at: when it happened: an ISO 8601 text, a datetime, seconds, or words such as "yesterday", which mean its
+                beginning; None is now. Dates in the text are read as seen from then.
             metadata: what JSON can hold, at most 64 KiB.
             category: chooses the half-life: decision, preference, fact, context, ….
             id: an id of yours, kept verbatim; None makes a UUID.
@@ -309,7 +310,7 @@ class Remembering(Workings):
 
         Args:
             statuses: "active", "promoted", "archived"; an empty list is all.
-            since, until: half-open; over the memories' own times.
+            since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
             limit: 1–10,000.
 
         Raises:
@@ -324,8 +325,8 @@ class Remembering(Workings):
             sources=texts("sources", sources),
             sessions=texts("sessions", sessions),
             categories=tuple(category.lower() for category in labels("categories", categories)),
-            since=moment("since", since),
-            until=moment("until", until),
+            since=moment("since", since, self._now()),
+            until=moment("until", until, self._now()),
             limit=limit + offset,
         )
         self._before()

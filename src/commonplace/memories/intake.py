@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.memories.times import Moment, seconds
+from commonplace.memories.times import Moment, moment_in_words, seconds
 from commonplace.types import ORIGINS, TIERS, Origin, Tier
 
 if TYPE_CHECKING:
@@ -59,13 +59,16 @@ KEYS: Final = tuple(field.name for field in fields(NewMemory) if field.name != "
 """What an item of `remember_many` may hold."""
 
 
-def checked(values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False) -> NewMemory:
+def checked(
+    values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False, now: float | None = None
+) -> NewMemory:
     """Return what a caller gave as a memory to be written.
 
     Args:
         values: `content`, and any other of `KEYS`; None is as if it were absent.
         max_bytes: the most bytes of UTF-8 that a content may have.
         force: take a text that looks binary.
+        now: when they are given, so that `at` may be said in words; None takes no words.
 
     Raises:
         UsageError: a key is unknown, or a value is of the wrong kind, empty, too large or out of its range.
@@ -94,7 +97,7 @@ def checked(values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, fo
         trust=None if "trust" not in given else share("trust", given["trust"]),
         metadata=json_object("metadata", given.get("metadata", {})),
         session=short_text("session", given.get("session", "")),
-        at=None if "at" not in given else seconds("at", given["at"]),
+        at=moment("at", given.get("at"), now),
         derived_from=labels("derived_from", given.get("derived_from", ())),
     )
 
@@ -319,6 +322,8 @@ def json_object(name: str, given: object) -> str:
     return text
 
 
-def moment(name: str, given: Moment | None) -> float | None:
-    """Return a time in seconds, None for None; see `times.seconds`."""
-    return None if given is None else seconds(name, given)
+def moment(name: str, given: Moment | None, now: float | None) -> float | None:
+    """Return the beginning of a time in seconds, None for None; words such as "yesterday" need a `now`."""
+    if given is None or now is None:
+        return None if given is None else seconds(name, given)
+    return moment_in_words(name, given, now, is_start=True)

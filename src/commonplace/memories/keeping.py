@@ -240,7 +240,7 @@ class Keeper:
         return write
 
     def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
-        new = without_secrets(checked(item, max_bytes=self._max_bytes, force=force))
+        new = without_secrets(checked(item, max_bytes=self._max_bytes, force=force, now=self._now()))
         if new.tier == "ultra" and not self._has_ultra:
             raise UsageError(
                 "the ultra tier is of one process and never stored",

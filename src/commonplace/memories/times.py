@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from commonplace.errors import UsageError
 
@@ -43,26 +43,29 @@ def seconds(name: str, moment: Moment) -> float:
     return found
 
 
-def moment_in_words(name: str, moment: Moment, now: float, *, is_start: bool = False) -> float:
+def moment_in_words(
+    name: str, moment: Moment, now: float, *, is_start: bool = False, zone: tzinfo | None = UTC
+) -> float:
     """Return a time that may also be said in words.
 
     "last Tuesday" and "2026-03" are the end of it, or now where that comes first; "two hours ago" is that very moment.
 
     Args:
         is_start: something begins then, so that the beginning is meant.
+        zone: whose days and months the words mean; None is this machine's.
 
     Raises:
         UsageError: no time can be read from it, or more than one.
     """
     if not isinstance(moment, str):
         return seconds(name, moment)
-    since, until = _span(name, moment, now)
+    since, until = _span(name, moment, now, zone)
     if is_start and since < EARLIEST:
         raise _unread(name, moment)
     return since if is_start or since == until else min(now, until - 0.001)
 
 
-def _span(name: str, moment: str, now: float) -> tuple[float, float]:
+def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[float, float]:
     """Return when what is said begins and ends, half-open; both are one where it is no longer than a moment."""
     from commonplace.timeline import mentions, moment_ago, without
 
@@ -77,7 +80,7 @@ def _span(name: str, moment: str, now: float) -> tuple[float, float]:
         known = moment_ago(moment, now=moment_of(now))
     if known is not None:
         return known, known
-    found = mentions(moment, now=moment_of(now))
+    found = mentions(moment, now=moment_of(now).astimezone(zone))
     if len(found) != 1 or _WORD.search(without(moment, found)):
         raise _unread(name, moment)
     return found[0].since, found[0].until

@@ -85,7 +85,7 @@ STORE: Final = _closed(
         "category": {**_TEXT, "description": "decision, preference, fact, context, lesson, event"},
         "origin": {"enum": ["user", "agent", "tool", "document", "web"], "description": "who said it"},
         "source": _TEXT,
-        "at": {**_TEXT, "description": "when it happened, ISO 8601"},
+        "at": {**_TEXT, "description": "when it happened: ISO 8601 or 'yesterday'"},
         "id": {**_TEXT, "description": "of a memory to correct"},
     },
     "content",
