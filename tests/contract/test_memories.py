@@ -173,6 +173,26 @@ class TestVersions:
         assert [store.matching_owners("n", Filter(as_of=time)) for time in at] == [[], [1], [1], [2], [2], []]
         assert store.past("n", 10.0) == list(store.tokens("n", [1, 2]).values())
 
+    def test_what_was_true_then_is_told_by_the_version_of_then(self, store: Store) -> None:
+        """A version tells from its own time on, until one that tells of later; what is known of it may come late."""
+        add(store, written("a", "1", "2", at=1.0), at=10.0)
+        update(store, written("a", "3", at=5.0), at=20.0)
+        update(store, written("a", "4", at=5.0), at=30.0)
+        add(store, written("b", "5", at=2.0), at=10.0)
+        expire(store, "b", 40.0)
+        store.put_owners("n", [OwnerWrite(Owner("1", "artifact", at=0.0), ())])
+
+        def found(valid_at: float, as_of: float | None = None) -> list[int]:
+            return store.matching_owners("n", Filter(valid_at=valid_at, as_of=as_of))
+
+        assert [found(time) for time in (0.9, 1.0, 4.9, 5.0, inf)] == [[], [1], [1], [3], [3]]
+        assert [found(time, 25.0) for time in (0.9, 1.0, 2.0, 5.0)] == [[], [1], [1, 4], [2, 4]]
+        assert (found(9.0, 9.9), found(9.0, 10.0)) == ([], [1, 4])
+        assert store.matching_owners("n", Filter(valid_at=2.0, kinds=("artifact", "knowledge"))) == []
+        assert [entry.number for entry in store.past("n", None, 2.0)] == [1, 2]
+        assert [entry.number for entry in store.past("n", 25.0, 2.0)] == [1, 2, 3, 5]
+        assert store.past("n", None, 5.0) == store.past("n", None) == []
+
     def test_a_version_may_be_past_from_the_start(self, store: Store) -> None:
         """A history that is imported was never live here."""
         assert add(store, written("a", "old", tags=("t",)), at=1.0, until=5.0) == [1]

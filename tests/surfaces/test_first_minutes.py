@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.surfaces.conftest import Program
+from tests.unit.mcp_talking import talking
 
 import commonplace
 from commonplace.errors import StoreMissingError, UsageError
+from commonplace.mcp.memory import Host, registry_of
 
 OPENING = [
     ("remember", "Invoices are sent on Fridays"),
@@ -100,3 +103,118 @@ def test_python_reads_the_words_by_its_clock(tmp_path: Path) -> None:
         assert [each.content for each in book.list(since="today")] == ["A heron came"]
         with pytest.raises(UsageError, match=r'at is .some day.; give .* or words such as "last Tuesday"'):
             book.remember("An egret came", at="some day")
+
+
+HISTORY = [
+    ("2023-02-01", "home", "Mira lives in Berlin, near the canal."),
+    ("2024-06-01", "home", "Mira lives in Lagos, near the harbour."),
+    ("2023-03-01", "pet", "Mira has a grey cat."),
+]
+
+
+def imported(book: Program) -> None:
+    for at, id_, text in HISTORY:
+        book.run("remember", text, "--at", at, "--id", id_)
+
+
+def texts(result: dict[str, Any]) -> list[str]:
+    return [hit["text"] for hit in result["hits"]]
+
+
+def test_a_history_that_was_imported_is_found_by_when_it_was_true(program: Program) -> None:
+    """What was known then and what was true then are two questions, and an import answers only the second."""
+    imported(program)
+    asked = ("recall", "where does Mira live", "--min-score", "0", "--valid-at")
+    assert texts(program.json(*asked, "2023-02-15")) == [HISTORY[0][2]]
+    assert set(texts(program.json(*asked, "2023"))) == {HISTORY[0][2], HISTORY[2][2]}
+    assert set(texts(program.json(*asked, "2025"))) == {HISTORY[1][2], HISTORY[2][2]}
+    assert texts(program.json(*asked, "2022")) == []
+    assert program.json("recall", "where does Mira live", "--valid-at", "2023", "--as-of", "2023")["hits"] == []
+
+
+def test_a_search_of_what_was_known_before_an_import_says_how_to_ask(program: Program) -> None:
+    """Nothing found without a word looks as if the history were not there."""
+    imported(program)
+    [notice] = program.json("recall", "where does Mira live", "--as-of", "2023-12-31T00:00:00Z")["notices"]
+    assert notice == (
+        "as_of finds in what was stored by 2023-12-31 00:00 UTC; of what had happened by then 2 memories were stored "
+        "later: valid_at (--valid-at) finds in them"
+    )
+    assert program.json("recall", "where does Mira live", "--as-of", "2022")["notices"] == []
+
+
+def test_python_mcp_and_csp_know_what_was_true_then(program: Program) -> None:
+    """One core, thin skins."""
+    imported(program)
+    host = Host(lambda _: commonplace.open())
+    with commonplace.open() as book, talking(registry_of(host)) as talk:
+        talk.greet()
+        found = book.recall("where does Mira live", valid_at="2023-02-15", min_score=0.0)
+        arguments = {"query": "where does Mira live", "validAt": "2023-02-15", "minScore": 0.0}
+        called = talk.ask("tools/call", {"name": "memory_search", "arguments": arguments})
+        [told] = called["result"]["structuredContent"]["results"]
+        csp = book.specialist.handle(
+            'TASK REQ:temporal_query where does Mira live IN:MEM OUT:MEM_REFS\nPARAMS {"valid_at": "2023-02-15"}\n'
+        )
+    host.close()
+    assert [hit.text for hit in found.hits] == [HISTORY[0][2]] == [told["snippet"]]
+    assert "Berlin" in csp
+    assert "Lagos" not in csp
+
+
+NOTHING = {
+    "an empty index": (
+        ("search", "invoices"),
+        "the index holds no file: `commonplace index build` reads those of a project",
+    ),
+    "no memories": (("recall", "invoices"), "nothing is remembered yet: `commonplace remember TEXT` keeps a text"),
+    "a type that is not there": (
+        ("search", "invoices", "--type", "research"),
+        "no indexed file has the type 'research'; there is code, documentation, test",
+    ),
+    "a misspelt tag": (
+        ("search", "invoices", "--tag", "secrity"),
+        "nothing that is stored has the tag 'secrity'; did you mean --tag security?",
+    ),
+    "a misspelt path": (
+        ("search", "invoices", "--path", "dosc/**"),
+        "no indexed path matches 'dosc/**'; did you mean --path 'docs/**'?",
+    ),
+    "a path of another project": (
+        ("search", "invoices", "--path", "zebra/**"),
+        "no indexed path matches 'zebra/**'; there is docs/, src/, test/",
+    ),
+    "filters that nothing passes together": (
+        ("search", "invoices", "--type", "code", "--tag", "security"),
+        "nothing that is stored passes --type, --tag together; leave out one of them",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", NOTHING)
+def test_a_search_that_could_find_nothing_says_why_and_what_to_do(bare: Program, why: str) -> None:
+    """An empty index, no memories, a filter and a slip of the hand look alike, and need different commands."""
+    bare.run("init")
+    if why not in ("an empty index", "no memories"):
+        bare.run("index", "build")
+    arguments, notice = NOTHING[why]
+    assert bare.json(*arguments)["notices"] == [notice]
+    told = bare.run(*arguments)
+    assert notice in " ".join(told.stderr.split())
+    assert "Try other words" not in told.stdout
+
+
+def test_the_commands_that_a_search_names_carry_its_namespace(bare: Program) -> None:
+    """What is indexed in another namespace would not be found there."""
+    bare.run("init")
+    told = bare.json("search", "invoices", "--namespace", "a b")["notices"]
+    assert told == ["the index holds no file: `commonplace index build --namespace 'a b'` reads those of a project"]
+    bare.run("index", "build", "--namespace", "a b")
+    assert bare.json("search", "invoices", "--namespace", "a b", "--min-score", "0")["hits"]
+
+
+def test_a_search_that_is_about_nothing_here_has_no_such_notice(program: Program) -> None:
+    """There was something to find, and the question is the reason."""
+    asked = ("search", "xylophone quartet", "--type", "code")
+    assert program.json(*asked)["notices"] == []
+    assert "Try other words" in program.run(*asked).stdout

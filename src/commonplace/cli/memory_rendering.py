@@ -89,7 +89,8 @@ def print_recalled(result: SearchResult, target: Console) -> None:
             target.print(Text(INDENT) + line)
     if not result.hits:
         target.print("No memory is about this.", style="bold")
-        print_under(_TRY, target, "dim")
+        if result.trace.candidates:
+            print_under(_TRY, target, "dim")
         print_held_back(result, target)
         return
     print_held_back(result, target)

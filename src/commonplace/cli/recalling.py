@@ -23,6 +23,7 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or 'last Tuesday'."
             ),
+            click.option("--valid-at", metavar="TIME", callback=time, help="What was true then, whenever stored."),
             click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag."),
             click.option("--tier", "tiers", multiple=True, type=click.Choice(TIERS[1:]), help="Only this tier."),
             click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this."),

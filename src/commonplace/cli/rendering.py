@@ -48,7 +48,7 @@ def print_result(result: SearchResult, target: Console, *, name: Name | None = N
     target.print()
     print_stages(result, target)
     if not result.hits:
-        print_nothing(target)
+        print_nothing(result, target)
     else:
         target.print("\nResults:")
         for rank, hit in enumerate(result.hits, 1):
@@ -75,11 +75,13 @@ def print_stages(result: SearchResult, target: Console) -> None:
     target.print(f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {results} ({took})")
 
 
-def print_nothing(target: Console) -> None:
-    """Say that nothing was found, and what a person can try."""
+def print_nothing(result: SearchResult, target: Console) -> None:
+    """Say that nothing was found, and what a person can try; a notice says so where there was nothing to rank."""
     from rich.text import Text
 
     target.print("\nNothing relevant found.", style="bold")
+    if not result.trace.candidates:
+        return
     for line in wrapped(Text(NOTHING, style="dim"), target.width):
         target.print(Text(INDENT) + line)
 

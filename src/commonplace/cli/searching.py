@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.values import also, filled, globs, score, time
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES, RERANK_MODES
-
-if TYPE_CHECKING:
-    from commonplace.search.result import SearchResult
-
-NAMESPACES_NAMED = 10
 
 
 def _stage2(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
@@ -88,20 +81,8 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **asked)
         engine.log_retrieval(result)
-        if not result.hits:
-            result = _with_unknown_namespace(result, engine.namespaces())
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(result.to_dict())
     else:
         print_result(result, console())
-
-
-def _with_unknown_namespace(result: SearchResult, known: Sequence[str]) -> SearchResult:
-    """Add a notice where nothing was found because the namespace's name is one that nobody has stored under."""
-    if result.namespace in known:
-        return result
-    others = ", ".join(map(repr, known[:NAMESPACES_NAMED])) or "nothing yet"
-    more = ", …" if len(known) > NAMESPACES_NAMED else ""
-    notice = f"namespace {result.namespace!r} holds nothing; the store has: {others}{more}"
-    return replace(result, notices=(*result.notices, notice))

@@ -12,6 +12,7 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageErro
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import FIRST_FLOOR, FLOOR
+from commonplace.search.diagnosis import diagnose
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, phrasings
 from commonplace.search.result import SearchResult, merged
 from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
@@ -39,6 +40,7 @@ class Finding(Retrievals):
         method: Method | None = None,
         *,
         as_of: Moment | None = None,
+        valid_at: Moment | None = None,
         min_score: float | None = None,
         types: Sequence[str] | None = None,
         phases: Sequence[str] | None = None,
@@ -65,6 +67,8 @@ class Finding(Retrievals):
             method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
             as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
                 Tuesday", which mean its end, or "two hours ago", which mean that very moment.
+            valid_at: find in memories alone, and in what had happened by that time, whenever it was stored: of each
+                memory the version that was true then. With `as_of`, as it was known then.
             min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
                 where that is "auto" a low floor: the result tells how many lie below it.
             types, paths: only artifacts of one of these types, and whose path matches one of these globs.
@@ -101,13 +105,16 @@ class Finding(Retrievals):
             sources=chosen("sources", sources),
             min_trust=share("min_trust", min_trust),
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
+            valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
         mode = self._rerank_mode(rerank)
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
         request = replace(request, also=phrasings(query, also))
         self._before()
         if agent is None:
-            return self._answered(request, mode)
+            found = self._answered(request, mode)
+            why_none = () if found.hits else diagnose(self._store, found, self._has_ultra)
+            return replace(found, notices=(*found.notices, *why_none))
         parts = wishes.fitted(self._artifact_types(), types=types is None, tags=tags is None)
         found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
         return replace(found, agent=wishes.agent, notices=(*found.notices, *about(parts, found.hits)))
@@ -175,6 +182,7 @@ class Finding(Retrievals):
         limit: int | None = None,
         *,
         as_of: Moment | None = None,
+        valid_at: Moment | None = None,
         min_score: float | None = None,
         tags: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
@@ -190,12 +198,13 @@ class Finding(Retrievals):
         """
         counts = self._store.counts(self.namespace)
         # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
-        has_others = counts["artifacts"] or counts["knowledge"]
+        has_others = counts["artifacts"] or counts["knowledge"] or not counts["memories"]
         result = self.search(
             query,
             limit,
             ("memory",) if has_others else None,
             as_of=as_of,
+            valid_at=valid_at,
             min_score=min_score,
             tags=tags,
             tiers=tiers,
@@ -205,7 +214,7 @@ class Finding(Retrievals):
             per_owner=per_owner,
             also=also,
         )
-        if as_of is None:
+        if as_of is None and valid_at is None:
             self.count_use(result.hits)
         return result
 

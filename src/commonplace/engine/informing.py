@@ -146,6 +146,8 @@ class Informing(Finding):
             find = self._finder(prompt, wishes, tags, min_trust)
             most = PASSAGES if limit is None else limit
             result = self._found_for(wishes, find, wanted, limit) if wishes.agent else find(most, wanted)
+            if not (result.hits or result.degraded):
+                result = replace(result, notices=wishes.notices)  # why nothing is there, nobody asked
             likely = {hit.id for hit in result.hits if is_likely(hit)}
             # What may have overtaken something likely goes with it: the older alone would mislead.
             likely |= {newer for newer, older in result.trace.moved.items() if older in likely}

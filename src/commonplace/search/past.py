@@ -43,9 +43,9 @@ class PastReader:
         self._lock = threading.Lock()
         self._known: dict[str, _Known] = {}
 
-    def read(self, namespace: str, as_of: float) -> TokenRows:
-        """Return the passages of past versions that were live at a time, by number ascending."""
-        return token_rows(self._store.past(namespace, as_of), self._spaces)
+    def read(self, namespace: str, as_of: float | None, valid_at: float | None) -> TokenRows:
+        """Return the passages of past versions that were live, or true, at a time, by number ascending."""
+        return token_rows(self._store.past(namespace, as_of, valid_at), self._spaces)
 
     def score(
         self, namespace: str, rows: TokenRows, terms: Sequence[str], index: LexicalStatistics

@@ -44,7 +44,7 @@ from commonplace.store.graph_contract import is_reserved
 from commonplace.text.analysis import fields_of
 from commonplace.text.query import analyse_query
 from commonplace.text.spelling import respelled, slips
-from commonplace.types import GRAPH_KINDS, KINDS, IndexEntry, Stage, TokenEntry
+from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, Stage, TokenEntry
 
 if TYPE_CHECKING:
     from commonplace.index.directory import Generation, Index
@@ -99,7 +99,7 @@ class _Run:
 
     Attributes:
         asked: the times that the query names.
-        rows: what the index lacks: the tail, or with `as_of` what was live then.
+        rows: what the index lacks: the tail, or with `as_of` and `valid_at` what was live or true then.
         languages: of the passages that are searched.
     """
 
@@ -182,7 +182,8 @@ class Searcher:
         tail = self._tails.read(request.namespace, generation.change)
         self._drop_unless(generation.token, tail.token)
         scope = self._scope(request, tail)
-        rows = tail.rows if request.wanted.as_of is None else self._rows_then(scope, tail, request.wanted.as_of)
+        is_now = request.wanted.as_of is None and request.wanted.valid_at is None
+        rows = tail.rows if is_now else self._rows_then(scope, tail, request.wanted)
         languages = self._languages(request.namespace, generation, tail, rows)
         return _Run(request, _asked_times(request), generation, tail, scope, rows, languages, clock)
 
@@ -421,9 +422,9 @@ class Searcher:
             self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
         return Scope(request.namespace, request.wanted, owners, tail.dead)
 
-    def _rows_then(self, scope: Scope, tail: Tail, as_of: float) -> TokenRows:
+    def _rows_then(self, scope: Scope, tail: Tail, wanted: Filter) -> TokenRows:
         """Return what the index lacks of a time: the tail's passages of then, and those that are past now."""
-        rows = concatenate(tail.rows, self._past.read(scope.namespace, as_of))
+        rows = concatenate(tail.rows, self._past.read(scope.namespace, wanted.as_of, wanted.valid_at))
         return rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
 
     def _unindexed(self, run: _Run, reader: Reader) -> ScoredTail:

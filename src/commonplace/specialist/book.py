@@ -91,6 +91,7 @@ class Book(Protocol):
         limit: int | None = None,
         *,
         as_of: Moment | None = None,
+        valid_at: Moment | None = None,
         min_score: float | None = None,
         also: Sequence[str] | None = None,
     ) -> SearchResult: ...

@@ -80,7 +80,7 @@ def temporal_query(book: Book, asked: Asked) -> Response:
     topic, limit, floor = _asked(asked)
     also = asked.values("also").get("also")
     asked.finish()
-    result = book.recall(topic, limit, as_of=as_of, min_score=floor, also=also)
+    result = book.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
     book.log_retrieval(result, "recall")
     facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
     memories = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]

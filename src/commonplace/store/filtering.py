@@ -21,10 +21,13 @@ def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> l
         "types": hex_json(map(pack_text, wanted.types)),
         "phases": hex_json(map(pack_text, wanted.phases)),
         "as_of": wanted.as_of,
+        "valid_at": wanted.valid_at,
     }
     numbers = _numbers(db, queries.MATCHING, values)
     if wanted.as_of is not None:
         numbers |= _numbers(db, queries.MATCHING_PAST, values)
+    if wanted.valid_at is not None:
+        numbers = (numbers & _numbers(db, memory_queries.HAPPENED, values)) | _earlier(db, wanted, values)
     if wanted.paths:
         is_wanted = path_matcher(wanted.paths)
         numbers &= {n for n, path in db.execute(queries.PATHS, {"namespace": name}) if is_wanted(unpack(path))}
@@ -52,6 +55,11 @@ def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> l
     if wanted.min_trust:
         numbers -= _numbers(db, memory_queries.DISTRUSTED, {"namespace": name, "min_trust": wanted.min_trust})
     return sorted(numbers)
+
+
+def _earlier(db: sqlite3.Connection, wanted: Filter, values: Mapping[str, str | bytes | float | None]) -> set[int]:
+    is_memory_wanted = not wanted.types and (not wanted.kinds or "memory" in wanted.kinds)
+    return _numbers(db, memory_queries.EARLIER, values) if is_memory_wanted else set()
 
 
 def _numbers(db: sqlite3.Connection, sql: str, values: Mapping[str, str | bytes | float | None]) -> set[int]:

@@ -230,8 +230,13 @@ class MemoryStore(Protocol):
         """
         ...
 
-    def past(self, namespace: str, as_of: float) -> list[TokenEntry]:
-        """Return the passages of past versions live at a time, by number: created_at <= as_of < expired_at."""
+    def past(self, namespace: str, as_of: float | None, valid_at: float | None = None) -> list[TokenEntry]:
+        """Return the passages of past versions live at a time, by number: created_at <= as_of < expired_at.
+
+        Args:
+            as_of: None is now, when no past version is live.
+            valid_at: add those of the versions before these that a filter with this `valid_at` finds in their place.
+        """
         ...
 
     def due(self, namespace: str) -> list[str]:

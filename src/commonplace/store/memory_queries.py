@@ -113,6 +113,37 @@ PAST = f"""
     ORDER BY v.number
 """
 
+HAPPENED = f"""
+    SELECT m.owner
+    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE} AND coalesce(o.at, m.born_at) <= :valid_at
+"""
+
+EARLIER = f"""
+    SELECT m.owner
+    FROM memories n
+        CROSS JOIN owners c ON c.number = n.owner
+        CROSS JOIN memories m ON m.namespace = n.namespace AND m.id = n.id AND m.owner < n.owner
+        CROSS JOIN owners o ON o.number = m.owner
+    WHERE n.namespace = {_SPACE} AND coalesce(c.at, n.born_at) > :valid_at AND coalesce(o.at, m.born_at) <= :valid_at
+        AND CASE WHEN :as_of IS NULL THEN c.expired_at IS NULL
+            ELSE c.created_at <= :as_of AND (c.expired_at IS NULL OR c.expired_at > :as_of) END
+        AND NOT EXISTS (
+            SELECT 1
+            FROM memories l CROSS JOIN owners p ON p.number = l.owner
+            WHERE l.namespace = n.namespace AND l.id = n.id AND l.owner > m.owner AND l.owner < n.owner
+                AND coalesce(p.at, l.born_at) <= :valid_at
+        )
+"""
+"""The version before the known one that tells of what had happened by then, where the known one tells of later."""
+
+PAST_EARLIER = f"""
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, 'memory'
+    FROM ({EARLIER}) e
+        CROSS JOIN passages p ON p.owner = e.owner
+        CROSS JOIN passage_vectors v ON v.number = p.number
+"""
+
 LINKS = f"""
     SELECT source, target, type, strength, created_at FROM links
     WHERE namespace = {_SPACE} AND (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from commonplace.store.globs import path_matcher
@@ -12,14 +13,36 @@ from commonplace.types import Filter, Owner
 def matching_owners(space: Space, wanted: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
     is_wanted_path = path_matcher(wanted.paths) if wanted.paths else None
+    valid_at = wanted.valid_at
+    earlier = () if valid_at is None else earlier_versions(space, wanted.as_of, valid_at)
     return sorted(
         number
         for number, row in space.rows.items()
-        if row.counts(wanted.as_of)
+        if (number in earlier or (row.counts(wanted.as_of) and (valid_at is None or happened_at(row) <= valid_at)))
         and _passes(row.owner, wanted, is_wanted_path)
         and _passes_as_memory(row, wanted)
         and (not wanted.agents or (row.knowledge is not None and row.knowledge.record.agent in wanted.agents))
     )
+
+
+def happened_at(row: Row) -> float:
+    """Return when what a memory tells of happened; what is no memory tells of no time."""
+    if row.memory is None:
+        return math.nan
+    return row.memory.record.born_at if row.owner.at is None else row.owner.at
+
+
+def earlier_versions(space: Space, as_of: float | None, valid_at: float) -> set[int]:
+    """Return for each known version that tells of later the latest one before it that tells of what had happened."""
+    found, latest = set(), {}
+    for number, row in sorted(space.rows.items()):
+        if row.memory is None:
+            continue
+        if happened_at(row) <= valid_at:
+            latest[row.owner.id] = number
+        elif row.counts(as_of) and row.owner.id in latest:
+            found.add(latest[row.owner.id])
+    return found
 
 
 def _passes(owner: Owner, wanted: Filter, is_wanted_path: Callable[[str], bool] | None) -> bool:

@@ -13,6 +13,7 @@ from commonplace.store.graph_contract import GraphReading, texts_of
 from commonplace.store.knowledge_contract import KnowledgeReading
 from commonplace.store.ledger_contract import LedgerReading
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.reference_filtering import earlier_versions
 from commonplace.store.reference_graph import GraphState, ReferenceGraph
 from commonplace.store.reference_knowledge import ReferenceKnowledge
 from commonplace.store.reference_ledger import Opened, ReferenceLedger
@@ -100,12 +101,14 @@ class ReferenceMemories(ReferenceReembedding):
                         found.add((number, row.owner.at, row.owner.at))
         return sorted(found)
 
-    def past(self, namespace: str, as_of: float) -> list[TokenEntry]:
-        """Return the passages of past versions live at a time, by number."""
+    def past(self, namespace: str, as_of: float | None, valid_at: float | None = None) -> list[TokenEntry]:
+        """Return the passages of past versions that were live, or true in the world, at a time, by number."""
         with self._open():
             space = self._state.space(namespace)
-            numbers = [number for row in space.rows.values() if row.was_live(as_of) for number in row.numbers]
-            return space.token_entries(sorted(numbers))
+            owners = {number for number, row in space.rows.items() if as_of is not None and row.was_live(as_of)}
+            if valid_at is not None:
+                owners |= earlier_versions(space, as_of, valid_at)
+            return space.token_entries(sorted(number for owner in owners for number in space.rows[owner].numbers))
 
     def due(self, namespace: str) -> list[str]:
         """Return the ids of the memories whose Markdown is due, sorted."""

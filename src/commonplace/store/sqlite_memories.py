@@ -115,9 +115,12 @@ class SqliteMemories:
         past = self._read(memory_queries.DATED_PAST, namespace, since=since, until=until, as_of=as_of)
         return sorted([*found, *past])
 
-    def past(self, namespace: str, as_of: float) -> list[TokenEntry]:
-        """Return the passages of past versions that were live at a time, by number."""
-        return [TokenEntry(*row) for row in self._read(memory_queries.PAST, namespace, as_of=as_of)]
+    def past(self, namespace: str, as_of: float | None, valid_at: float | None = None) -> list[TokenEntry]:
+        """Return the passages of past versions that were live, or true in the world, at a time, by number."""
+        found = set() if as_of is None else {*self._read(memory_queries.PAST, namespace, as_of=as_of)}
+        if valid_at is not None:
+            found |= {*self._read(memory_queries.PAST_EARLIER, namespace, as_of=as_of, valid_at=valid_at)}
+        return [TokenEntry(*row) for row in sorted(found)]
 
     def due(self, namespace: str) -> list[str]:
         """Return the ids of the memories whose Markdown is due, sorted."""

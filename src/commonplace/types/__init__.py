@@ -281,6 +281,8 @@ class Filter:
         tiers, sessions, sources: of memories; agents: of knowledge. Nothing else passes a filter that names any.
         min_trust: 0–1; memories that are trusted less are left out, other owners pass.
         as_of: a time: the versions of memories that were live then, other owners that were stored by then. None is now.
+        valid_at: a time of the world: memories alone, each in the latest version known (at `as_of`) that tells of what
+            had happened by then. None is any time.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -294,6 +296,7 @@ class Filter:
     min_trust: float = 0.0
     as_of: float | None = None
     agents: tuple[str, ...] = ()
+    valid_at: float | None = None
 
     @property
     def is_empty(self) -> bool:

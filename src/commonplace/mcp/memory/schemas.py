@@ -49,7 +49,8 @@ SEARCH: Final = _closed(
         "maxResults": _count(MOST_RESULTS),
         "minScore": _SHARE,
         "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),
-        "asOf": {**_TEXT, "description": "known then: ISO 8601 or 'last Tuesday'"},
+        "asOf": {**_TEXT, "description": "known then, as 'last Tuesday'"},
+        "validAt": {**_TEXT, "description": "true then"},
     },
     "query",
 )
@@ -85,7 +86,7 @@ STORE: Final = _closed(
         "category": {**_TEXT, "description": "decision, preference, fact, context, lesson, event"},
         "origin": {"enum": ["user", "agent", "tool", "document", "web"], "description": "who said it"},
         "source": _TEXT,
-        "at": {**_TEXT, "description": "when it happened: ISO 8601 or 'yesterday'"},
+        "at": {**_TEXT, "description": "when it happened"},
         "id": {**_TEXT, "description": "of a memory to correct"},
     },
     "content",
@@ -109,7 +110,7 @@ GRAPH: Final = _closed(
     {
         "id": {**_TEXT, "description": "or an entity's name"},
         "query": _TEXT,
-        "validAt": {**_TEXT, "description": "true then"},
+        "validAt": _TEXT,
         "asOf": _TEXT,
         "depth": _INTEGER,
         "limit": _INTEGER,

@@ -57,7 +57,7 @@ _STORE: Final = "Keep one thing worth knowing later: a decision and why, a prefe
 _LINK: Final = "Link two memories, or two names by a fact."
 _GRAPH: Final = "Facts and when they held, entities, linked memories."
 _WHY: Final = "Why a query finds a result."
-_FORGET: Final = "Delete memories with all copies, for good. Without confirm it only tells what would go."
+_FORGET: Final = "Delete memories with all copies. Without confirm it only tells what would go."
 
 
 _CALLED: Final = {
@@ -95,10 +95,11 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
         given.get("kinds") or None,
         min_score=given.get("minScore"),
         as_of=given.get("asOf"),
+        valid_at=given.get("validAt"),
         also=given.get("also"),
     )
     book.log_retrieval(found)
-    if "asOf" not in given:
+    if "asOf" not in given and "validAt" not in given:
         book.count_use(found.hits)
     places = book.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
     results = [_result(book, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
