@@ -3,6 +3,7 @@
 CommonplaceError
 ├── UsageError              the request itself is wrong; change it
 │   ├── AdmissionError      the text is stored already, or was itself recalled
+│   ├── RemovalError        indexing would remove more than half of what a directory has in the store
 │   ├── SettingsError       a settings file, variable or flag is wrong
 │   └── ConfigError         a configuration document breaks its schema
 ├── NotFoundError           nothing has that id, path or name
@@ -66,6 +67,18 @@ class UsageError(CommonplaceError):
 
 class AdmissionError(UsageError):
     """Say what is new, or force it: the text to be remembered is a passage of the store, or was recalled from it."""
+
+
+class RemovalError(UsageError):
+    """Check the directory and the globs, or allow it: indexing would remove more than half of what is indexed there.
+
+    Attributes:
+        removed, indexed: how many of its files would go, and how many are indexed.
+    """
+
+    def __init__(self, message: str, *, removed: int = 0, indexed: int = 0, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.removed, self.indexed = removed, indexed
 
 
 class SettingsError(UsageError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.surfaces.test_forgetting_cli import asking, shown_until
 
 from commonplace.settings.locations import user_store
 
@@ -180,6 +181,8 @@ def test_export_to_a_device_leaves_the_device(program: Program) -> None:
         (("docs", "--include", "!x"), 2),
         (("docs", "--include", ""), 2),
         (("docs", "--include", "/"), 2),
+        (("docs", "--include", "*.xyz"), 2),
+        (("docs", "--include", "*.md", "--include", "nosuch/**"), 2),
         (("",), 2),
         (("--config", "nosuch.yaml"), 1),
         (("--namespace", "a\nb"), 2),
@@ -190,6 +193,56 @@ def test_build_that_cannot_work_makes_no_store(bare: Program, arguments: tuple[s
     bare.run("index", "build", *arguments, code=code)
     assert not user_store().exists()
     assert not (bare.project / ".commonplace").exists()
+
+
+def indexed(program: Program) -> int:
+    return int(program.json("index", "status")["counts"]["artifacts"])
+
+
+@pytest.mark.parametrize("watch", [(), ("--watch",)])
+def test_glob_that_matches_no_file_removes_nothing(program: Program, watch: tuple[str, ...]) -> None:
+    """It is a typing error: the run would remove all that it was to keep."""
+    (program.project / ".env").write_text("KEY=1")
+    for globs in (("*.xyz",), ("docs/**", "scr/**"), (".env",)):
+        options = [option for glob in globs for option in ("--include", glob)]
+        told = program.error("index", "build", *options, *watch, code=2)
+        assert f"no file below {program.project} that may be indexed matches {globs[-1]!r}" in told["message"]
+    assert indexed(program) == 4
+
+
+def test_glob_may_match_below_one_root_alone(program: Program) -> None:
+    """Several roots share the globs of a run."""
+    program.run("index", "build", "docs", "src", "--include", "*.md", "--include", "*.py", "--include", "!nothing")
+    assert indexed(program) == 4
+
+
+def test_more_than_half_is_removed_only_with_consent(program: Program) -> None:
+    """Files that are indexed already took time; a program cannot be asked whether it is meant."""
+    for name in ("docs/auth.md", "docs/storage.md", "src/login.py"):
+        (program.project / name).unlink()
+    told = program.error("index", "build", code=2)
+    assert told["type"] == "RemovalError"
+    assert (
+        told["message"] == f"3 of the 4 files that are indexed below {program.project} would be removed from the index"
+    )
+    assert "--yes" in told["remedy"]
+    assert "--yes" in program.run("index", "build", code=2).stderr
+    assert indexed(program) == 4
+    (found,) = program.json("index", "build", "--yes")["roots"].values()
+    assert (found["unchanged"], found["removed"]) == (1, 3)
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [(b"n\n", 1, 4), (b"y\n", 0, 1)])
+def test_person_is_asked_before_more_than_half_is_removed(
+    program: Program, answer: bytes, code: int, left: int
+) -> None:
+    with asking("index", "build", "--include", "src/**") as (terminal, process):
+        shown = shown_until(terminal, "Remove them? [y/N]: ")
+        assert "3 of the 4 files that are indexed below" in shown
+        os.write(terminal, answer)
+        shown_until(terminal, "\0")
+        assert process.wait(30) == code
+    assert indexed(program) == left
 
 
 def test_build_with_a_root_that_is_missing_indexes_none_of_the_others(program: Program) -> None:

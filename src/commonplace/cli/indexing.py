@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.escaping import harmless_line
+from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
 from commonplace.cli.values import filled, globs
 
 if TYPE_CHECKING:
     from commonplace.engine.upkeep import IndexStatus
     from commonplace.settings import Overrides, Settings
-    from commonplace.types import EmbeddedKind
+    from commonplace.types import EmbeddedKind, IndexReport
 
 
 @click.group(cls=Group)
@@ -44,9 +45,12 @@ def index() -> None:
     callback=filled,
     help="Embed files by this, now and later, as `index upgrade --for artifacts` does.",
 )
+@click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
 @pass_invocation
-def build(
+def build(  # noqa: PLR0913 - one for each option
     invocation: Invocation,
+    /,
+    *,
     roots: tuple[str, ...],
     watch: bool,
     force: bool,
@@ -54,10 +58,14 @@ def build(
     no_config: bool,
     include: tuple[str, ...],
     embedder: str | None,
-) -> None:
+    yes: bool,
+) -> int:
     """Index what is new, changed or gone below each ROOT.
 
-    Without a ROOT, the whole project is indexed. With --watch one ROOT is followed: a run that fails is told on
+    Without a ROOT, the whole project is indexed. A glob that no file matches is refused. Before more than half of what
+    is indexed below a ROOT is removed, it asks; without a terminal, and with --json, it then needs --yes.
+
+     With --watch one ROOT is followed: a run that fails is told on
     standard error and tried again; a directory or disk that is gone is waited for, and nothing is removed for that.
     """
     if watch and len(roots) > 1:
@@ -67,7 +75,7 @@ def build(
     overrides, remote = _overrides(config, no_config=no_config)
     loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=remote)
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
-    _check(places, loaded.index.include)
+    _check(places, loaded, include)
     _notify_of_the_users_own(loaded, invocation)
 
     def indexed() -> None:
@@ -89,25 +97,49 @@ def build(
         from commonplace.cli.watching import watch as keep_watching
 
         keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
-    else:
-        _build(invocation, loaded, places, force=force, indexed=indexed)
-
-
-def _build(
-    invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, indexed: Callable[[], None]
-) -> None:
-    from commonplace.cli.indexing_rendering import print_report
-    from commonplace.cli.screen import console, notify, print_json, progress_bars
-
-    reports = {}
-    with (
-        progress_bars(invocation) as progress,
-        invocation.open(loaded, create=True, progress=progress) as engine,
-    ):
-        for place in places:
-            reports[str(place)] = engine.index(place, force=force)
-        engine.embed_pending()
+        return SUCCESS
+    reports = _reports(invocation, loaded, places, force=force, may_remove=places if yes else ())
+    if reports is None:
+        return FAILURE
     indexed()
+    _print_reports(invocation, loaded, reports)
+    return SUCCESS
+
+
+def _reports(
+    invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, may_remove: Sequence[Path]
+) -> dict[str, IndexReport] | None:
+    """Index each place; None where a person does not want more than half of one to be removed."""
+    from commonplace.cli.screen import can_ask, progress_bars, say
+    from commonplace.errors import RemovalError
+
+    reports: dict[str, IndexReport] = {}
+    place = places[0]
+    try:
+        with (
+            progress_bars(invocation) as progress,
+            invocation.open(loaded, create=True, progress=progress) as engine,
+        ):
+            for place in places:
+                reports[str(place)] = engine.index(place, force=force, keep_most=place not in may_remove)
+            engine.embed_pending()
+    except RemovalError as error:
+        if not can_ask(invocation):
+            raise
+        # The store is closed while a person thinks, and no bar is drawn over the question.
+        invocation.close()
+        say(f"{error.args[0]}.", err=True)
+        if not click.confirm("Remove them?", err=True):
+            say("Nothing was removed.", err=True)
+            return None
+        return _reports(invocation, loaded, places, force=force, may_remove=(*may_remove, place))
+    return reports
+
+
+def _print_reports(invocation: Invocation, loaded: Settings, reports: Mapping[str, IndexReport]) -> None:
+    from commonplace.cli.indexing_rendering import print_report
+    from commonplace.cli.screen import console, notify, print_json
+
     if invocation.as_json:
         print_json({"store": loaded.store.path, "roots": {place: asdict(found) for place, found in reports.items()}})
         return
@@ -139,16 +171,34 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
     return Overrides(kept, str(config)), embedder
 
 
-def _check(places: Sequence[Path], include: Sequence[str]) -> None:
-    """Refuse what cannot be indexed before a store is opened or made, so that a slip of the hand leaves nothing."""
+def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -> None:
+    """Refuse what cannot be indexed before a store is opened or made, so that a slip of the hand leaves nothing.
+
+    Args:
+        include: the globs of this run, each of which names something; those of the settings need not.
+    """
     from commonplace.errors import NotFoundError
     from commonplace.ingest import ignore
+    from commonplace.ingest.discovery import Selection, unmatched_globs
 
     for place in places:
         if not place.expanduser().exists():
             raise NotFoundError(f"there is no file or directory {place}", remedy="check the ROOT")
-    if include:
-        ignore.globs(include)
+    if loaded.index.include:
+        ignore.globs(loaded.index.include)
+    if not include:
+        return
+    limit, store = loaded.index.max_file_bytes, (Path(loaded.store.path),)
+    unmatched = unmatched_globs(
+        [Selection(loaded.project, place.expanduser().absolute(), include, limit, store) for place in places]
+    )
+    if unmatched:
+        where = ", ".join(map(str, places))
+        raise click.BadParameter(
+            f"no file below {where} that may be indexed matches {unmatched[0]!r}; correct the glob, which is relative "
+            "to that directory as in .gitignore",
+            param_hint="--include",
+        )
 
 
 def _notify_of_the_users_own(loaded: Settings, invocation: Invocation) -> None:

@@ -49,8 +49,13 @@ def notify(notices: tuple[str, ...], invocation: Invocation) -> None:
             target.print(f"note: {harmless_line(notice)}", style="dim")
 
 
+def can_ask(invocation: Invocation) -> bool:
+    """Return whether a person can be asked: an agent's shell and a script have no terminal, and JSON asks nothing."""
+    return not invocation.as_json and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def refuse_unasked(invocation: Invocation, purpose: str) -> None:
-    """Refuse to go on without `--yes` where nobody can be asked: an agent's shell and a script have no terminal.
+    """Refuse to go on without `--yes` where nobody can be asked.
 
     Args:
         purpose: what the option would allow, as an infinitive without `to`.
@@ -60,7 +65,7 @@ def refuse_unasked(invocation: Invocation, purpose: str) -> None:
     """
     import click
 
-    if invocation.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask(invocation):
         why = "--json asks nothing" if invocation.as_json else "there is no terminal to ask on"
         raise click.UsageError(f"{why}: pass --yes to {purpose}")
 

@@ -31,6 +31,7 @@ class Indexing(Workings):
         watch: Literal[False] = False,
         *,
         force: bool = False,
+        keep_most: bool = False,
     ) -> IndexReport: ...
     @overload
     def index(
@@ -43,6 +44,7 @@ class Indexing(Workings):
         watch: bool = False,
         *,
         force: bool = False,
+        keep_most: bool = False,
     ) -> IndexReport | Watch:
         """Bring the artifacts below a directory into the store: new, changed and removed files since the last time.
 
@@ -52,15 +54,19 @@ class Indexing(Workings):
             watch: do so at once and again whenever files change, in a loop: `for run in book.index(watch=True)`. Each
                 run has a `report` or an `error`; `stop()` ends the loop from any thread. Use it in a `with` block.
             force: read every file again, changed or not; while watching, in the first run alone.
+            keep_most: refuse to remove more than half of what is indexed there; a watch takes no notice of it.
 
         Raises:
+            RemovalError: it would, and nothing was changed.
             NotFoundError: there is no such directory or file; a watch gives it as the error of a run.
             StoreBusyError: the directory is watched already, for this store and namespace.
             UsageError: a glob is not valid.
         """
         globs = chosen("include", include) or self.settings.index.include
         selection = self._selection(place("root", root).expanduser().absolute(), globs)
-        return self._watching(selection, force) if watch else self._brought(selection, force)
+        if watch:
+            return self._watching(selection, force)
+        return self._brought(selection, force, keep_most=keep_most)
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Bring texts that are not files into the store, each under its own id; a known id is replaced.
@@ -85,25 +91,34 @@ class Indexing(Workings):
         )
 
     def _brought(
-        self, selection: Selection, force: bool, *, spares_all: bool = False, progress: Progress | None = None
+        self,
+        selection: Selection,
+        force: bool,
+        *,
+        spares_all: bool = False,
+        keep_most: bool = False,
+        progress: Progress | None = None,
     ) -> IndexReport:
         """Index a selection, in a process of its own where this one is to stay small."""
         progress = progress or self._progress
 
         def here() -> IndexReport:
-            return self._brought_here(selection, force, spares_all, progress)
+            return self._brought_here(selection, force, spares_all, keep_most, progress)
 
         if self._apart is None:
             return here()
         apart = replace(self._apart, progress=progress)
-        return apart.run("index", here, selection=selection, force=force, spares_all=spares_all)
+        return apart.run("index", here, selection=selection, force=force, spares_all=spares_all, keep_most=keep_most)
 
     def _brought_here(
-        self, selection: Selection, force: bool, spares_all: bool, progress: Progress | None
+        self, selection: Selection, force: bool, spares_all: bool, keep_most: bool, progress: Progress | None
     ) -> IndexReport:
         from commonplace.ingest.artifacts import index_root
 
-        report = index_root(self._destination(), selection, force=force, spares_all=spares_all, progress=progress)
+        destination = self._destination()
+        report = index_root(
+            destination, selection, force=force, spares_all=spares_all, keep_most=keep_most, progress=progress
+        )
         self._tokens.release()
         notices = self._upkeep.project()
         if report.removed and not report.added + report.changed + report.unchanged:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import CommonplaceError, NotFoundError
+from commonplace.errors import CommonplaceError, NotFoundError, RemovalError
 from commonplace.ingest.discovery import Discovery, FoundFile, Selection, discover
 from commonplace.ingest.metadata import RULES, describe
 from commonplace.ingest.passages import WORDING, Destination, PassageWriter, PreparedOwner
@@ -59,6 +59,7 @@ def index_root(
     *,
     force: bool = False,
     spares_all: bool = False,
+    keep_most: bool = False,
     progress: Progress | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> IndexReport:
@@ -75,6 +76,7 @@ def index_root(
         selection: which files.
         force: read, cut and embed every file, changed or not.
         spares_all: where no file is chosen any more, do not take that for the deletion of all that were indexed.
+        keep_most: refuse to remove more than half of what is indexed below the root.
         progress: called with a phrase, the files done and the files found.
         clock: nanoseconds since the epoch.
 
@@ -83,6 +85,7 @@ def index_root(
 
     Raises:
         NotFoundError: there is nothing at the root; or, with `spares_all`, nothing of what was indexed.
+        RemovalError: more than half would be removed, and `keep_most` is set; nothing was changed.
         UsageError: a glob is not valid, or the chunk limits are impossible.
     """
     begun = time.perf_counter()
@@ -93,6 +96,16 @@ def index_root(
             f"no file of {str(selection.root)!r} can be seen any more, so nothing was removed from the store",
             remedy="bring them back, or run `commonplace index build`, which removes what is gone",
         )
+    if keep_most:
+        removed, indexed = run.loss()
+        if 2 * removed > indexed:
+            raise RemovalError(
+                f"{removed:,} of the {indexed:,} files that are indexed below {selection.root} would be removed from "
+                "the index",
+                removed=removed,
+                indexed=indexed,
+                remedy="check the directory and the globs, or pass --yes to remove them",
+            )
     for number, file in enumerate(found.files):
         if progress and number % _PROGRESS_STEP == 0:
             progress("Indexing files", number, len(found.files))
@@ -141,6 +154,16 @@ class _Run:
     def has_any(self) -> bool:
         """Whether the store holds artifacts of this root."""
         return any(owner.root == self.found.root for _, owner in self._stored.values())
+
+    def loss(self) -> tuple[int, int]:
+        """Return how many artifacts this run would remove, and how many there are of this root or inside it."""
+        below = os.path.realpath(self._selection.root)
+        indexed = [
+            (path, owner)
+            for path, (_, owner) in self._stored.items()
+            if owner.root == self.found.root or _holds(below, self._location(path))
+        ]
+        return sum(self._is_gone(path, owner) for path, owner in indexed), len(indexed)
 
     def take(self, file: FoundFile) -> None:
         """Bring one found file up to date; what goes wrong with it is reported."""

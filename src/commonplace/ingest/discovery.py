@@ -85,6 +85,7 @@ class Discovery:
         skipped: how many files were passed over, by reason.
         refused: artifact paths of files and directories that no indexing from above takes, whatever its globs.
         unseen: artifact paths of files and directories that could not be looked at: unknown, not gone.
+        unmatched: globs that no file matched which may be indexed.
     """
 
     root: str
@@ -93,6 +94,7 @@ class Discovery:
     problems: list[FileProblem] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
     unseen: list[str] = field(default_factory=list)
+    unmatched: set[str] = field(default_factory=set)
 
 
 def artifact_path(location: str, project: str | None) -> str:
@@ -109,6 +111,12 @@ def artifact_path(location: str, project: str | None) -> str:
 def is_secret(name: str) -> bool:
     """Return whether a file of this name usually holds passwords or keys."""
     return bool(_SECRET.match(name.lower()))
+
+
+def unmatched_globs(selections: Sequence[Selection]) -> list[str]:
+    """Return the globs that match no file of any selection which may be indexed; see `discover` for its errors."""
+    missing = [discover(selection).unmatched for selection in selections]
+    return sorted(set.intersection(*missing)) if missing else []
 
 
 def discover(selection: Selection) -> Discovery:
@@ -142,8 +150,14 @@ class _Walk:
     def __init__(self, selection: Selection, root: str, project: str | None) -> None:
         self._outset = outset(root, project)
         self._include: Rules | None = None
+        self._takes: dict[str, Rules] = {}
         if selection.include is not None:
             self._include = globs(selection.include, skip=len(self._outset.prefix))
+            self._takes = {
+                glob: globs((glob,), skip=len(self._outset.prefix))
+                for glob in selection.include
+                if not glob.startswith("!")
+            }
         self._excluded = list(_statuses(selection.excluded))
         self._limit = selection.max_file_bytes
         self._root = root
@@ -176,6 +190,7 @@ class _Walk:
                 else:
                     self._take(entry, inside + entry.name, chain)
         self._add_links()
+        self.found.unmatched.update(self._takes)
 
     def take_root_file(self) -> None:
         """Take the one file that was named; neither globs nor ignore rules are asked."""
@@ -203,6 +218,8 @@ class _Walk:
         elif self._include is None and _GENERATED.match(name.lower()):
             self.found.skipped["generated"] += 1
         else:
+            for glob in [glob for glob, rules in self._takes.items() if rules.verdict(inside)]:
+                del self._takes[glob]
             self._check(entry)
 
     def _check(self, entry: os.DirEntry[str]) -> None:

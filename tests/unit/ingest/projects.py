@@ -67,11 +67,14 @@ class Project:
         *,
         force: bool = False,
         spares_all: bool = False,
+        keep_most: bool = False,
         now: int = 2 * LONG_AGO,
     ) -> IndexReport:
         destination = Destination(self.store, HashingEmbedder(), tokenize, "n", self.limits)
         selection = Selection(self.directory, self.directory / root, include)
-        return index_root(destination, selection, force=force, spares_all=spares_all, clock=lambda: now)
+        return index_root(
+            destination, selection, force=force, spares_all=spares_all, keep_most=keep_most, clock=lambda: now
+        )
 
     def owners(self) -> dict[str, Owner]:
         return {owner.path: owner for _, owner in self.store.artifacts("n")}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.ingest.projects import LONG_AGO, Project, tokenize
 
-from commonplace.errors import NotFoundError, StoreBusyError, UsageError
+from commonplace.errors import NotFoundError, RemovalError, StoreBusyError, UsageError
 from commonplace.ingest import artifacts
 from commonplace.ingest.artifacts import index_root
 from commonplace.ingest.discovery import Selection
@@ -170,6 +170,24 @@ def test_a_run_that_spares_all_does_not_take_an_empty_directory_for_deleted_file
     assert list(project.owners()) == ["a.md"]
     assert project.index().removed == 1
     assert project.index(spares_all=True).removed == 0
+
+
+def test_a_run_that_keeps_most_removes_no_more_than_half(project: Project) -> None:
+    """A slip in a glob, or a disk that is not mounted, would cost hours of indexing."""
+    files = [project.write(f"docs/{name}.md") for name in "abcde"]
+    project.write("other/x.md")
+    project.index("docs")
+    project.index("other")
+    with pytest.raises(RemovalError, match=r"3 of the 5 files that are indexed below .*docs") as caught:
+        project.index("docs", ("[ab].md",), keep_most=True)
+    assert (caught.value.removed, caught.value.indexed) == (3, 5)
+    assert len(project.owners()) == 6
+    assert project.index("docs", ("[abc].md",), keep_most=True).removed == 2
+    for file in files[1:3]:
+        file.unlink()
+    with pytest.raises(RemovalError, match="2 of the 3"):
+        project.index("docs", ("[abc].md",), keep_most=True)
+    assert project.index("docs", ("[abc].md",)).removed == 2
 
 
 def test_a_run_that_spares_all_removes_what_is_gone_where_there_is_more(project: Project) -> None:
