@@ -7,6 +7,8 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -315,6 +317,27 @@ def test_commands_on_a_read_only_store_answer_or_end_with_1(store: Path) -> None
     assert (ended.code, ended.error["type"], ended.output) == (1, "StoreError", "")
     assert "is read-only" in ended.error["message"]
     assert "make the file and its directory writable" in ended.error["remedy"]
+
+
+@pytest.mark.parametrize("files", [6, 10, 12, 14])
+def test_too_few_file_descriptors_are_told_with_their_number_and_lose_nothing(store: Path, files: int) -> None:
+    """They may run out wherever a file is opened, be it a module of ours or the one that tells of errors."""
+    (store.parent / "notes.json").write_text('[{"memory": "A crane stands by the weir"}]')
+    run = f"import commonplace.cli.main as m; m.cli(['import', 'notes.json', '--store', {str(store)!r}])"
+    done = subprocess.run(
+        ["sh", "-c", f'ulimit -n {files}; exec "$0" -c "$1"', sys.executable, run],
+        cwd=store.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr[:7]) == (1, "error: ")
+    assert "Traceback" not in done.stderr
+    assert "unexpected" not in done.stderr
+    assert (
+        f"this process may have {files}" in done.stderr or "nothing is lost" in done.stderr or "unable" in done.stderr
+    )
+    check_whole(store, SENTENCES)
 
 
 def test_a_store_cannot_be_made_where_nobody_may_write(place: Path) -> None:

@@ -101,6 +101,14 @@ class TestANamespace:
         assert book.receipts() == []
         assert book.get("a").content == "Kettle"
 
+    def test_its_own_receipt_is_nothing_that_is_left(self, book: Engine) -> None:
+        """The receipt names the namespace, and people write of a project by its name."""
+        for text in ("acme-billing", "Ann moved to acme-billing.\nacme-billing"):
+            with commonplace.open(book.directory, namespace="acme-billing") as other:
+                other.remember(text, tags=["acme-billing"], source="acme-billing")
+                receipt = other.forget_namespace("acme-billing", confirm="acme-billing")
+            assert (receipt.found, receipt.notices, receipt.verified) == ((), (), True)
+
     def test_its_exact_name_is_given_twice(self, book: Engine) -> None:
         book.remember(SECRET)
         with pytest.raises(UsageError, match="give its exact name twice"):

@@ -5,12 +5,16 @@ A client starts a server for every session, and click takes a third of that star
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
+
+from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
     import logging
@@ -115,6 +119,25 @@ class Invocation:
                 logs.detach(self.log_handlers.pop())
 
 
+def _without_descriptors(error: BaseException) -> CommonplaceError | None:
+    """Return what to tell where the process may open no more files, which is no defect wherever it comes up; else None.
+
+    A library that cannot be loaded for that is told in words alone.
+    """
+    why = os.strerror(errno.EMFILE)
+    if isinstance(error, CommonplaceError) or not isinstance(error, OSError | ImportError):
+        return None
+    if getattr(error, "errno", None) not in {errno.EMFILE, errno.ENFILE} and why not in str(error):
+        return None
+    limit = os.sysconf("SC_OPEN_MAX")
+    found = CommonplaceError(
+        f"there are too many open files; this process may have {limit:,}",
+        remedy="allow more, for example with `ulimit -n 256`, and run it again",
+    )
+    found.__cause__ = error
+    return found
+
+
 def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoReturn:
     """Do the work of a run and end the process: every failure becomes a message and an exit code here."""
     code = 0
@@ -122,9 +145,15 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
         result = work()
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
-    except (Exception, KeyboardInterrupt) as error:
-        from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
-        from commonplace.cli.output import OutputError
+    except (Exception, KeyboardInterrupt) as caught:
+        error = _without_descriptors(caught) or caught
+        try:
+            from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
+            from commonplace.cli.output import OutputError
+        except OSError:
+            # No descriptor is left to read these modules with.
+            sys.stderr.write(f"error: {error}\n")
+            sys.exit(1)
 
         if isinstance(error, BrokenPipeError | OutputError):
             with suppress(OSError, ValueError):

@@ -17,6 +17,7 @@ from commonplace.errors import StoreError
 from commonplace.index.directory import Index
 from commonplace.ingest.backlog import EmbeddingBacklog
 from commonplace.memories.fading import Fading
+from commonplace.memories.times import seconds
 from commonplace.memories.usage import UseCounter
 from commonplace.mirror.mirror import Mirror
 from commonplace.mirror.situation import Ground
@@ -143,8 +144,12 @@ class Workings:
         self._searcher = Searcher(self._store, self._index, embedder, self._tokens)
 
     def _now(self) -> float:
-        """Return the time to the microsecond, as a datetime holds it: what is shown can be asked for again."""
-        return round(self._clock(), 6)
+        """Return the time to the microsecond, as a datetime holds it: what is shown can be asked for again.
+
+        Raises:
+            UsageError: the clock that was given says no time of the years 1 to 9999.
+        """
+        return round(seconds("the clock's time", self._clock()), 6)
 
     def _before(self) -> None:
         """Take in what people changed in Markdown since the last call."""

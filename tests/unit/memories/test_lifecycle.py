@@ -215,3 +215,20 @@ class TestUltra:
         assert [book.touch(memory.id).tier for _ in range(3)] == ["ultra", "ultra", "short"]
         with commonplace.open(tmp_path / "store") as other:
             assert other.get(memory.id).content == "The scratch colour is turquoise"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e300, None])
+def test_a_clock_that_says_no_time_is_refused_by_every_call(tmp_path: Path, value: object) -> None:
+    """A time that cannot be stored would come out later, as a defect of a call that did nothing wrong."""
+    with commonplace.open(tmp_path / "s", clock=lambda: value) as book:  # type: ignore[arg-type, return-value]
+        calls = (
+            lambda: book.remember("We chose Postgres"),
+            lambda: book.recall("Postgres"),
+            lambda: book.context("Postgres"),
+            book.gc,
+            lambda: book.graph.add_episode("Ann works for Acme."),
+        )
+        for call in calls:
+            with pytest.raises(UsageError, match="the clock's time is"):
+                call()
+        assert book.list() == []
