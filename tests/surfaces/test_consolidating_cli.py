@@ -133,7 +133,8 @@ def test_there_has_to_be_a_store(bare: Program) -> None:
 
 def test_status_is_the_contracts_and_tells_the_truth(faded: Program) -> None:
     with commonplace.open() as book:
-        issue = book.ledger.create("merge", ["a", "b"], "merge")
+        fresh = [book.remember(text).id for text in ("The ferry leaves at nine", "Nobody sails on Sundays")]
+        issue = book.ledger.create("merge", fresh, "merge")
     told = json.loads(contract("status", "--json").stdout)
     nothing = {"pending": 0, "in_progress": 0, "blocked": 0}
     assert told == {
@@ -268,3 +269,12 @@ def test_the_console_script_is_installed_and_watches_until_it_is_told_to_stop(fa
         assert process.wait(60) == 0
     assert told["applied"] == 2
     assert (second.returncode, "another process watches this store" in second.stderr) == (1, True)
+
+
+def test_verbose_tells_on_standard_error_what_each_agent_does(faded: Program) -> None:
+    """The contract calls it verbose logging: what was looked at, what was decided, and why."""
+    quiet, wordy = (contract(*verbose, "--json", "--dry-run", "run", "decay") for verbose in ((), ("-v",)))
+    assert quiet.stderr == ""
+    assert set(json.loads(wordy.stdout)) == set(json.loads(quiet.stdout))
+    assert "info: decay: 2 items to look at" in wordy.stderr
+    assert "debug: decay: gc a: applied: retention 0.00 after 0 uses" in wordy.stderr

@@ -70,7 +70,7 @@ def shared_options() -> list[click.Parameter]:
             is_flag=True,
             expose_value=False,
             callback=_remember("is_verbose"),
-            help="Show the traceback of an error.",
+            help="Tell on standard error what is done, and show the traceback of an error.",
         ),
     ]
 

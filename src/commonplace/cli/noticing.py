@@ -1,16 +1,33 @@
-"""What the mirror has to say while a command runs, shown to people. The log has it as well."""
+"""What is logged while a command runs, shown to people: notes of the mirror, and with --verbose everything."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Final
 
-from commonplace.cli.screen import notify
+from commonplace.cli.escaping import harmless_line
+from commonplace.cli.screen import notify, say
 
 if TYPE_CHECKING:
     from commonplace.cli.invocation import Invocation
 
 _SPEAKER: Final = "commonplace.mirror"
+
+
+class Details(logging.Handler):
+    """Prints every record on standard error, but for what `Notices` prints."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        super().__init__(logging.DEBUG)
+        self._has_notices = not invocation.as_json
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record, and the traceback of an error that it was written for."""
+        if self._has_notices and record.name == _SPEAKER and record.levelno >= logging.WARNING:
+            return
+        say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
+        if record.exc_info:
+            say(logging.Formatter().formatException(record.exc_info), err=True)
 
 
 class Notices(logging.Handler):

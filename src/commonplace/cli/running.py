@@ -85,7 +85,7 @@ class Invocation:
             StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
         """
         from commonplace import logs
-        from commonplace.cli.noticing import Notices
+        from commonplace.cli.noticing import Details, Notices
         from commonplace.engine.layout import LOGS
         from commonplace.engine.opening import open_engine
         from commonplace.errors import StoreMissingError
@@ -102,6 +102,8 @@ class Invocation:
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
         self.log_handlers.append(logs.attached(Notices(self)))
+        if self.is_verbose:
+            self.log_handlers.append(logs.attached(Details(self)))
         return engine
 
     def has_store(self, settings: Settings) -> bool:

@@ -35,6 +35,7 @@ class Acts:
         self.now = now
         self._steps: list[dict[str, Any]] = []
         self._touched: set[str] = set()
+        self._inactive: set[str] = set()
 
     @property
     def steps(self) -> str:
@@ -46,6 +47,11 @@ class Acts:
         """The ids of the memories that were changed, made or archived, sorted."""
         return tuple(sorted(self._touched))
 
+    @property
+    def inactive(self) -> tuple[str, ...]:
+        """The ids of the memories that are not active any more, sorted: no agent works on them."""
+        return tuple(sorted(self._inactive))
+
     def add(self, write: MemoryWrite) -> None:
         """Write a memory that is new."""
         self.change.add(write, created_at=self.now)
@@ -55,6 +61,7 @@ class Acts:
         """Take a live memory out of finding. It can be brought back as any archived memory."""
         record = replace(memory.record, status="archived")
         self.change.expire(memory.number, record, max(self.now, memory.created_at))
+        self._inactive.add(memory.owner.id)
         self._did(memory.owner.id, do=REVIVE, record=packed(memory.record))
 
     def revise(self, memory: StoredMemory, record: MemoryRecord) -> None:
@@ -62,6 +69,8 @@ class Acts:
         before, after = packed(memory.record), packed(record)
         changed = [name for name in before if before[name] != after[name]]
         self.change.revise(memory.number, record)
+        if record.status != "active":
+            self._inactive.add(memory.owner.id)
         pairs = {name: [before[name], after[name]] for name in changed}
         self._did(memory.owner.id, do=REVISE, version=memory.record.version, changed=pairs)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from commonplace.consolidation.planning import Plan
 from commonplace.consolidation.results import Result
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
 from commonplace.ledger import filing
-from commonplace.types import StoredMemory
+from commonplace.types import Selection, StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
 if TYPE_CHECKING:
@@ -193,6 +194,7 @@ class PlannedAgent(ConsolidationAgent[R]):
                 return told(agent.process_item(memory_id), None)
         plan = self._planned(memory_id)
         if not plan.is_filed or (not self.takes_issues and self._carrier.was_turned_down(plan)):
+            _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
             return _not_done(plan.result)
         is_sure = plan.apply is not None and not plan.needs_a_person
         is_acting = is_sure and self.confidence_config.decide(plan.confidence) != "wait"
@@ -236,9 +238,11 @@ class PlannedAgent(ConsolidationAgent[R]):
             self.failures, self.skipped = agent.failures, agent.skipped
             return [told(each, None) for each in results]
         self.failures, self.skipped = [], 0
-        results = self._each(self.due(), self.process_issue)
-        results += self._each(self.scan(), self.process_item)
+        due, found = self.due(), self.scan()
+        _log.info("%s: %d items to look at", self.name, len(due) + len(found))
+        results = self._each(due, self.process_issue) + self._each(found, self.process_item)
         self._attempt("", self.finish)
+        _log.info("%s: %d results, %d skipped, %d failed", self.name, len(results), self.skipped, len(self.failures))
         return results
 
     def due(self) -> list[str]:
@@ -246,10 +250,21 @@ class PlannedAgent(ConsolidationAgent[R]):
         return []
 
     def finish(self) -> None:
-        """Do what is left when every item was processed: nothing, where an agent says nothing else.
+        """Do what is left when every item was processed: close the open issues that name a memory not active any more.
 
         What fails here is counted, and takes nothing from what `run` returns.
         """
+        named = self._ground.issues.named(self.name, ("open",))
+        active = self._ground.store.memories(self._ground.namespace, self._selection(named)) if named else []
+        gone = named - {each.owner.id for each in active if each.expired_at is None}
+        for issue in self._ground.issues.about(sorted(gone), self.name):
+            if issue["status"] == "open":
+                why = f"memory {min(gone.intersection(issue['memory_ids']))} is not active any more"
+                self._attempt(issue["id"], partial(self._carrier.close, issue["id"], why, is_moot=True))
+
+    def _selection(self, ids: Iterable[str]) -> Selection:
+        """Return what selects those memories that this agent may work on."""
+        return Selection(ids=tuple(ids), statuses=("active",), order="id")
 
     @contextmanager
     def _on_a_copy(self) -> Iterator[Self]:

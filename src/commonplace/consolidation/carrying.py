@@ -5,7 +5,8 @@ Where issues are kept by another program, they are filed before that transaction
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", bound="Result")
 
+_log = logging.getLogger(__name__)
+
 _TRIES: Final = 5
 """So often a plan is made anew where others change its memories meanwhile."""
+_PROPOSED: Final = ("open", "blocked")
 _MOOT: Final = "nothing is left to do: "
 """How the reason begins for which an agent closes what nobody turned down."""
 
@@ -51,7 +55,13 @@ class Carrier:
         elsewhere = self.ground.elsewhere
         if elsewhere is not None:
             self._count_elsewhere()
-            return elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
+            issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
+        else:
+            issue = self._propose(plan)
+        self._log(plan, "waiting")
+        return issue
+
+    def _propose(self, plan: Plan[Any]) -> str:
         same: list[str] = []
 
         def due(change: MemoryChange) -> Callable[[], str] | None:
@@ -81,7 +91,8 @@ class Carrier:
                 if _is_current(change, plan):
                     wait = window.take(change.ledger, self.ground.now(), 1 + (issue is None), self.rate_limit)
                     if not wait:
-                        result, issue = self._apply(change, plan, issue, reason)
+                        acts = Acts(change, self.ground.now())
+                        result, issue = self._apply(acts, plan, issue, reason)
                         break
             if wait:
                 self.ground.sleep(wait)
@@ -95,7 +106,9 @@ class Carrier:
             )
         if self.ground.elsewhere is not None:
             self._close_elsewhere(self.ground.elsewhere, issue, reason or plan.why or plan.action)
+            self._close_moot_elsewhere(self.ground.elsewhere, acts.inactive, issue)
         self.ground.after()
+        self._log(plan, "applied")
         return told(result, issue)
 
     def _apply_as_filed_elsewhere(
@@ -186,18 +199,38 @@ class Carrier:
             if is_same and issue.closed_at is not None:
                 yield issue.id, issue.closed_at
 
-    def _apply(self, change: MemoryChange, plan: Plan[_T], issue: str | None, reason: str) -> tuple[_T, str]:
-        acts = Acts(change, self.ground.now())
+    def _apply(self, acts: Acts, plan: Plan[_T], issue: str | None, reason: str) -> tuple[_T, str]:
+        change = acts.change
         assert plan.apply is not None
         if issue is None:
             issue = filing.file(change.ledger, self._draft(plan), self._doer)
         result = plan.apply(acts)
+        if acts.inactive:
+            self._close_moot(change, acts.inactive, issue)
         change.ledger.put_reversal(Reversal(issue, self.run, acts.now, acts.touched, acts.steps))
         why = reason or plan.why or plan.action
         change.ledger.add_event(IssueEvent(issue, acts.now, self._doer.actor, "applied", why))
         if self.ground.elsewhere is None:
             filing.close(change.ledger, issue, why, self._doer)
         return result, issue
+
+    def _close_moot(self, change: MemoryChange, inactive: tuple[str, ...], by: str) -> None:
+        """Close what is proposed for memories that are not active any more: nobody can do it."""
+        selection = IssueSelection(statuses=_PROPOSED, memory_ids=inactive)
+        for each in change.ledger.issues(selection):
+            if each.agent and each.id != by:
+                filing.close(change.ledger, each.id, _why_moot(each.memory_ids, inactive, by), self._doer)
+
+    def _close_moot_elsewhere(self, elsewhere: Issues, inactive: tuple[str, ...], by: str) -> None:
+        for status in _PROPOSED if inactive else ():
+            for each in elsewhere.query(None, status):
+                if each["id"] != by and not set(inactive).isdisjoint(each["memory_ids"]):
+                    self._count_elsewhere()
+                    self._close_elsewhere(elsewhere, each["id"], _why_moot(each["memory_ids"], inactive, by))
+
+    def _log(self, plan: Plan[Any], what: str) -> None:
+        # Not the issue: that of a dry run is on a copy, and leads nowhere.
+        _log.debug("%s: %s %s: %s: %s", self.agent, plan.action, ", ".join(plan.memory_ids), what, plan.why)
 
     def _count_elsewhere(self) -> None:
         """Wait until one operation that another program does fits into the rate limit, and count it."""
@@ -219,6 +252,11 @@ class Carrier:
 def told(result: _T, issue: str | None) -> _T:
     """Return a result that names its issue."""
     return result.model_copy(update={"beads_issue_id": issue})
+
+
+def _why_moot(memory_ids: Sequence[str], inactive: tuple[str, ...], by: str) -> str:
+    gone = next(id_ for id_ in memory_ids if id_ in inactive)
+    return f"{_MOOT}memory {gone} is not active any more, by issue {by}"
 
 
 def _said(error: Exception) -> str:

@@ -141,6 +141,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
 
     def finish(self) -> None:
         """Close the issues that ask for the group of one memory: it was looked for."""
+        super().finish()
         groups = {id_: issue["id"] for issue in self._grouped() for id_ in issue["memory_ids"]}
         for asked in self._ground.issues.query(self.name, "open"):
             if len(asked["memory_ids"]) == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -166,6 +166,9 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
 
     def _score(self, record: MemoryRecord, now: float) -> float:
         return min(1.0, max(0.0, self._ground.fading.raw(record, now)))
+
+    def _selection(self, ids: Iterable[str]) -> Selection:
+        return replace(super()._selection(ids), tiers=tuple(ARCHIVE_AFTER_S))
 
     def _memory(self, id_: str) -> StoredMemory:
         memory = self._active(id_)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.cluster import share_told, why_doubtful
@@ -21,7 +20,7 @@ from commonplace.consolidation.combining import (
 from commonplace.consolidation.grouping import group_of
 from commonplace.consolidation.merging import diff
 from commonplace.consolidation.results import MergeResult
-from commonplace.errors import NotFoundError, UsageError
+from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.memories.fading import LEAST_TRUST_TO_RISE
 from commonplace.memories.intake import refuse_unfit
@@ -136,18 +135,6 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         while self._ground.store.memory(self._ground.namespace, merged_id(source_ids, taken)) is not None:
             taken += 1
         return merged_id(source_ids, taken)
-
-    def finish(self) -> None:
-        """Close the issues that name a memory which is no longer active: with that it was merged, or it is gone."""
-        for issue in self._ground.issues.query(self.name, "open"):
-            self._attempt(issue["id"], partial(self._close_stale, issue))
-
-    def _close_stale(self, issue: Mapping[str, Any]) -> None:
-        try:
-            for id_ in issue["memory_ids"]:
-                self._active(id_)
-        except NotFoundError as error:
-            self._carrier.close(issue["id"], str(error.args[0]), is_moot=True)
 
 
 def _result(id_: str, memories: Sequence[StoredMemory], record: MemoryRecord) -> MergeResult:

@@ -73,6 +73,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
     def finish(self) -> None:
         """Let the notes of what was promoted earlier follow what it says now."""
+        super().finish()
         self.follow()
 
     def plan(self, item: str) -> Plan[PromotionResult]:

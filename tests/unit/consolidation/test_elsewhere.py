@@ -135,3 +135,10 @@ def test_memories_that_an_issue_there_holds_are_left_alone(kept_in_beads: Engine
     book.ledger.create("merge", ["a", "b"], "merge")
     assert LTMPromoter(book=book).scan() == ["b"]
     assert RelationshipDiscovery(book=book).scan() == []
+
+
+def test_what_was_proposed_there_for_a_memory_that_was_archived_is_closed_there(kept_in_beads: Engine) -> None:
+    book = kept_in_beads
+    book.ledger.create("relations", ["harbour", "ravens"], "link")
+    assert book.consolidate(["decay"]).applied == 1
+    assert [issue["memory_ids"] for issue in book.ledger.query()] == [["ravens"]]

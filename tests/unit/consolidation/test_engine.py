@@ -241,3 +241,44 @@ def test_what_a_run_looks_after_in_the_ledger_is_told_as_its_own(faded: Engine, 
     faded.consolidate(["decay"])
     (raised,) = [event for event in faded.ledger.history(issue) if event.act == "escalated"]
     assert raised.actor.startswith("consolidation@")
+
+
+def test_what_was_proposed_for_the_sources_of_a_merge_goes_with_them(faded: Engine) -> None:
+    """Nobody can do it any more; once the merge is undone it is proposed again."""
+    for agent, ids in (("decay", ["harbour"]), ("promote", ["ravens"]), ("relations", ["ferry", "ravens"])):
+        faded.ledger.create(agent, ids, "look")
+    blocked = faded.ledger.create("decay", ["ravens"], "reinforce")
+    faded.ledger.block(blocked, "no")
+    kept = faded.ledger.create("decay", ["ferry"], "reinforce")
+    merge = faded.ledger.create(
+        "merge", ["harbour", "ravens"], "merge", extra_data={"cohesion": 1.0, "confidence": 1.0}
+    )
+    report = faded.consolidate(["merge"])
+    assert [issue["id"] for status in ("open", "blocked") for issue in faded.ledger.query(status=status)] == [kept]
+    reason = f"nothing is left to do: memory ravens is not active any more, by issue {merge}"
+    assert faded.ledger.get(blocked).close_reason == reason
+    faded.undo_consolidation(report.run)
+    assert {each.memory_id for each in faded.consolidate(["decay"]).results["decay"]} == {"harbour", "ravens"}  # type: ignore[attr-defined]
+
+
+def test_what_was_proposed_for_a_promoted_memory_goes_too(book: Engine) -> None:
+    book.remember("The ferry leaves at nine", id="ferry")
+    for _ in range(3):
+        book.review("ferry")
+    book.ledger.create("decay", ["ferry"], "reinforce")
+    assert book.consolidate(["promote"]).applied == 1
+    assert book.ledger.query() == []
+
+
+@pytest.mark.parametrize("change", [{"tier": "long"}, None])
+def test_what_was_proposed_for_a_memory_that_a_person_put_away_is_closed_by_the_next_run(
+    faded: Engine, change: dict[str, str] | None
+) -> None:
+    """The agent whose issue it is would fail at it."""
+    faded.ledger.create("decay", ["ferry"], "reinforce")
+    if change is None:
+        faded.archive("ferry")
+    else:
+        faded.update("ferry", **change)  # type: ignore[arg-type]
+    report = faded.consolidate(["decay"])
+    assert (report.errors, faded.ledger.query()) == ((), [])

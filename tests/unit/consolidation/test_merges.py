@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.results import MergeResult
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
+from commonplace.ledger.book import Ledger
 from commonplace.retention import DAY_S
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 from commonplace.types.ledger import Issue, IssueSelection
@@ -253,7 +255,7 @@ def test_an_issue_whose_memory_is_gone_is_closed_by_a_run(book: Engine) -> None:
         merge(book, issue)
     agent = SemanticMerge(book=book)
     assert (agent.run(), agent.skipped) == ([], 1)
-    assert issue_of(book, issue).close_reason == "nothing is left to do: memory 'short' is archived, not active"
+    assert issue_of(book, issue).close_reason == "nothing is left to do: memory short is not active any more"
     closed = book.ledger.history(issue)[-1]
     assert (closed.act, closed.actor.partition("@")[0]) == ("closed", "merge")
 
@@ -262,15 +264,15 @@ def test_an_issue_that_others_close_meanwhile_stops_no_run(book: Engine, monkeyp
     issue = keep_two(book)
     book.archive("short")
     agent = SemanticMerge(book=book)
-    active = agent._active
+    about = Ledger.about
 
-    def look(id_: str) -> StoredMemory:
-        if id_ == "short" and agent.skipped:
-            book.ledger.close(issue, "somebody was faster")
-        return active(id_)
+    def look(ledger: Ledger, memory_ids: Sequence[str], of: str) -> list[dict[str, Any]]:
+        found = about(ledger, memory_ids, of)
+        ledger.close(issue, "somebody was faster")
+        return found
 
-    monkeypatch.setattr(agent, "_active", look)
-    assert agent.run() == []
+    monkeypatch.setattr(Ledger, "about", look)
+    assert (agent.run(), agent.failures) == ([], [])
     assert issue_of(book, issue).close_reason == "somebody was faster"
 
 
