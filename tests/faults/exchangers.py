@@ -2,10 +2,11 @@
 
 exchangers.py count NAME ARGUMENTS      do it, and print how many moments there were
 exchangers.py NUMBER NAME ARGUMENTS     be killed (SIGKILL) before or after a call that reaches the disk, or at the end
+exchangers.py wait NUMBER NAME ARGUMENTS  tell when that moment has come, and go on when standard input ends
 exchangers.py write STORE               remember one after the other until standard input ends, and tell of each
 exchangers.py hold STORE                have the store open until standard input ends
 
-NAME and ARGUMENTS: backup STORE FILE, restore FILE STORE, import STORE FILE.
+NAME and ARGUMENTS: backup STORE FILE, export STORE FILE, graph STORE FILE, restore FILE STORE, import STORE FILE.
 """
 
 from __future__ import annotations
@@ -27,9 +28,22 @@ def exchange(moments: Moments, name: str, first: str, second: str) -> None:
         act: Callable[[], object] = partial(commonplace.restore, first, second, replace=True)
         if name != "restore":
             book = stack.enter_context(commonplace.open(first))
-            act = partial(book.backup if name == "backup" else book.import_, second)
+            calls = {"backup": book.backup, "export": book.export, "graph": book.graph.export_graphiti}
+            act = partial(calls.get(name, book.import_), second)
         with moments:
             act()
+
+
+class Waiting(Moments):
+    """Waits at one of the moments in place of ending the process."""
+
+    def end(self) -> None:
+        sys.setprofile(None)
+        print("there", flush=True)
+        sys.stdin.read()
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
 
 
 def is_over() -> bool:
@@ -54,6 +68,8 @@ def main() -> None:
             with commonplace.open(store):
                 print("open", flush=True)
                 sys.stdin.read()
+        case ["wait", number, *rest]:
+            exchange(Waiting(int(number)), *rest)
         case ["count", *rest]:
             exchange(moments := Moments(None), *rest)
             print(moments.seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -26,6 +27,7 @@ import commonplace
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 
 ROOT = Path(__file__).parents[2]
+DRAFT = re.compile(r"[0-9a-f]{32}")
 KILLS = [pytest.param(6, id="short"), pytest.param(60, id="long", marks=pytest.mark.soak)]
 
 
@@ -59,14 +61,20 @@ def die(point: int, *arguments: object) -> None:
 
 
 def told(store: Path) -> str:
-    """Return everything that a healthy store exports; that its index has to be built again is no illness."""
+    """Return everything that a healthy store exports; an index to be built again and drafts left are no illness."""
     with commonplace.open(store) as book:
         report = book.doctor()
-        assert {finding.part for finding in report.findings} <= {"index"}, report.findings
+        assert {finding.part for finding in report.findings} <= {"index", "drafts"}, report.findings
         assert report.is_healthy, report.findings
         stream = StringIO()
         book.export(stream)
         return stream.getvalue()
+
+
+def drafts(*places: Path) -> list[str]:
+    """Return what is left in these directories of what was being written, or notes of it."""
+    names = [path.name for place in places for path in place.iterdir()]
+    return [name for name in names if DRAFT.search(name) or name == "restore.json"]
 
 
 def make(store: Path, *words: str) -> Path:
@@ -99,6 +107,7 @@ def test_a_killed_backup_leaves_the_store_and_no_half_of_itself(store: Path, tmp
         target = tmp_path / f"{point}.zip"
         die(point, "backup", store, target)
         assert told(store) == before
+        assert drafts(tmp_path, store) == []
         if target.exists():
             assert told(commonplace.restore(target, tmp_path / f"restored{point}").directory) == before
 
@@ -113,12 +122,53 @@ def test_a_killed_restore_leaves_the_old_store_or_the_new_one(archive: Path, tmp
         die(point, "restore", archive, place)
         found.append(told(place))
         assert found[-1] in (old, new)
+        assert drafts(tmp_path, place) == []
         if found[-1] == new:
+            [kept] = tmp_path.glob("place.*.replaced")
+            assert told(kept) == old
+            shutil.rmtree(kept)
             shutil.rmtree(place)
             shutil.copytree(tmp_path / "old", place)
     assert set(found) == {old, new}
     commonplace.restore(archive, place, replace=True)
     assert told(place) == new
+
+
+@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.parametrize("name", ["backup", "export", "graph"])
+def test_forgetting_removes_what_killed_writers_left(store: Path, tmp_path: Path, name: str, kills: int) -> None:
+    """Each left a whole copy of what is forgotten, anywhere, which nobody would ever look for."""
+    out = tmp_path / "elsewhere"
+    out.mkdir()
+    left = 0
+    for point in points(kills, name, store, out / "counted"):
+        die(point, name, store, out / f"{point}")
+        left = max(left, len(drafts(out)))
+    assert left
+    with commonplace.open(store) as book:
+        receipt = book.forget("amber")
+    assert (receipt.verified, receipt.waiting) == (True, ())
+    assert drafts(out, store) == []
+    named = " ".join(receipt.outside)
+    assert name != "backup" or all(str(path) in named for path in out.iterdir())
+
+
+def test_what_a_live_process_writes_stays_and_is_named_by_the_receipt(store: Path, tmp_path: Path) -> None:
+    """Its copy may have been taken before: who forgets has to know that there will be a backup with it."""
+    target = tmp_path / "b.zip"
+    moments = int(finish(start("count", "backup", store, tmp_path / "counted.zip")))
+    writer = start("wait", moments // 2, "backup", store, target)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "there\n"
+    assert drafts(tmp_path)
+    with commonplace.open(store) as book:
+        assert book.doctor().findings == ()
+        receipt = book.forget("amber")
+    assert f"what another process is writing to {target}" in receipt.outside
+    assert receipt.verified
+    finish(writer)
+    assert "amber" in told(commonplace.restore(target, tmp_path / "restored").directory)
+    assert drafts(tmp_path, store) == []
 
 
 @pytest.mark.parametrize("kills", KILLS)

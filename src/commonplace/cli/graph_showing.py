@@ -44,7 +44,7 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
     if out is not None:
         from commonplace.cli.writing import write_whole
 
-        write_whole(out, drawn, remedy="name another --out")
+        write_whole(out, drawn, store=engine.directory, remedy="name another --out")
     if invocation.as_json:
         told = {
             "entity": drawing.title,

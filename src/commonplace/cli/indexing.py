@@ -331,12 +331,12 @@ def export(invocation: Invocation, output: Path | None) -> None:
     written: dict[str, Any] = {}
     if vectors is not None:
         lines = [json.dumps({"path": a["path"], "embedding": a["embedding"]}) for a in document["artifacts"]]
-        write_whole(vectors, "".join(f"{line}\n" for line in lines))
+        write_whole(vectors, "".join(f"{line}\n" for line in lines), store=engine.directory)
         written["embeddings"] = str(vectors)
     if target is None:
         print_json(document, indent=None)
         return
-    write_whole(target, harmless_json(document) + "\n")
+    write_whole(target, harmless_json(document) + "\n", store=engine.directory)
     written["index"] = str(target)
     if invocation.as_json:
         print_json({"artifacts": len(document["artifacts"]), "written": written})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from commonplace.errors import SettingsError, UsageError
 from commonplace.settings.locations import PROJECT_FILE, STORE_NAME
+from commonplace.store.drafts import clear_drafts, draft
 
 VECTORS_FILE = "embeddings.jsonl"
 
@@ -69,10 +68,15 @@ def _is_export(path: Path) -> bool:
     return _EXPORT.match(start) is not None or (not start and path.name == VECTORS_FILE)
 
 
-def write_whole(path: Path, content: str | bytes, *, remedy: str = "name another --output") -> None:
+def write_whole(
+    path: Path, content: str | bytes, *, store: Path | None = None, remedy: str = "name another --output"
+) -> None:
     """Write a file beside its place and move it there, so that nobody ever reads half of it.
 
     A link is followed, and a file that is there already keeps its rights.
+
+    Args:
+        store: whose content it is; None: none of a store's.
 
     Raises:
         UsageError: it cannot be written.
@@ -84,19 +88,17 @@ def write_whole(path: Path, content: str | bytes, *, remedy: str = "name another
             return
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Not tempfile's own file, which nobody else could read: this one gets the rights that any new file gets.
-        fresh = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        with fresh.open("xb") as file:
-            try:
+        if store is not None:
+            clear_drafts(store)
+        with draft(store, target) as base:
+            # Not tempfile's own file, which nobody else could read: this one gets the rights that any new file gets.
+            fresh = base.with_name(f"{base.name}.new")
+            with fresh.open("xb") as file:
                 if target.exists():
                     os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-                fresh.replace(target)
-            except BaseException:
-                with suppress(OSError):
-                    fresh.unlink()
-                raise
+            fresh.replace(target)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", remedy=remedy) from error

@@ -86,6 +86,7 @@ class Exchanging(Workings):
             self._store,
             self.namespace,
             to,  # type: ignore[arg-type] # a stream, or else a path
+            directory=self.directory,
             kinds=chosen,
             progress=self._progress,
         )

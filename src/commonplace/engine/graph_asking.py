@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
@@ -50,6 +51,7 @@ class Surroundings:
 
     Attributes:
         before, after: what happens around every call.
+        directory: of the store.
         ground: makes what the graph stands on, for reading or for writing.
         words_of: the words of a memory in one of its versions.
         open_reader: opens the language model that reads episodes; None where the rules do.
@@ -64,6 +66,7 @@ class Surroundings:
     count_tokens: Callable[[str], int]
     words_of: Callable[[str, int], str]
     max_bytes: int
+    directory: Path
     open_reader: Callable[[], Generator] | None = None
 
 

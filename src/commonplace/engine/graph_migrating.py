@@ -49,7 +49,7 @@ class GraphMigrating(GraphAsking):
                 written = target.write
                 return write_graphiti(graph, seeing, self._around.words_of, lambda some: written(some.decode()))
             path = path.expanduser().absolute()
-            with new_file(path) as write:
+            with new_file(path, self._around.directory) as write:
                 return replace(write_graphiti(graph, seeing, self._around.words_of, write), path=path)
 
     def import_graphiti(self, path: str | Path, *, dry_run: bool = False) -> Migration:

@@ -262,6 +262,7 @@ class Graphing(Finding):
             count_tokens=self._tokens.count_tokens,
             words_of=self._words_of,
             max_bytes=self.settings.memory.max_bytes,
+            directory=self.directory,
             open_reader=None if reader == "rules" else lambda: self._models.generator(reader),
         )
         chosen = self.settings.graph

@@ -22,7 +22,7 @@ from commonplace.forgetting.pending import FORGETTING, Pending, pending_of
 from commonplace.forgetting.receipt import BACKUP, STORE_SPACE, ForgetReceipt
 from commonplace.forgetting.remaining import still_stored
 from commonplace.forgetting.scanning import files_below, scan
-from commonplace.forgetting.steps import DATABASE, GENERATIONS, INDEX, Waiting, take
+from commonplace.forgetting.steps import DATABASE, DRAFTS, GENERATIONS, INDEX, Waiting, take
 from commonplace.locks import FileLock
 from commonplace.mirror.mirror import LOCK as PAGES_LOCK
 
@@ -105,7 +105,7 @@ class Secrets:
         place, needles = self._place, needles_of({*found.secrets, *found.parts})
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
         self._files.clear_logs(needles)
-        pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE, (INDEX, GENERATIONS, DATABASE))
+        pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE, (INDEX, GENERATIONS, DATABASE, DRAFTS))
         receipt = ForgetReceipt(STORE_SPACE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
         with self._store.change_memories(STORE_SPACE) as change:
             change.put_note(receipt.note())

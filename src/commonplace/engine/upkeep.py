@@ -222,8 +222,9 @@ class Upkeep:
         except ModelError as error:
             findings.append(Finding("model", str(error), "reinstall commonplace"))
         findings += self._examine_index(mend)
+        findings += self._drafts(mend)
         findings += self._unfinished(mend, pages)
-        return DoctorReport(("store", "model", "index", "forgetting"), tuple(findings))
+        return DoctorReport(("store", "model", "index", "drafts", "forgetting"), tuple(findings))
 
     def _examine_store(self, mend: bool) -> list[Finding]:
         """Return what is wrong with the stored data; what hangs on nothing in a graph is let go of, no more."""
@@ -243,6 +244,22 @@ class Upkeep:
         return [
             Finding("store", problem, remedy if problem in loose else "restore a backup", problem not in left)
             for problem in dict.fromkeys((*problems, *left))
+        ]
+
+    def _drafts(self, mend: bool) -> list[Finding]:
+        """Return what killed backups, restores and exports left elsewhere."""
+        from commonplace.forgetting.steps import LEFT_OF_DRAFT
+        from commonplace.store.drafts import clear_drafts
+
+        return [
+            Finding(
+                "drafts",
+                f"{each.path} was {LEFT_OF_DRAFT}; it {each.why or 'holds what the store held'}",
+                each.remedy or "run `commonplace doctor`",
+                each.state == "removed",
+            )
+            for each in clear_drafts(self._directory, remove=mend)
+            if each.state != "live"
         ]
 
     def _unfinished(self, mend: bool, pages: Pages | None) -> list[Finding]:

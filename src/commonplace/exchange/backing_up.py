@@ -12,7 +12,6 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
@@ -30,6 +29,8 @@ from commonplace.exchange.archive import (
 from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import NOTE, backup_note
+from commonplace.store.database_files import sync
+from commonplace.store.drafts import clear_drafts, draft
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
@@ -80,10 +81,11 @@ def back_up(
             f"{target} lies in the store, which is searched for what is forgotten",
             remedy="name a place outside of the store",
         )
-    database, archive = (target.with_name(f"{target.name}.{uuid4().hex}{end}") for end in (".db", ".new"))
     created_at = datetime.fromtimestamp(now, UTC)
     writing = f"cannot write {target}"
-    try:
+    left = [each for each in clear_drafts(directory) if each.state == "unreachable"]
+    with draft(directory, target) as base:
+        database, archive = (base.with_name(f"{base.name}{end}") for end in (".db", ".new"))
         with file_errors(writing), archive.open("xb") as file:
             with database_errors(writing, database, str(directory / DATABASE)):
                 counter(progress, "Copying the database", 0)
@@ -101,11 +103,8 @@ def back_up(
             with file_errors(writing):
                 archive.rename(target)
                 sync(target.parent)
-    finally:
-        for left in (database, archive):
-            with suppress(OSError):
-                left.unlink(missing_ok=True)
     notices = [f"{path} is a link, and was left out" for path in links]
+    notices += [f"an earlier one was killed, and what it left ({each.path}) {each.why}: {each.remedy}" for each in left]
     if store.is_read_only:
         notices.append("the store is read-only and cannot note where this backup is: a forgetting will not name it")
     return BackupReport(
@@ -118,15 +117,6 @@ def back_up(
         seconds=time.perf_counter() - begun,
         notices=tuple(notices),
     )
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a directory, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _manifest(store: str, change: int, created_at: str, members: tuple[Member, ...]) -> Manifest:

@@ -6,21 +6,21 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
-from uuid import uuid4
 
 from commonplace.errors import StoreDamagedError, StoreError
-from commonplace.exchange.backing_up import sync
 from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import file_errors
 from commonplace.exchange.graph_exporting import graph_lines
 from commonplace.exchange.knowledge_items import knowledge_lines
 from commonplace.exchange.ledger_items import ledger_lines
 from commonplace.exchange.lines import FORMAT, VERSION, encoded
+from commonplace.store.database_files import sync
+from commonplace.store.drafts import clear_drafts, draft
 from commonplace.types import KINDS, Filter, Selection
 from commonplace.types.graph import GraphCounts
 
@@ -83,12 +83,14 @@ def export(
     namespace: str,
     target: Path | TextIO,
     *,
+    directory: Path | None = None,
     kinds: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> ExportReport:
     """Write a namespace to a new file, or to a stream of text; see `Engine.export`.
 
     Args:
+        directory: of the store, which a new file is noted in; None where it has none.
         kinds: some of `EXPORTED`; none is all.
         progress: told of memories, other owners and parts of the graph.
     """
@@ -99,7 +101,7 @@ def export(
         target.flush()
         return written.report(None, time.perf_counter() - begun)
     path = target.expanduser().absolute()
-    with new_file(path) as write:
+    with new_file(path, directory) as write:
         written = _Lines(write)
         _write(store, namespace, kinds, written, progress)
     return written.report(path, time.perf_counter() - begun)
@@ -235,24 +237,26 @@ def _portions(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 @contextmanager
-def new_file(path: Path) -> Iterator[Callable[[bytes], object]]:
+def new_file(path: Path, directory: Path | None) -> Iterator[Callable[[bytes], object]]:
     """Give the writing of a file that gets its name when it is whole and on disk; missing directories are made for it.
+
+    Args:
+        directory: of the store whose content it is.
 
     Raises:
         StoreError: it exists already, or cannot be written.
     """
     if os.path.lexists(path):
         raise StoreError(f"{path} exists already", remedy="name a file that does not exist yet")
-    new = path.with_name(f"{path.name}.{uuid4().hex}.new")
-    try:
-        with file_errors(f"cannot write {path}"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with new.open("xb") as file:
-                yield file.write
-                file.flush()
-                os.fsync(file.fileno())
-            new.rename(path)
-            sync(path.parent)
-    finally:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
+    with file_errors(f"cannot write {path}"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if directory is not None:
+        clear_drafts(directory)
+    with draft(directory, path) as base, file_errors(f"cannot write {path}"):
+        new = base.with_name(f"{base.name}.new")
+        with new.open("xb") as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(path)
+        sync(path.parent)

@@ -9,24 +9,24 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange.archive import DATABASE, Manifest, Member, opened, read_manifest, unpack
-from commonplace.exchange.backing_up import sync
 from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import backup_note, noted_in, put_notes, replaced_note
 from commonplace.exchange.swapping import put_in_place
 from commonplace.locks import FileLock
 from commonplace.settings.locations import STORE_FILE, STORE_NAME
+from commonplace.store.database_files import sync
+from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
 from commonplace.store.driver import connect, driver_errors, lock_path
 from commonplace.store.sqlite import SqliteStore
 
@@ -77,7 +77,8 @@ def restore(
 
     The index is not part of a backup: the first search builds it. Close every program that has the store open before
     you replace it, servers of agents too; it is refused otherwise. A crash leaves the old store or the new one at its
-    place, and perhaps a directory beside it whose name ends in `.new`, which may be removed.
+    place, and perhaps a directory beside it whose name ends in `.new`: the next restore there removes it, and so does
+    the next backup, forgetting or `doctor` of the store there.
 
     Args:
         source: a file that `Engine.backup` wrote.
@@ -98,14 +99,19 @@ def restore(
     writing = f"cannot restore to {directory}"
     with file_errors(writing, remedy="make its parent writable, or name another place"):
         is_store = _refuse_occupied(directory, is_replacing=replace)
+        clear_drafts(directory)
         with opened(backup) as archive:
             manifest = read_manifest(archive)
-            with _beside(directory) as new, database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"):
+            now = datetime.fromtimestamp(clock(), UTC)
+            aside = _name_aside(directory, now)
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            with (
+                restore_draft(directory, aside) as new,
+                database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"),
+            ):
                 _unpack_all(new, directory, archive, manifest, progress)
                 _examine(new, manifest)
                 put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
-                now = datetime.fromtimestamp(clock(), UTC)
-                aside = _name_aside(directory, now)
                 kept = None
                 if is_store:
                     kept = _replaced(new, directory, aside, now)
@@ -159,22 +165,6 @@ def _refuse_too_large(manifest: Manifest, place: Path) -> None:
             f"the backup needs {manifest.total_bytes:,} bytes unpacked, {free:,} are free beside {place}",
             remedy="free some space, or name another directory",
         )
-
-
-@contextmanager
-def _beside(directory: Path) -> Iterator[Path]:
-    """Give a new directory beside another one, which is removed where it is not moved to its place."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    new = directory.with_name(f"{directory.name}.{uuid4().hex}.new")
-    new.mkdir()
-    made = new.stat().st_ino
-    try:
-        yield new
-    finally:
-        # After the change of places the old store stands under this name for a moment: an interruption then must not
-        # remove it.
-        if os.path.lexists(new) and new.stat().st_ino == made:
-            shutil.rmtree(new, ignore_errors=True)
 
 
 def _prepare(new: Path, directory: Path) -> None:
@@ -259,6 +249,7 @@ def _replaced(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
     _sync_all(new)
     with FileLock(lock_path(directory / DATABASE)).hold(_LOCK_S):
         _close_off(directory / DATABASE)
+        take_over_notes(directory, new)
         kept = put_in_place(new, directory, aside)
     sync(directory.parent)
     if kept != aside:

@@ -9,7 +9,7 @@ from commonplace.errors import StoreError
 from commonplace.forgetting.pending import FORGETTING, Pending, pending_of
 from commonplace.forgetting.proving import clear_unknown_questions
 from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
-from commonplace.forgetting.steps import DATABASE, FINISHES, GENERATIONS, INDEX, Waiting, take
+from commonplace.forgetting.steps import DATABASE, DRAFTS, FINISHES, GENERATIONS, INDEX, Waiting, take
 from commonplace.locks import FileLock
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOCK = "forgetting.lock"
 """Held, in the store's directory, by the one process that forgets."""
-_SHARED = frozenset({INDEX, GENERATIONS, DATABASE})
+_SHARED = frozenset({INDEX, GENERATIONS, DATABASE, DRAFTS})
 """The steps that are the same whatever was forgotten."""
 
 

@@ -31,6 +31,7 @@ from commonplace.ledger.cleaning import forget as forget_in_ledger
 from commonplace.ledger.filing import Doer
 from commonplace.locks import FileLock
 from commonplace.memories.injections import erase_injected
+from commonplace.store.drafts import clear_drafts
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
@@ -177,7 +178,7 @@ def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> For
         id=id_,
         ids=plan.ids,
         counts=plan.counts(),
-        outside=(*plan.chosen.outside, *_told(place, plan), *(named for _, named in _backups(place)), ELSEWHERE),
+        outside=(*plan.chosen.outside, *_told(place, plan), *_copies(place), ELSEWHERE),
         notices=tuple(notices),
     )
 
@@ -213,6 +214,8 @@ def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan
     receipt = replace(
         receipt,
         counts=counts,
+        # A backup that took its copy before this run erased anything may have been made since.
+        outside=tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place), ELSEWHERE))),
         checked=proof.checked,
         excluded_needles=proof.excluded,
         found=found,
@@ -223,6 +226,12 @@ def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan
 
 def _more(receipt: ForgetReceipt, log_lines: int, in_process: int) -> dict[str, int]:
     return {**receipt.counts, "log_lines": log_lines, "in_process": in_process, "vault_notes": 0}
+
+
+def _copies(place: Place) -> list[str]:
+    """Say which copies there are elsewhere; first those that are being written, for they may be backups at once."""
+    live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
+    return [*(f"what another process is writing to {path}" for path in live), *(each for _, each in _backups(place))]
 
 
 def _backups(place: Place) -> list[tuple[Path, str]]:

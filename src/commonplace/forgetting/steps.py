@@ -17,15 +17,18 @@ from commonplace.forgetting.pending import Pending
 from commonplace.forgetting.place import Place
 from commonplace.forgetting.vault import notes_of, remove
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.store.drafts import clear_drafts
 
 OWNERS: Final = "owners"
 PAGES: Final = "pages"
 INDEX: Final = "index"
 GENERATIONS: Final = "generations"
 DATABASE: Final = "database"
-STEPS: Final = (OWNERS, PAGES, INDEX, GENERATIONS, DATABASE)
+DRAFTS: Final = "drafts"
+STEPS: Final = (OWNERS, PAGES, INDEX, GENERATIONS, DATABASE, DRAFTS)
 """In the order in which they are taken."""
 
+LEFT_OF_DRAFT: Final = "left when a backup, restore or export was killed"
 FINISHES: Final = "; `commonplace doctor` finishes it"
 
 _INDEX_WAIT_S = 60.0
@@ -38,7 +41,7 @@ class Waiting:
     """A step that is still to be taken, and why, for people.
 
     Attributes:
-        files: the beginning of the names, relative to the store, of what may still hold something.
+        files: the beginning of the names, relative to the store or absolute, of what may still hold something.
         remedy: what has to come before it can be taken.
     """
 
@@ -99,8 +102,9 @@ def take(
             waiting += [replace(each, step=GENERATIONS) for each in unwritten] or _remove_generations(place)
     if DATABASE in pending.steps:
         with step(DATABASE, "store.db"):
-            if not place.store.compact(thorough=thorough):
-                waiting.append(Waiting(DATABASE, "store.db", "another process still reads the state before"))
+            waiting += _compact(place, thorough=thorough)
+    if DRAFTS in pending.steps:
+        waiting += _clear_drafts(place)
     return waiting
 
 
@@ -125,6 +129,17 @@ def vault_notes(place: Place, namespace: str, ids: Sequence[str], paths: Sequenc
     others = [name for name in place.store.namespaces() if name != namespace]
     own = [id_ for id_ in ids if all(place.store.memory(name, id_) is None for name in others)]
     return notes_of(place.directory, own, paths)
+
+
+def _compact(place: Place, *, thorough: bool) -> list[Waiting]:
+    if place.store.compact(thorough=thorough):
+        return []
+    return [Waiting(DATABASE, "store.db", "another process still reads the state before")]
+
+
+def _clear_drafts(place: Place) -> list[Waiting]:
+    left = [each for each in clear_drafts(place.directory) if each.state == "unreachable"]
+    return [Waiting(DRAFTS, each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy) for each in left]
 
 
 def _rebuild(place: Place) -> list[Waiting]:

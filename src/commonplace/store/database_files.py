@@ -126,6 +126,15 @@ def refuse_existing(target: Path) -> None:
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
 
 
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _build(path: Path, store_id: str, fill: Fill | None) -> None:
     with closing(connect(path, 0, create=True)) as db:
         db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
@@ -143,17 +152,9 @@ def _beside(path: Path) -> Path:
 
 
 def _publish(new: Path, path: Path) -> None:
-    _sync(new)
+    sync(new)
     new.rename(path)
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(path.parent)
 
 
 def _remove(path: Path) -> None:
