@@ -82,7 +82,7 @@ def test_the_output_goes_to_standard_output_and_notes_beside_it(offline: Program
     assert offline.run(*line, "-q").stderr == ""
     verbose = offline.run(*line, "-v")
     assert verbose.stdout == done.stdout
-    assert "retrieve on commonplace static, asked:\nYou are a memory re-ranking assistant." in verbose.stderr
+    assert "retrieve on commonplace minilm, asked:\nYou are a memory re-ranking assistant." in verbose.stderr
 
 
 def test_an_error_is_one_line_with_its_code(offline: Program) -> None:

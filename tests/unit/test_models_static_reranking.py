@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from commonplace.models.contract import RerankResult
-from commonplace.models.static_reranking import StaticReranker
+from commonplace.models.contract import RerankResult, TokenizedText
+from commonplace.models.static import StaticEmbedder
+from commonplace.models.static_reranking import MEANT, StaticReranker
 
 RERANKER = StaticReranker()
 ANSWER = "We chose Postgres for billing"
@@ -59,6 +64,28 @@ def test_any_texts_are_ranked_within_the_rules(query: str, texts: list[str], top
     assert all(0 <= result.score <= 1 and texts[result.index] == result.content for result in found)
     assert found == sorted(found, key=_order)
     assert len({result.index for result in found}) == len(found)
+
+
+def test_a_transformer_judges_what_the_best_by_the_table_mean() -> None:
+    """It costs milliseconds for each text; what the table puts far behind is not worth them."""
+    texts = [f"Remark {n} on the invoices of billing." for n in range(MEANT + 10)]
+    model = Counting()
+    scores = StaticReranker(embedder=model).scores("where are the invoices of billing", texts)
+    assert model.embedded == MEANT + 1
+    assert sum(score > 0 for score in scores) == MEANT
+
+
+class Counting:
+    """The static embedder, and how many texts it was given."""
+
+    def __init__(self) -> None:
+        self._inner = StaticEmbedder.load()
+        self.stamp = self._inner.stamp
+        self.embedded = 0
+
+    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        self.embedded += len(texts)
+        return self._inner.embed(texts)
 
 
 def _order(result: RerankResult) -> tuple[float, int]:

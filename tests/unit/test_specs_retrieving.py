@@ -77,6 +77,31 @@ def test_an_answer_that_cannot_be_mended_is_a_schema_error(reply: str, told: str
     assert told in done["error"]
 
 
+CURLY = {"role": "user", "content": "It’s “done” — see\n the notes…\n"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CURLY["content"].strip(),
+        'It\'s "done" - see\n the notes...\n',
+        "It's “done” — see the notes…",
+    ],
+)
+def test_a_turn_written_again_with_other_quotes_or_blanks_is_the_candidate_it_can_only_be(content: str) -> None:
+    """Models drop a line's end and straighten quotes; what comes out is the candidate, as it was stored."""
+    done = retrieved(turns({"role": "user", "content": content}), candidates=[SEOUL, CURLY])
+    assert done["output"] == {"history": [CURLY], "memory_count": 1}
+
+
+def test_a_turn_that_could_be_two_candidates_is_none() -> None:
+    """Which was meant, nobody can tell, unless it is one of them to the letter."""
+    two = [{"role": "user", "content": "It’s done"}, {"role": "user", "content": "It´s done"}]
+    done = retrieved(turns({"role": "user", "content": "It's done"}), candidates=two)
+    assert done["code"] == "OUTPUT_SCHEMA_ERROR"
+    assert retrieved(turns(two[1]), candidates=two)["output"]["history"] == two[1:]
+
+
 def test_equal_turns_stay_as_many_as_they_were() -> None:
     twice = [SEOUL, NOTED, SEOUL]
     done = retrieved(turns(SEOUL, SEOUL, SEOUL), candidates=twice)
@@ -162,7 +187,7 @@ class Backwards:
 def test_without_a_key_our_own_reranker_answers_and_says_so() -> None:
     done = run(Call(RETRIEVER, "retrieve", {**ASKED, "top_k": 3}), Settings(), environ={}, reranker=Backwards)
     assert done["output"] == {"history": [NOTED, REX, BILLING], "memory_count": 3}
-    assert (done["engine"], done["model"], done["degraded"]) == ("commonplace", "static", True)
+    assert (done["engine"], done["model"], done["degraded"]) == ("commonplace", "minilm", True)
     assert "OPENAI_API_KEY" in done["degraded_reason"]
     assert json.loads(done["raw_output"]) == done["output"]
 
@@ -177,6 +202,58 @@ def test_our_own_reranker_finds_the_turn_that_answers() -> None:
     assert done["output"] == {"history": [SEOUL], "memory_count": 1}
     nothing = run(Call(RETRIEVER, None, {**ASKED, "query": "quantum chromodynamics"}), Settings(), environ={})
     assert nothing["output"] == {"history": [], "memory_count": 0}
+
+
+DAYS: list[dict[str, str]] = [
+    {"role": role, "content": content}
+    for role, content in [
+        ("user", "My name is Ada and I live in Lisbon."),
+        ("assistant", "Nice to meet you, Ada!"),
+        ("user", "I prefer tea over coffee."),
+        ("user", "We deploy on Thursdays with Kubernetes."),
+        ("user", "The billing database is Postgres 15."),
+        ("assistant", "Postgres 15 for billing."),
+        ("user", "My daughter's birthday is May 4th."),
+    ]
+]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What is quantum chromodynamics?",
+        "Explain photosynthesis in plants",
+        "Who won the 1998 world cup?",
+        "How do I bake sourdough bread?",
+        "What is the distance to Mars?",
+        "Write a haiku about whales",
+        "Why is the sky blue?",
+        "How do volcanoes form?",
+    ],
+)
+def test_a_message_about_something_else_recalls_nothing(query: str) -> None:
+    """The nearest turn is always somewhat near: what is put before a chat for it leads it astray."""
+    done = run(Call(RETRIEVER, "retrieve", {"query": query, "candidates": DAYS}), Settings(), environ={})
+    assert done["output"] == {"history": [], "memory_count": 0}
+
+
+@pytest.mark.parametrize(
+    ("query", "places"),
+    [
+        ("Where do I live?", [0]),
+        ("what do I like to drink?", [2]),
+        ("when do we deploy?", [3]),
+        (
+            """Hi there, hope you are well. I have been thinking a lot about our infrastructure this week, since the
+            accountants asked me about costs again. Could you tell me once more which database the billing service is
+            on, and whether we should upgrade it before the summer, because I want to prepare a slide for Monday?""",
+            [4, 5],
+        ),
+    ],
+)
+def test_a_message_however_long_recalls_the_turns_that_answer_it(query: str, places: list[int]) -> None:
+    done = run(Call(RETRIEVER, "retrieve", {"query": query, "candidates": DAYS}), Settings(), environ={})
+    assert done["output"]["history"] == [DAYS[place] for place in places]
 
 
 ORDERS = [
@@ -206,22 +283,8 @@ def test_orders_in_what_was_stored_or_asked_change_ranking_alone(order: str, pla
     assert all(turn in values["candidates"] for turn in ours["output"]["history"])
 
 
-class Weakly:
-    """Finds a little in two turns, less in another, and nothing in the last."""
-
-    def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
-        scores = [0.2, 0.1, 0.09, 0.0]
-        return [RerankResult(text, scores[place], place) for place, text in enumerate(candidates)]
-
-
-def test_where_nothing_has_much_the_best_is_kept_and_what_has_half_of_it() -> None:
-    """A long message is answered whole by no turn, and would else recall nothing."""
-    done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={}, reranker=Weakly)
-    assert done["output"]["history"] == [SEOUL, NOTED]
-
-
 def test_our_own_reranker_without_its_data_is_a_run_error() -> None:
-    def missing() -> Weakly:
+    def missing() -> Backwards:
         raise ModelError("the table is gone", remedy="install Commonplace again")
 
     done = run(Call(RETRIEVER, "retrieve", ASKED), Settings(), environ={}, reranker=missing)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.models.contract import RerankResult, TokenizedText
+from commonplace.models.contract import Embedder, RerankResult, TokenizedText
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import text_scale_of
@@ -22,20 +22,28 @@ _LITERAL = 0.999
 """A similarity from here on is the token itself."""
 PASSAGES = 100
 """The texts are judged as if they were found among so many."""
+MEANT = 50
+"""The meaning of so many texts at most is judged by a transformer, which takes milliseconds for each."""
 UNRELATED = 0.2
 """A cosine below this says nothing: nine in ten pairs of unrelated sentences of STS-B have less than 0.17."""
 
 
 class StaticReranker:
-    """Ranks by what the static token vectors and the words say. Safe for threads.
+    """Ranks by what the static token vectors and the words say, or a better embedder of ours. Safe for threads.
 
     From a score of 0.70 on a text most likely answers. A text that shares no word with
     the query, nor any that is like one, and is not like it as a whole either, has 0.
     """
 
-    def __init__(self, model: StaticEmbedder | None = None) -> None:
-        """Take the static model, or load the one that ships with Commonplace."""
+    def __init__(self, model: StaticEmbedder | None = None, embedder: Embedder | None = None) -> None:
+        """Take the static model, or load the one that ships with Commonplace.
+
+        Args:
+            embedder: judges what texts mean in place of the static vectors, of the best `MEANT` by these; the rest have
+                0 then.
+        """
         self._model = model or StaticEmbedder.load()
+        self._embedder = embedder
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
         """Return at most `top_k` of the candidates, best first, ties in the order in which they were given."""
@@ -54,12 +62,23 @@ class StaticReranker:
         unspaced = np.float32(characters / max(1, characters + len(asked)))
         shared = _shares_of_terms(analyse(query), candidates)
         coverage, literal = self._shares(asked, [text.token_ids for text in texts])
-        vectors = self._model.embed([TokenizedText(query, self._model.tokenize(query)), *texts])
         coverage = (1 - unspaced) * coverage + unspaced * shared
-        dense = (1 - unspaced) * np.einsum("nd,d->n", vectors[1:], vectors[0])
         held = np.maximum(literal, shared)
-        found = text_scale_of("static")(coverage, held, dense, PASSAGES)
-        return np.where((coverage > 0) | (shared > 0) | (dense >= UNRELATED), found, np.float32(0))
+        question = TokenizedText(query, self._model.tokenize(query))
+
+        def judged(embedder: Embedder, of: NDArray[np.intp]) -> NDArray[np.float32]:
+            vectors = embedder.embed([question, *(texts[place] for place in of.tolist())])
+            dense = (1 - unspaced) * np.einsum("nd,d->n", vectors[1:], vectors[0])
+            found = text_scale_of(embedder.stamp.name)(coverage[of], held[of], dense, PASSAGES)
+            return np.where((coverage[of] > 0) | (shared[of] > 0) | (dense >= UNRELATED), found, np.float32(0))
+
+        scores = judged(self._model, np.arange(len(texts)))
+        if self._embedder is None:
+            return scores
+        best = np.argsort(-scores, kind="stable")[:MEANT]
+        scores = np.zeros_like(scores)
+        scores[best] = judged(self._embedder, best)
+        return scores
 
     def _shares(
         self, asked: NDArray[np.uint16], texts: list[NDArray[np.uint16]]

@@ -26,6 +26,7 @@ Answerer = Generator | Callable[[str, str], str]
 """A model, or a function of a system prompt and a user prompt."""
 
 OURS: Final = "commonplace"
+OURS_MODEL: Final = "minilm"
 PROVIDERS: Final[Mapping[str, str]] = {
     "openai": "openai",
     "anthropic": "anthropic",
@@ -90,7 +91,7 @@ class Engines:
             return Engine(asked.engine, asked.model, self._opened(asked, step))
         except ProviderError as error:
             if is_retriever(step.task):
-                return Engine(OURS, "static", degraded=str(error))
+                return Engine(OURS, OURS_MODEL, degraded=str(error))
             raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
         except CommonplaceError as error:
             raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
@@ -151,10 +152,11 @@ def options(asked: Intelligence) -> dict[str, Any]:
 
 
 def open_reranker() -> Reranker:
-    """Return our own re-ranker, which needs no model."""
+    """Return our own re-ranker, which asks nobody: what turns mean is judged by the transformer that ships."""
+    from commonplace.models.minilm import MinilmEmbedder
     from commonplace.models.static_reranking import StaticReranker
 
-    return StaticReranker()
+    return StaticReranker(embedder=MinilmEmbedder.load())
 
 
 def _generator(given: Answerer) -> Generator:

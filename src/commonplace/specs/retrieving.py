@@ -5,6 +5,8 @@ A task is one if it takes `query` and `candidates` and gives `history` and `memo
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -17,9 +19,16 @@ from commonplace.specs.faults import SpecError
 DEFAULT_TOP_K: Final = 5
 """The contract says so in prose."""
 RELEVANT: Final = 0.3
-"""What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said. Where the
-best turn has little, as with a long message that few turns answer whole, half of what it has is enough."""
+"""What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said. Where no
+turn has so much, the message is about something else."""
 
+
+_STRAIGHT: Final = str.maketrans(
+    dict.fromkeys("‘’‚‛′`´", "'") | dict.fromkeys("“”„‟″«»", '"') | dict.fromkeys("‐‑‒–—―−", "-") | {"…": "..."}
+)
+
+_ENDS: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_FEWEST_WORDS, _MOST_SENTENCES, _LONGEST = 3, 8, 10_000
 
 _INPUT: Final = {
     "required": ["query", "candidates"],
@@ -61,19 +70,30 @@ def retrieved(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def rank(reranker: Reranker, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the output that a re-ranker gives: the best of the candidates that are relevant enough."""
-    candidates = values["candidates"]
+    """Return the output that a re-ranker gives: the best of the candidates that are relevant enough.
+
+    A long message is answered whole by no turn. Where none is relevant to all of it, its sentences are asked singly.
+    """
+    candidates, limit = values["candidates"], _limit(values)
     texts = [candidate["content"] for candidate in candidates]
-    found = reranker.rerank(values["query"], texts, _limit(values))
-    enough = min(RELEVANT, max((result.score for result in found), default=0.0) / 2)
-    chosen = [result.index for result in found if result.score > 0 and result.score >= enough][: _limit(values)]
+
+    def relevant(query: str) -> dict[int, float]:
+        found = reranker.rerank(query, texts, limit)
+        return {result.index: result.score for result in found if result.score >= RELEVANT}
+
+    scores = relevant(values["query"])
+    for sentence in () if scores else _sentences(values["query"]):
+        for place, score in relevant(sentence).items():
+            scores[place] = max(score, scores.get(place, 0.0))
+    chosen = sorted(scores, key=lambda place: (-scores[place], place))[:limit]
     return retrieved([candidates[place] for place in _oldest_first(chosen, candidates)])
 
 
 def repair(task: Task, output: object, values: Mapping[str, Any]) -> object:
     """Return a model's output with its order, length and count put right.
 
-    Of too many turns the first are kept; a turn given more often than it was a candidate is given as often.
+    Of too many turns the first are kept; a turn given more often than it was a candidate is given as often. A turn that
+    differs from one candidate alone, and from that only in blanks, quotes or dashes, is that candidate, in its words.
 
     Raises:
         SpecError: OUTPUT_SCHEMA_ERROR: a turn was no candidate.
@@ -85,11 +105,16 @@ def repair(task: Task, output: object, values: Mapping[str, Any]) -> object:
     places: dict[tuple[object, object], list[int]] = {}
     for place, candidate in enumerate(candidates):
         places.setdefault((candidate["role"], candidate["content"]), []).append(place)
-    known = set(places)
+    alike: dict[tuple[object, object], list[tuple[object, object]]] = {}
+    for role, content in places:
+        alike.setdefault((role, _plain(content)), []).append((role, content))
     chosen: list[int] = []
     for number, turn in enumerate(history):
         key = _key(turn)
-        if key not in known:
+        if key not in places:
+            near = alike.get((key[0], _plain(key[1])), [])
+            key = near[0] if len(near) == 1 else key
+        if key not in places:
             message = f"history[{number}] of the answer is none of the candidates; a model cannot invent history"
             raise SpecError(message, "OUTPUT_SCHEMA_ERROR", "output_validation", task.name)
         if places[key]:
@@ -103,6 +128,18 @@ def _key(turn: object) -> tuple[object, object]:
         return None, None
     role, content = turn.get("role"), turn.get("content")
     return (role, content) if isinstance(role, str) and isinstance(content, str) else (None, None)
+
+
+def _sentences(message: str) -> list[str]:
+    """Return the sentences of a message that has several, without greetings and the like; of very many the last."""
+    # Cut wherever one may end: a part too many only asks for nothing, and templates or code in a line hide no question.
+    found = [part for part in _ENDS.split(message[-_LONGEST:].strip()) if len(part.split()) >= _FEWEST_WORDS]
+    return [part for part in found if part != message.strip()][-_MOST_SENTENCES:]
+
+
+def _plain(content: object) -> str:
+    """Return a text as models like to write it again: quotes and dashes straight, blanks single, none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", str(content)).translate(_STRAIGHT).split())
 
 
 def _limit(values: Mapping[str, Any]) -> int:
