@@ -121,12 +121,13 @@ def test_a_question_makes_no_store_where_a_configuration_names_none(travel: Prog
     travel.run("init")
     for command in (*QUERY, "Seoul"), ("knowledge", "status"):
         error = travel.error(*command, "--config", "memory.json", code=1)
-        assert "there is no store at elsewhere" in error["message"]
+        assert f"there is no store at {Path('elsewhere').absolute()}" in error["message"]
     assert not Path("elsewhere").exists()
     travel.run("knowledge", "index", FILE, "--config", "memory.json")
     assert travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"][0] == SEOUL_TEXT
-    Path("memory.json").write_text(json.dumps({"sqlitePath": "elsewhere/store.db", "rerankEnabled": False}))
-    assert len(travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"]) == 2
+    for path in "elsewhere/store.db", "elsewhere.db":
+        Path("memory.json").write_text(json.dumps({"sqlitePath": path, "rerankEnabled": False}))
+        assert len(travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"]) == 2
 
 
 def test_what_cannot_be_embedded_ends_with_1_and_changes_nothing(

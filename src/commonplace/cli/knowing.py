@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,15 +137,16 @@ def _refuse_absent(config: MemoryConfig) -> None:
     Raises:
         StoreError: there is none.
     """
-    from commonplace.engine.layout import DATABASE
+    from commonplace.engine.layout import DATABASE, sqlite_directory
     from commonplace.errors import StoreError
 
-    given = Path(config.sqlite_path)
-    with suppress(RuntimeError):
-        given = given.expanduser()
-    if config.sqlite_enabled and config.sqlite_path and not given.is_file() and not (given / DATABASE).is_file():
+    if not (config.sqlite_enabled and config.sqlite_path):
+        return
+    directory = sqlite_directory(config.sqlite_path)
+    if not (directory / DATABASE).is_file():
         raise StoreError(
-            f"there is no store at {given}", remedy="correct sqlitePath, or make it with `commonplace knowledge index`"
+            f"there is no store at {directory}",
+            remedy="correct sqlitePath, or make it with `commonplace knowledge index`",
         )
 
 

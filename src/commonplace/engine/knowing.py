@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from weakref import WeakSet
 
 from commonplace.engine.finding import Finding
 from commonplace.engine.forgetting import Forgetting
-from commonplace.engine.layout import DATABASE
+from commonplace.engine.layout import sqlite_directory
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.models.mixed import for_kind
 from commonplace.models.opening import embedder_name, is_remote, open_embedder
@@ -62,7 +61,7 @@ class Knowing(Finding, Forgetting):
 
         chosen = self._configured(config)
         if chosen.sqlite_enabled and chosen.sqlite_path:
-            directory = _directory(chosen.sqlite_path)
+            directory = sqlite_directory(chosen.sqlite_path)
             if directory != self.directory:
                 from dataclasses import replace
 
@@ -229,18 +228,3 @@ class Knowing(Finding, Forgetting):
             return make_reranker(self._models.generator(config.rerank_model), mode, total_s)
 
         return opened if config.rerank_enabled else None, f"{config.rerank_model} ({mode})"
-
-
-def _directory(path: str) -> Path:
-    """Return the directory of the store that a path names: itself, or the one that its `store.db` is in."""
-    given = Path(path)
-    with suppress(RuntimeError):  # the home of a user that there is not is a directory like any other
-        given = given.expanduser()
-    given = given.absolute()
-    if given.name == DATABASE:
-        return given.parent
-    if given.is_file():
-        raise UsageError(
-            f"sqlitePath is {path!r}, which is a file and no store", remedy=f"name a directory, or {DATABASE} in one"
-        )
-    return given

@@ -21,7 +21,8 @@ class MemoryConfig:
 
     Attributes:
         sqlite_enabled: False keeps everything in this process, and nothing on disk.
-        sqlite_path: the store's directory, or the `store.db` in it; "" is the engine's own store.
+        sqlite_path: the store's directory, or the `store.db` in it; a name such as `memory.db` is the
+            directory `memory` beside it. "" is the engine's own store.
         vector_enabled: False makes and uses no vectors: what is indexed is found by its words.
         rerank_enabled: whether a language model puts what was found into a better order.
         rerank_model: its name; without a provider it is OpenAI's.

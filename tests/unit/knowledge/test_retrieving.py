@@ -277,12 +277,13 @@ class TestPlaces:
         assert book.knowledge.get_context("a") is None
         assert service.delete_agent_knowledge("a") == 2
 
-    @pytest.mark.parametrize("path", ["memory", "memory/store.db"])
+    @pytest.mark.parametrize("path", ["memory", "memory/store.db", "memory.db", "memory.SQLite3"])
     def test_another_store_is_opened_and_closed_with_the_engine(self, book: Engine, tmp_path: Path, path: str) -> None:
         config = MemoryConfig(sqlite_path=str(tmp_path / path), rerank_enabled=False)
         service = book.knowledge_service(config)
         service.index_knowledge("a", [SEOUL])
         assert service.status().store == str(tmp_path / "memory")
+        assert [each.name for each in tmp_path.iterdir() if each.name.startswith("memory")] == ["memory"]
         assert book.knowledge_service(config).retrieve_relevant_knowledge("a", "Seoul") == [SEOUL_TEXT]
         assert book.index_status().counts["knowledge"] == 0
         book.close()
@@ -293,6 +294,12 @@ class TestPlaces:
         service = book.knowledge_service(MemoryConfig(sqlite_path=str(book.directory / "store.db")))
         service.index_knowledge("a", [SEOUL])
         assert book.index_status().counts["knowledge"] == 1
+
+    def test_a_store_in_a_directory_named_like_a_database_is_found_again(self, book: Engine, tmp_path: Path) -> None:
+        with commonplace.open(tmp_path / "memory.db") as other:
+            other.knowledge.index_knowledge("a", [SEOUL])
+        service = book.knowledge_service(MemoryConfig(sqlite_path=str(tmp_path / "memory.db"), rerank_enabled=False))
+        assert service.retrieve_relevant_knowledge("a", "Seoul") == [SEOUL_TEXT]
 
     def test_a_file_that_is_no_store_is_refused(self, book: Engine, tmp_path: Path) -> None:
         (tmp_path / "memory.db").write_text("x")
