@@ -92,6 +92,36 @@ def test_a_reference_names_a_section_as_github_links_to_it(book: Engine, project
     assert told["references"] == ["@docs/log.md:1-5"]
 
 
+def test_copies_of_one_text_take_one_place_and_are_named(book: Engine, project: Path) -> None:
+    """Four of ten results that say the same are three that were not wanted; who edits one must know of the others."""
+    text = "# Lighthouse\n\nThe lamp of the lighthouse turns once in ten seconds and is wound up by hand.\n"
+    for place in ("docs", "docs/v1", "docs/v2", "site/docs"):
+        (project / place).mkdir(parents=True, exist_ok=True)
+        (project / place / "lamp.md").write_text(text, encoding="utf-8")
+    for number in range(3):
+        other = f"# Lighthouse {number}\n\nKeeper {number} winds up the lamp of the lighthouse by hand.\n"
+        (project / "docs" / f"keeper{number}.md").write_text(other, encoding="utf-8")
+    book.index(project)
+    for limit in (1, 4):
+        hits = book.search("who winds up the lamp of the lighthouse", limit, min_score=0.0).hits
+        assert len({hit.text for hit in hits}) == len(hits) == limit
+    (copied,) = [hit for hit in hits if hit.copies]
+    names = {"docs/lamp.md", "docs/v1/lamp.md", "docs/v2/lamp.md", "site/docs/lamp.md"}
+    assert {copied.path, *(name.partition("#")[0] for name in copied.copies)} == names
+    result = book.search("who winds up the lamp of the lighthouse", 10, min_score=0.0)
+    rejected = {each.rejected for each in result.trace.candidates}
+    assert "same text as a better hit" in rejected
+    assert [hit["copies"] for hit in result.to_dict()["hits"]] == [hit.copies for hit in result.hits]
+    assert result.held_back == 0
+
+
+def test_documents_of_ones_own_and_memories_are_no_copies_of_each_other(book: Engine) -> None:
+    """Each was given under an id that its owner counts on."""
+    book.index_documents([Document(id=id_, text="The ferry leaves at noon.") for id_ in ("a", "b")])
+    book.remember_many([{"content": "The ferry leaves at noon.", "id": id_} for id_ in ("c", "d")], force=True)
+    assert {hit.owner_id for hit in book.search("when does the ferry leave").hits} == {"a", "b", "c", "d"}
+
+
 @pytest.mark.parametrize(
     ("query", "path"),
     [

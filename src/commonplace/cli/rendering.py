@@ -96,9 +96,10 @@ def print_hit(rank: int, hit: Hit, query: str, target: Console, name: str) -> No
 
 
 def said(hit: Hit) -> str:
-    """Return the score of a hit, the word for it, and the newer memory that may have overtaken it."""
+    """Return the score of a hit, the word for it, the newer memory that may have overtaken it, and its copies."""
     older = f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
-    return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence, older)))
+    copies = f"the same in {', '.join(map(harmless_line, hit.copies))}" if hit.copies else ""
+    return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence, older, copies)))
 
 
 def print_held_back(result: SearchResult, target: Console) -> None:

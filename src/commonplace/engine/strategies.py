@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
+from commonplace.search.hits import without_copies
 from commonplace.search.result import merged
 from commonplace.search.trace import HeldBack, Unmade
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
@@ -151,7 +152,7 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
     """
     if len(results) == 1:
         return replace(results[0], hits=results[0].hits[:limit])
-    hits = merged([each.hits for each in results])
+    hits = without_copies(merged([each.hits for each in results]))
     stages: dict[str, Stage] = {}
     for stage in (stage for each in results for stage in each.stages):
         before = stages.get(stage.name, Stage(stage.name, 0, 0.0))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.ranking.calibration import confidence
 from commonplace.redaction import find_secrets, redact
+from commonplace.search.result import reference
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.sections import heading_slug
 from commonplace.types import Hit
@@ -143,6 +144,21 @@ def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
             source=redact(hit.source).text,
         )
         for hit in hits
+    )
+
+
+def without_copies(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits without those of files whose text a better one of a file has, which names them.
+
+    Projects keep one text in several places: a fork beside its original, a page for each release.
+    """
+    kept: dict[object, list[Hit]] = {}
+    for hit in hits:
+        key = " ".join(hit.text.split()) if hit.path else (hit.kind, hit.id)
+        kept.setdefault(key, []).append(hit)
+    return tuple(
+        replace(first, copies=tuple(dict.fromkeys((*first.copies, *map(reference, others))))) if others else first
+        for first, *others in kept.values()
     )
 
 

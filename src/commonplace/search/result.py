@@ -163,6 +163,7 @@ def label(hit: Hit) -> str:
         f"retention {hit.score:.2f}" if hit.signals.keys() == {"retention"} else f"score {hit.score:.2f}",
         hit.confidence,
         hit.superseded_by and f"older: {hit.superseded_by} is newer",
+        hit.copies and f"the same in {', '.join(hit.copies)}",
     )
     return ", ".join(part for part in parts if part)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,12 @@ from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import probabilities
 from commonplace.ranking.calibration import scores as scores_of
 from commonplace.search.candidates import COVERAGE, DENSE, LATE, LEXICAL, WORDS
-from commonplace.search.hits import Found, make_hit, read, without_secrets
+from commonplace.search.hits import Found, make_hit, read, without_copies, without_secrets
 from commonplace.search.supersession import placed
 from commonplace.search.trace import Candidate, HeldBack, Reason, Trace, Unmade
 
 if TYPE_CHECKING:
+    from commonplace.search.candidates import Candidates
     from commonplace.search.ordering import Ranking
     from commonplace.search.request import Request
     from commonplace.store.contract import Store
@@ -37,26 +38,27 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     order = np.lexsort((ranking.candidates.numbers, -ranking.values))
     likely = probabilities(ranking.odds[order])
     scores = scores_of(likely)
-    choice = _choose(ranking, order, scores, request)
-    numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
-    places = [int(order[each.rank]) for each in choice.chosen]
-    newest = {place: newer[0] for place in places if (newer := ranking.newer.get(place))}
-    named = distinct(owners[[*places, *newest.values()]])
-    held = read(store, request.namespace, numbers[places].tolist(), named.tolist())
+    numbers = ranking.candidates.numbers
     made: dict[int, Hit] = {}
-    for each, place in zip(choice.chosen, places, strict=True):
-        later = held.owners.get(int(owners[newest[place]])) if place in newest else None
-        superseded_by = None if later is None else later.id
-        found = Found(float(scores[each.rank]), float(likely[each.rank]), _raw(ranking, place), superseded_by)
-        hit = make_hit(held, int(numbers[place]), int(owners[place]), found)
-        if hit is not None:
-            made[each.rank] = hit
-    ids = {rank: hit.id for rank, hit in made.items()}
-    # Equal values stand by id, and what was moved with that before which it was.
-    kept = sorted(
-        (each for each in choice.chosen if each.rank in made),
-        key=lambda each: (-float(ranking.values[order[each.anchor]]), ids.get(each.anchor, "")),
-    )[: request.limit]
+    copies: set[int] = set()
+    while True:
+        choice = _choose(ranking, order, scores, request, copies)
+        looked_at = copies | _twins(ranking.candidates, order, choice)
+        found = [*choice.chosen, *(_Chosen(rank, rank) for rank in looked_at)]
+        places = {each.rank: int(order[each.rank]) for each in found if each.rank not in made}
+        made |= _made(ranking, request, store, places, scores, likely)
+        ids = {rank: hit.id for rank, hit in made.items()}
+        # Equal values stand by id, and what was moved with that before which it was.
+        kept = sorted(
+            (each for each in found if each.rank in made),
+            key=lambda each: (-float(ranking.values[order[each.anchor]]), ids.get(each.anchor, "")),
+        )
+        hits = without_copies([made[each.rank] for each in kept])
+        first = {hit.id for hit in hits}
+        before, copies = copies, {each.rank for each in kept if ids[each.rank] not in first}
+        if copies == before:
+            break  # else others may stand where copies stood
+    kept = [each for each in kept if each.rank not in copies][: request.limit]
     ranks = sorted([*((each.rank, None) for each in kept), *choice.rejected[:TRACE_LENGTH]])
     trace = Trace(
         candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
@@ -68,7 +70,41 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
         moved={ids[each.rank]: ids[each.anchor] for each in kept if each.rank != each.anchor and each.anchor in ids},
         held_back=choice.held_back,
     )
-    return without_secrets([made[each.rank] for each in kept]), trace
+    return without_secrets(hits[: request.limit]), trace
+
+
+def _twins(candidates: Candidates, order: NDArray[np.intp], choice: _Choice) -> set[int]:
+    """Return the ranks beyond the limit that may hold the same text as what is chosen: as long, and as near."""
+
+    def looks(rank: int) -> tuple[int, float]:
+        return int(candidates.lengths[order[rank]]), float(candidates.dense[order[rank]])
+
+    chosen = {looks(each.rank) for each in choice.chosen}
+    return {rank for rank, reason in choice.rejected if reason == "beyond the limit" and looks(rank) in chosen}
+
+
+def _made(
+    ranking: Ranking,
+    request: Request,
+    store: Store,
+    places: Mapping[int, int],
+    scores: NDArray[np.float32],
+    likely: NDArray[np.float32],
+) -> dict[int, Hit]:
+    """Return the hits of ranks, by these, given the places of their candidates; without those that are gone."""
+    numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
+    newest = {place: newer[0] for place in places.values() if (newer := ranking.newer.get(place))}
+    named = distinct(owners[[*places.values(), *newest.values()]])
+    held = read(store, request.namespace, numbers[list(places.values())].tolist(), named.tolist())
+    made: dict[int, Hit] = {}
+    for rank, place in places.items():
+        later = held.owners.get(int(owners[newest[place]])) if place in newest else None
+        superseded_by = None if later is None else later.id
+        found = Found(float(scores[rank]), float(likely[rank]), _raw(ranking, place), superseded_by)
+        hit = make_hit(held, int(numbers[place]), int(owners[place]), found)
+        if hit is not None:
+            made[rank] = hit
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +122,14 @@ class _Choice:
     held_back: HeldBack = field(default_factory=HeldBack)
 
 
-def _choose(ranking: Ranking, order: NDArray[np.intp], scores: NDArray[np.float32], request: Request) -> _Choice:
-    """Return what may become hits, ties with the last one included, and what is rejected."""
+def _choose(
+    ranking: Ranking,
+    order: NDArray[np.intp],
+    scores: NDArray[np.float32],
+    request: Request,
+    copies: Collection[int],
+) -> _Choice:
+    """Return what may become hits, ties with the last one included, and what is rejected: the ranks of copies, too."""
     ranks = {place: rank for rank, place in enumerate(order.tolist())}
     choice = _Choice()
     taken: Counter[int] = Counter()
@@ -101,6 +143,8 @@ def _choose(ranking: Ranking, order: NDArray[np.intp], scores: NDArray[np.float3
         if scores[anchor] < floor and scores[rank] < floor:
             choice.rejected.append((rank, "below the floor"))
             below.setdefault(owner, float(scores[rank]))
+        elif rank in copies:
+            choice.rejected.append((rank, "same text as a better hit"))
         elif taken[owner] >= request.per_owner:
             choice.rejected.append((rank, "same owner as a better hit"))
         elif len(choice.chosen) >= request.limit and value < last:

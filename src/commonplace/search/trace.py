@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from commonplace.search.times import AskedTime
     from commonplace.types import Confidence
 
-Reason = Literal["below the floor", "same owner as a better hit", "beyond the limit"]
+Reason = Literal["below the floor", "same owner as a better hit", "same text as a better hit", "beyond the limit"]
 
 
 @dataclass(frozen=True, slots=True)

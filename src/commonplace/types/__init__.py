@@ -384,6 +384,7 @@ class Hit:
         superseded_by: the id of a newer memory about the same subject, before which this one stands; None without any.
         signals: what made the score, by name: `lexical`, `dense`, `late`, `neighbours`, `fused`, ….
         lines: first and last line of the passage in `path`, from 1, or None where there is no file.
+        copies: references of other files whose passage is the same text; they are no hits of their own.
         anchor: by which its section is linked to in a text of prose, "" where its heading names no section or several.
     """
 
@@ -412,6 +413,7 @@ class Hit:
     confidence: Confidence | None = None
     superseded_by: str | None = None
     anchor: str = ""
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
