@@ -202,3 +202,29 @@ def test_the_first_hits_do_not_depend_on_the_limit(
         fused = [sum(each.standardised[name] * each.weights[name] for name in each.weights) for each in ranked]
         assert fused == pytest.approx([each.signals["fused"] for each in ranked], abs=1e-4)
         assert fused == sorted(fused, reverse=True)
+
+
+@pytest.mark.parametrize("method", ["two-stage", "bm25", "semantic"])
+@pytest.mark.parametrize("is_projected", [True, False], ids=["indexed", "half of it not indexed yet"])
+@pytest.mark.parametrize("bound", [1, 30])
+def test_a_bounded_stage_brings_no_more_candidates_than_that(
+    rows: Notebook, bound: int, is_projected: bool, method: str
+) -> None:
+    """Who asks for one candidate measures with it; passages that the index lacks must not come in beside it."""
+    for number in range(60, 120):
+        rows.remember(f"m{number}", f"Engineer {number} opened the valve number {number}.")
+    if is_projected:
+        rows.project()
+    asked = {"method": method, "stage1_limit": bound, "is_bounded": True, "min_score": 0.0}
+    found = rows.search("who opened the valve number 7", limit=50, **asked)
+    counts = {stage.name: stage.candidates for stage in found.stages}
+    recalls = {"two-stage": ("lexical", "dense"), "bm25": ("lexical",), "semantic": ("dense",)}[method]
+    assert all(counts[name] <= bound for name in recalls)
+    assert 1 <= counts["signals"] <= bound * len(recalls)
+    assert len(found.hits) <= counts["signals"]
+
+
+def test_a_long_text_does_not_fill_a_bounded_stage(rows: Notebook) -> None:
+    """The best passage of each text comes first into it, or one changelog would be all that is found."""
+    asked = {"method": "bm25", "stage1_limit": 12, "is_bounded": True, "min_score": 0.0}
+    assert len(rows.found("who opened the valve again", limit=10, **asked)) == 10

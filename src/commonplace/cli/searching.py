@@ -24,7 +24,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
 @click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked.")
-@click.option("--stage1-topk", type=int, metavar="N", help="Lexical and dense candidates for the second stage, each.")
+@click.option("--stage1-topk", type=int, metavar="N", help="At most so many lexical and dense candidates, each.")
 @click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="How many results at most.")
 @click.option("--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
 @click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type.")
@@ -75,7 +75,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
         name: options[name] or None for name in ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
     }
     # A strategy wins over the settings, but not over what stands on the command line.
-    for name in ("limit", "min_score"):
+    for name in ("limit", "min_score", "stage1_limit"):
         if loaded.origins.get(f"search.{name}") == "flag":
             asked[name] = getattr(loaded.search, name)
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:

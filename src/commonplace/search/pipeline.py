@@ -19,12 +19,12 @@ from commonplace.index.contract import Scope, Scored
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.calibration import is_fitted
-from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, Spaces, TokenRows, concatenate
+from commonplace.search.candidates import DENSE, LEXICAL, TIME, Candidates, Spaces, TokenRows, concatenate, cosines
 from commonplace.search.constants import COMPARABLE
 from commonplace.search.conversation import next_to
 from commonplace.search.ordering import Context, Ranking, order, together
 from commonplace.search.past import PastReader
-from commonplace.search.recall import recall
+from commonplace.search.recall import best_of_both, recall
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.retained import retentions
@@ -232,7 +232,12 @@ class Searcher:
         They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
         """
         ranking = self._ranking(run.asking(limit=POOL_OWNERS))
-        if ranking.lacks_owners(run.request.limit) and len(ranking.candidates) >= run.request.stage1_limit:
+        request = run.request
+        if (
+            not request.is_bounded
+            and ranking.lacks_owners(request.limit)
+            and len(ranking.candidates) >= request.stage1_limit
+        ):
             ranking = ranking.followed_by(self._ranking(run))
         return ranking
 
@@ -265,9 +270,14 @@ class Searcher:
             unindexed = [self._unindexed(run, reader) for reader in readers]
             kept = within(unindexed[0].rows.numbers, of_time)
             for reader, scored in zip(readers, unindexed, strict=True):
-                kept |= scored.worth_ranking(reader.query, reader.tokens, request)
+                if not request.is_bounded:
+                    kept |= scored.worth_ranking(reader.query, reader.tokens, request)
             count.append(int(kept.sum()))
         found = [self._recall(run, reader, spaces) for reader in readers]
+        if request.is_bounded and len(run.rows):
+            for place, (reader, scored) in enumerate(zip(readers, unindexed, strict=True)):
+                found[place], among = _bounded(request.stage1_limit, reader.query, found[place], scored)
+                kept |= among
         with clock.stage("signals") as count:
             recalled = _union(found, without(of_time, run.rows.numbers))
             first, (lexical, _), shortened = readers[0], found[0], unindexed[0].select(kept)
@@ -471,6 +481,24 @@ def _asked_times(request: Request) -> AskedTimes:
         return asked_times(request)
     each = (asked_times(replace(request, query=text, also=())) for text in (request.query, *request.also))
     return replace(next((asked for asked in each if asked.times), NO_TIMES), is_all=False)
+
+
+def _bounded(
+    limit: int, query: PreparedQuery, found: tuple[Scored | None, Scored | None], tail: ScoredTail
+) -> tuple[tuple[Scored | None, Scored | None], NDArray[np.bool_]]:
+    """Return what lexical and dense recall bring of the index where each takes its best of index and tail together.
+
+    Besides, whether each row of the tail is among these: bool, shape (n,).
+    """
+    lexical, dense = found
+    among = np.zeros(len(tail.rows), dtype=np.bool_)
+    if lexical is not None:
+        lexical, own = best_of_both(lexical, tail.rows, tail.lexical, limit)
+        among |= own & (tail.lexical > 0)
+    if dense is not None:
+        dense, own = best_of_both(dense, tail.rows, cosines(tail.rows, query.vectors), limit)
+        among |= own
+    return (lexical, dense), among
 
 
 def _union(found: Sequence[tuple[Scored | None, Scored | None]], dated: NDArray[np.int64]) -> NDArray[np.int64]:

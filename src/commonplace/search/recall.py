@@ -15,6 +15,7 @@ from commonplace.ranking.arrays import distinct, union
 from commonplace.search.request import MAX_STAGE1_LIMIT
 
 if TYPE_CHECKING:
+    from commonplace.search.candidates import TokenRows
     from commonplace.search.request import Request
 
 ROUNDS, GROWTH = 4, 4
@@ -30,13 +31,14 @@ def recall(
     """Return the best passages of one part of the index, of as many owners as there are to be hits.
 
     The first round is the stage as it was asked for. Only where its passages are of too few owners, further rounds add
-    the best passages of others.
+    the best passages of others. Where the request bounds the stage, these take the place of what one owner has most of.
 
     Args:
         search: returns at most so many passages of a scope, best first.
         owners_of: returns the owner number of each passage, −1 for one that is gone.
     """
     kept: list[Scored] = []
+    of_kept: list[NDArray[np.int64]] = []
     owners = np.empty(0, dtype=np.int64)
     size = request.stage1_limit
     for _ in range(ROUNDS):
@@ -44,14 +46,40 @@ def recall(
         if not kept and len(found.numbers) < size:
             return found
         belonging = owners_of(found.numbers)
-        kept.append(_first_of_each(found, belonging, request.per_owner) if kept else found)
+        places = first_places(belonging, request.per_owner, len(belonging)) if kept else np.arange(len(belonging))
+        kept.append(Scored(found.numbers[places], found.scores[places]))
+        of_kept.append(belonging[places])
         fresh = distinct(belonging[belonging >= 0])
         owners = union(owners, fresh)
         if len(found.numbers) < size or len(owners) >= request.limit or not len(fresh):
             break
         scope = replace(scope, passed_over=owners)
         size = min(size * GROWTH, MAX_STAGE1_LIMIT)
-    return Scored(np.concatenate([each.numbers for each in kept]), np.concatenate([each.scores for each in kept]))
+    numbers, scores = (np.concatenate([getattr(each, name) for each in kept]) for name in ("numbers", "scores"))
+    if request.is_bounded and len(numbers) > request.stage1_limit:
+        first = first_places(np.concatenate(of_kept), 1, request.limit)
+        others = np.setdiff1d(np.arange(len(numbers)), first)
+        places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
+        numbers, scores = numbers[places], scores[places]
+    return Scored(numbers, scores)
+
+
+def best_of_both(
+    found: Scored, rows: TokenRows, values: NDArray[np.float32], limit: int
+) -> tuple[Scored, NDArray[np.bool_]]:
+    """Return the best of what the index and rows beside it hold, at most `limit` together.
+
+    Args:
+        values: of the rows, by the measure of `found`; float32, shape (n,).
+
+    Returns:
+        What of it the index holds, and whether each row is among it: bool, shape (n,).
+    """
+    scores = np.concatenate((found.scores, values))
+    kept = np.zeros(len(scores), dtype=np.bool_)
+    kept[np.lexsort((np.concatenate((found.numbers, rows.numbers)), -scores))[:limit]] = True
+    inside = kept[: len(found.numbers)]
+    return Scored(found.numbers[inside], found.scores[inside]), kept[len(found.numbers) :]
 
 
 def first_places(owners: NDArray[np.int64], count: int, most: int) -> NDArray[np.intp]:
@@ -63,8 +91,3 @@ def first_places(owners: NDArray[np.int64], count: int, most: int) -> NDArray[np
             seen[owner] += 1
             places.append(place)
     return np.array(places, dtype=np.intp)
-
-
-def _first_of_each(found: Scored, owners: NDArray[np.int64], count: int) -> Scored:
-    places = first_places(owners, count, len(owners))
-    return Scored(found.numbers[places], found.scores[places])

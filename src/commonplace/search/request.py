@@ -50,6 +50,7 @@ class Request:
         limit: how many hits at most, 1–1000.
         min_score: 0–1; hits below it are held back.
         stage1_limit: how many candidates each of the lexical and the dense recall brings, 1–10,000.
+        is_bounded: each brings no more; else they bring as many more as `limit` needs of other owners.
         per_owner: how many passages of one owner may be hits.
         now: when it is asked, seconds since the epoch; what dates in the query are resolved against, unless the
             filter's `as_of` is. None leaves dates unread.
@@ -73,6 +74,7 @@ class Request:
     by_words: bool = False
     first_floor: float = 0.0
     also: tuple[str, ...] = ()
+    is_bounded: bool = False
 
     def __post_init__(self) -> None:
         _check_text("the query", self.query)

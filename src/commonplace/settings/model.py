@@ -38,7 +38,11 @@ class SearchSettings:
         maximum=1.0,
     )
     stage1_limit: int = setting(
-        100, "lexical and dense candidates taken into the second stage, each", "integer", minimum=1, maximum=10_000
+        100,
+        "how many lexical and dense candidates are taken into the second stage at most, each; 100 grows with the limit",
+        "integer",
+        minimum=1,
+        maximum=10_000,
     )
     retention_weight: float = setting(
         0.0,
