@@ -12,6 +12,7 @@ import commonplace
 from commonplace.engine import Engine, upkeep
 from commonplace.errors import UsageError
 from commonplace.search.request import MAX_QUERY_CHARACTERS
+from commonplace.text.query import subject_of
 from commonplace.text.spelling import edits, meant
 
 NOTES = {
@@ -173,3 +174,44 @@ def test_the_nearest_word_is_meant_then_the_commonest() -> None:
     assert meant("sesion", ["nothing like it"]) == ""
     assert meant("lost", ["post last list"]) == ""
     assert meant("methadone", ["methane"]) == ""
+
+
+LONG_TASK = (
+    "Could you please look into the following issue for a colleague: write a detailed explanation of how the session "
+    "middleware refreshes a token, step by step, and make sure that everything is easy to understand for new people"
+)
+
+
+def test_a_long_task_is_searched_for_by_what_it_is_about_too(book: Engine) -> None:
+    """Most of its words say how to work; they are in no answer, which then seems to answer little of the whole."""
+    short, long = book.search("session middleware refreshes token"), book.search(LONG_TASK)
+    assert long.also == ("session middleware refreshes token",)
+    assert [each.hits[0].owner_id for each in (short, long)] == ["session", "session"]
+    assert long.hits[0].score == pytest.approx(short.hits[0].score, abs=0.02)
+    assert book.search(LONG_TASK, also=["token"]).also == ("token",)
+    assert book.search(LONG_TASK, method="bm25").also == ()
+    alone = book.search(LONG_TASK, also=[LONG_TASK])
+    assert alone.hits[0].score < long.hits[0].score
+
+
+CODE_TASK = "Check my parser: rewrite read_file in src/io.py, make it safe, then explain what you had to change"
+FOREIGN = (
+    "Bitte schreibe eine Zusammenfassung und erkläre, wie die Sitzung das Token erneuert, damit es alle im Team "
+    "verstehen und niemand nachfragen muss"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        (LONG_TASK, "session middleware refreshes token"),
+        ("session middleware refreshes token", ""),
+        ("Please review this carefully, explain what you think, and suggest how we could improve it step by step.", ""),
+        (f"{CODE_TASK} to people who are new and find it difficult.", "parser read_file src/io.py"),
+        ("Redis cluster failover timeouts between Frankfurt, Dublin, Oslo during Debian kernel upgrades, please", ""),
+        (FOREIGN, ""),
+    ],
+)
+def test_what_a_task_is_about_is_what_does_not_ask_for_work(text: str, subject: str) -> None:
+    """Too little of it is no subject; identifiers and paths are part of it whatever words they are made of."""
+    assert subject_of(text) == subject

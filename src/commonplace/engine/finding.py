@@ -15,6 +15,8 @@ from commonplace.search.constants import FIRST_FLOOR, FLOOR
 from commonplace.search.diagnosis import diagnose
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, phrasings
 from commonplace.search.result import SearchResult, merged
+from commonplace.settings.model import SearchSettings
+from commonplace.text.query import subject_of
 from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
 
 if TYPE_CHECKING:
@@ -76,7 +78,8 @@ class Finding(Retrievals):
             tags: only owners with one of these tags.
             tiers, sessions, sources: only memories of these.
             min_trust: leave out memories that are trusted less, 0–1.
-            stage1_limit: candidates that lexical and dense recall bring each, 1–10,000; None is the setting, 100.
+            stage1_limit: how many candidates lexical and dense recall bring at most, each, for each phrasing; 1–10,000.
+                None is the setting, 100; as long as that says 100, a larger limit brings as many as it needs.
             per_owner: how many passages of one artifact or memory may be hits.
             rerank: "single" or "batch" has a language model re-rank three times as many hits as are asked for, by a
                 call for each or by one for all, which sends query and passages to it; their scores are then the
@@ -85,7 +88,8 @@ class Finding(Retrievals):
             agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
                 tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
                 has no types. Types and tags that this index cannot have are replaced, and notices say so.
-            also: one to four further phrasings; hits stand by the mean of all, and are as likely as the best says.
+            also: one to four further phrasings; hits stand by the mean of all, and are as likely as the best says. None
+                adds what a long task in English is about, see `subject_of`; the result tells.
 
         Raises:
             UsageError: a value is out of its range.
@@ -109,7 +113,10 @@ class Finding(Retrievals):
         )
         mode = self._rerank_mode(rerank)
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
-        request = replace(request, also=phrasings(query, also))
+        others = phrasings(query, also)
+        if also is None and request.method == "two-stage" and (subject := subject_of(query)):
+            others = (subject,)
+        request = replace(request, also=others)
         self._before()
         if agent is None:
             found = self._answered(request, mode)
@@ -170,6 +177,7 @@ class Finding(Retrievals):
             min_score=FLOOR if floor is None else floor,
             first_floor=FIRST_FLOOR if floor is None else 0.0,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
+            is_bounded=stage1_limit is not None or settings.stage1_limit != SearchSettings().stage1_limit,
             per_owner=per_owner,
             now=now,
             retention_weight=settings.retention_weight,

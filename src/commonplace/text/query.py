@@ -7,18 +7,25 @@ import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, pairwise
 from typing import Final, TypeVar
 
-from commonplace.text.analysis import UNSPACED_RUN, without_unspaced, words_in, written_words
+from commonplace.text.analysis import UNSPACED_RUN, analyse, without_unspaced, words_in, written_words
 from commonplace.text.languages import natural_language
-from commonplace.text.stopwords import ENGLISH
+from commonplace.text.stopwords import ENGLISH, STOP_WORDS, TASK_WORDS
 
 _Repeated = TypeVar("_Repeated", bound=Hashable)
 
 MOST_REPEATS: Final = 3
 """A word that a query says more often counts no more: a pasted log is no question about its commonest word."""
 
+LONG_TASK: Final = 12
+"""A question of fewer words, without the commonest, is taken as it is."""
+FEWEST_SUBJECT, MOST_SUBJECT = 3, 0.75
+"""So is one of which fewer words, or a larger part, say what it is about."""
+
+_WORD: Final = re.compile(r"\w+(?:[_.:/-]\w+)*")
 _HAN: Final = re.compile("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
 _HIRAGANA: Final = re.compile("[\u3041-\u3096\u309d-\u309f]+")
 _KANA: Final = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
@@ -86,6 +93,29 @@ def analyse_query(text: str, languages: Iterable[str] = ()) -> QueryWords:
     if not spaced and not unspaced.words:
         spaced = _spaced(rest, "", languages)
     return QueryWords((*_within_repeats(spaced), *unspaced.words), unspaced.pairs)
+
+
+def subject_of(text: str) -> str:
+    """Return what a long task is about: its words without those by which people ask for work, in order.
+
+    "" where it is short, holds few of these or hardly anything else, or is not in English. Judged by all its words, a
+    long task seems to be answered by little of what answers it: nothing repeats how it asks.
+    """
+    if natural_language(text) != ENGLISH:
+        return ""
+    written = [word for word in _WORD.findall(text) if word.lower() not in STOP_WORDS]
+    kept = [word for word in written if not _asks_for_work(word)]
+    is_about = FEWEST_SUBJECT <= len(set(kept)) <= MOST_SUBJECT * len(written)
+    return " ".join(kept) if len(written) >= LONG_TASK and is_about else ""
+
+
+def _asks_for_work(word: str) -> bool:
+    return word.isalpha() and (word.islower() or word.istitle()) and not _task_terms().isdisjoint(analyse(word))
+
+
+@cache
+def _task_terms() -> frozenset[str]:
+    return frozenset(chain.from_iterable(map(analyse, TASK_WORDS)))
 
 
 def _spaced(written: list[str], own: str, languages: Iterable[str]) -> list[tuple[str, ...]]:

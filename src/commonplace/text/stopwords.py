@@ -18,6 +18,45 @@ was we were what when where which while who whom why will with would you your yo
 STOP_WORDS: Final = frozenset(_COMMON.split())
 """The English ones."""
 
+_TASK: Final = """
+able accept according achieve actually add additional adjust advance advice advise afterwards agree already also
+always anybody anyone anything appear apply appreciate approach appropriate arrange ask aspect assess assign assist
+assume assure attempt attention available avoid aware basic become begin behave behaviour believe best better bit
+brief briefly bring broken care careful carefully case catch certain change check checklist choose clarify clean clear
+clearly colleague collect come comment complain complete completely concern confirm confused consider contribute
+correct correctly could couple course cover create current currently customer day deal decide define deliver
+demonstrate depend describe description deserve desire detail detailed determine developer different difficult
+discover discuss document documentation doubt draft during early easily easy either else encounter end engineer enough
+ensure entire especially evaluate even ever every everybody everyone everything exactly examine example except
+exercise exist expect experience explain explanation explore express extend extra fail familiar feature feedback feel
+figure final finally find fine finish fit fix focus follow forget forward fully further future gather general
+generally get give glad go goal good great guide guideline handle happen happy hard hello help helpful hey highlight
+hint hope however huge idea identify implement implementation imply important improve improvement include indeed
+indicate inform information insight inspect instead instruction intend interested interesting introduce investigate
+involve issue join keep kind kindly know lack last later latest lead learn least leave less let level like likely list
+little long look lot main mainly maintain maintainer make manage manual many mark matter may maybe mean meet meeting
+member mention might mind minor miss missing moment month morning mostly move much must name namely near necessary
+need neither never new newcomer next nice nobody normal normally note nothing notice now obvious occur offer often ok
+okay old one ones open opinion opportunity option ought outcome outline overall overview part particular past people
+perfect perform perhaps person perspective picture piece place plan plausible please plus point possible possibly
+practical practice precise prefer prepare present pretty previous previously prior probably problem proceed progress
+project proper properly proposal propose prove provide purpose put quality question quick quickly quite raise rather
+read reader ready real realise really reason reasonable recap recent recently recommend refactor refer regard
+regarding related relevant reliable remain remember remind remove reproduce request require research resolve respect
+respond responsible rest result return review revise rewrite right risk roughly safe safely say scenario see seem
+sense separate serious set several shall share short show side significant similar simple simply since situation
+slightly small solid solution solve some somebody somehow someone something sometimes somewhere soon sort special
+specific sprint stakeholder start state statement stay step still stop story straightforward strategy stuck stuff
+submit sufficient suggest suggestion suitable summarise summarize summary supply support suppose sure surely survey
+take talk task teach team teammate tell thank thing think thorough thoroughly though thought three throughout thus
+ticket time tip today together tomorrow tonight topic toward towards treat trouble true try turn tutorial two
+understand understandable understanding unexpected unless update upon us usage use useful usual usually various verify
+via view wait walk want way week weekly welcome well whatever whether whole wish within without wonder word work
+workshop worry would write wrong year yesterday yet
+"""
+TASK_WORDS: Final = frozenset(_TASK.split())
+"""English words by which people ask for work, whatever it is about; beside them stands what it is about."""
+
 FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         ENGLISH: STOP_WORDS,
