@@ -38,6 +38,20 @@ def test_the_same_context_comes_through_python_and_the_command_line(program: Pro
     assert program.run("context", "when does a session expire", "--max-tokens", "300").stdout == made.text + "\n"
 
 
+@pytest.mark.parametrize("agent", [(), ("--agent", "test-engineer")], ids=["nobody", "an agent"])
+@pytest.mark.parametrize("where", [("--namespace", "nope"), ()], ids=["empty namespace", "the project's"])
+def test_a_context_has_the_notices_of_a_search(
+    program: Program, where: tuple[str, ...], agent: tuple[str, ...]
+) -> None:
+    """Who reads only that nothing is relevant looks for another question, where the namespace is mistyped."""
+    told, found = (program.json(*where, name, "zebra crossing", *agent) for name in ("context", "search"))
+    assert told["notices"] == found["notices"]
+    assert told["notices"] or not (where or agent)
+    if where:
+        assert "namespace 'nope' holds nothing; the store has: 'default'" in told["notices"]
+        assert not any("finds only" in notice for notice in told["notices"])
+
+
 def test_a_title_that_is_found_alone_comes_with_the_text_under_it(program: Program) -> None:
     """Where the text is long, the title is a passage of its own, which alone says nothing."""
     long = " ".join(f"The teapot {number} is warmed before the leaves go in." for number in range(60))

@@ -120,11 +120,15 @@ class Finding(Retrievals):
         self._before()
         if agent is None:
             found = self._answered(request, mode)
-            why_none = () if found.hits else diagnose(self._store, found, self._has_ultra)
+            why_none = () if found.hits else tuple(diagnose(self._store, found, self._has_ultra))
             return replace(found, notices=(*found.notices, *why_none))
         parts = wishes.fitted(self._artifact_types(), types=types is None, tags=tags is None)
         found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
-        return replace(found, agent=wishes.agent, notices=(*found.notices, *about(parts, found.hits)))
+        # What the strategy lets pass is told below; here is asked whether there is anything.
+        anything = replace(found, wanted=Filter(kinds=("artifact",)))
+        why_none = () if found.hits else tuple(diagnose(self._store, anything, self._has_ultra))
+        notices = (*found.notices, *about(parts, found.hits or why_none), *why_none)
+        return replace(found, agent=wishes.agent, notices=notices)
 
     def _rerank_mode(self, asked: str | None) -> RerankMode:
         mode = self.settings.models.reranker if asked is None else asked
