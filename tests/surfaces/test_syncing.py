@@ -169,3 +169,26 @@ def test_sync_says_so_when_another_process_does_not_end(stored: Program, monkeyp
     held = FileLock(stored.project / ".commonplace" / "memory.lock")
     with held.hold(0.0), commonplace.open(stored.project / ".commonplace") as book, pytest.raises(StoreBusyError):
         book.sync()
+
+
+def test_a_page_that_lost_many_entries_is_written_again_and_accepted_by_one_command(stored: Program) -> None:
+    """Whoever removes many entries on purpose reads in the notice what to do, and no memory goes by accident."""
+    for number in range(8):
+        stored.run("remember", f"Service {number} has port {3000 + 7 * number}.", "--tier", "long")
+    page = stored.project / ".commonplace" / "MEMORY.md"
+    edit(page, "# Memory", "# Memory\n\nServices and their ports.")
+    stored.run("sync")
+    whole = page.read_text("utf-8")
+    text = whole[: whole.index("\n###", whole.index("Service 1 has"))] + "\n\n- A new item\n"
+    page.write_text(text, "utf-8")
+    long_ago(page)
+    told = stored.run("list")
+    [copy] = [path.name for path in page.parent.glob("MEMORY.damaged-*.md")]
+    assert f"commonplace sync --accept {copy}" in told.stderr.replace("\n", " ")
+    assert page.read_text("utf-8") == whole
+    assert len(stored.json("list")) == 8
+    report = stored.json("sync", "--accept", copy)
+    assert (report["archived"], report["added"]) == (6, 1)
+    assert not (page.parent / copy).exists()
+    error = stored.error("sync", "--accept", copy, code=1)
+    assert error["message"].startswith(f"there is no page '{copy}'")

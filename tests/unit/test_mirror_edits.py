@@ -372,16 +372,15 @@ def test_secrets_in_notes_and_edits_do_not_reach_the_store(book: Book) -> None:
     assert all(secret.encode() not in path.read_bytes() for path in book.directory.glob("store.db*"))
 
 
-@pytest.mark.parametrize("words", ["x" * 3000, "bad \x00 byte"])
-def test_a_note_that_cannot_be_a_memory_stays_with_a_notice(tmp_path: Path, words: str) -> None:
+def test_a_note_that_cannot_be_a_memory_stays_with_a_notice(tmp_path: Path) -> None:
+    words = "x" * 3000
     with zone("UTC"):
         book = Book(tmp_path, max_bytes=2000)
         book.write(TODAY, f"## 09:00 Good\n\nFine.\n\n## 10:00 Bad\n\n{words}\n")
         report = book.sync()
-        refused = "x" * 3000 in words
-        assert report.added == (1 if refused else 2)
+        assert report.added == 1
         assert words in book.page()
-        assert bool(report.notices) == refused
+        assert report.notices
         assert report.notices == book.sync().notices
 
 

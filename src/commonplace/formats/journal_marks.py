@@ -86,6 +86,24 @@ def fences(lines: Sequence[str]) -> list[bool]:
     return inside[: len(lines)]
 
 
+def conflict_line(text: str) -> int:
+    """Return the line, from 1, at which a version control has marked a conflict outside of code; 0 for none."""
+    if "<<<<<<< " not in text:
+        return 0
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    begun, is_parted = 0, False
+    for number, (line, fenced) in enumerate(zip(lines, fences(lines), strict=True), 1):
+        if fenced:
+            continue
+        if line.startswith("<<<<<<< "):
+            begun, is_parted = number, False
+        elif line.rstrip() == "=======":
+            is_parted = begun > 0
+        elif line.startswith(">>>>>>> ") and is_parted:
+            return begun
+    return 0
+
+
 def write_text(text: str, deepest: int) -> list[str]:
     """Return the lines of a text, harmless in a page whose headings have the levels 2 to `deepest`."""
     lines = write_characters(text).split("\n")

@@ -21,10 +21,13 @@ from commonplace.text.digests import sha256
 MEMORY: Final = "memory"
 DEFAULT: Final = "default"
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
+NUL: Final = "\0"
+"""No editor writes it, and we write it as `&#0;`: where it stands, a disk or a program has lost what was there."""
 DRAFT: Final = ".commonplace-draft"
 """How the name of a file ends that is to be a page when it is complete."""
 
-_COPY: Final = re.compile(r"(.+)\.conflict-[0-9a-f]{8}\.md")
+_COPY: Final = re.compile(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
+_DAMAGED: Final = re.compile(r"(.+)\.damaged-[0-9a-f]{8}\.md")
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST_NAME: Final = 200
 """Bytes; file systems take 255."""
@@ -179,8 +182,22 @@ class Folder:
                 finally:
                     os.close(handle)
 
+    def keep_damaged(self, file: PageFile) -> str:
+        """Keep a page as it was read in a file beside it; return its name, the same for the same text.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        name = f"{file.name.removesuffix('.md')}.damaged-{file.sum[:8]}.md"
+        self.keep(name, file.text)
+        return name
+
+    def damaged_copies(self) -> dict[str, str]:
+        """Return of which page each file is that `keep_damaged` wrote, by its name."""
+        return {name: f"{copy[1]}.md" for name in self.copies() if (copy := _DAMAGED.fullmatch(name))}
+
     def copies(self) -> list[str]:
-        """Return the names of the conflict copies, sorted."""
+        """Return the names of the copies kept beside the pages, of conflicts and of damaged pages, sorted."""
         found = [(name, _COPY.fullmatch(name)) for name in self._beside()]
         return sorted(name for name, copy in found if copy and is_page_name(f"{copy[1]}.md"))
 

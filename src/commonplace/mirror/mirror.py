@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import CommonplaceError, StoreError
+from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
 from commonplace.locks import FileLock
-from commonplace.mirror.folder import Folder
+from commonplace.mirror.folder import NUL, Folder
 from commonplace.mirror.report import SyncReport, Tally
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _REST: Final = 20
 """After a run, the mirror rests for so many times as long as that took."""
 
 _ATTEMPTS: Final = 5
+_SHOWN: Final = 5
 _CLOSE_WAIT_S: Final = 5.0
 _SYNC_WAIT_S: Final = 60.0
 
@@ -86,19 +88,52 @@ class Mirror:
         if self._pending:
             self._pass_by(_CLOSE_WAIT_S)
 
-    def sync(self) -> SyncReport:
+    def sync(self, accept: str | Path | None = None) -> SyncReport:
         """Bring every page and the store together now, and say what was done.
 
+        Args:
+            accept: see `Engine.sync`.
+
         Raises:
+            NotFoundError: `accept` names neither a page nor a damaged one that was kept.
+            UsageError: what it names holds NUL characters.
             StoreBusyError: another process was at it for longer than a minute.
+            StoreError: the page cannot be written.
         """
         tally = Tally()
         if self._ground.store.is_read_only:
             tally.notice("the store is read-only; pages and memories were left as they are")
             return tally.report()
-        with self._lock.hold(_SYNC_WAIT_S):
-            self._run(tally, thorough=True, is_patient=False)
+        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
+            if accept is None:
+                self._run(tally, thorough=True, is_patient=False)
+            else:
+                self._accept(accept, tally)
         return self._told_of(tally)
+
+    def _accept(self, path: str | Path, tally: Tally) -> None:
+        """Take in a page as a person left it, however much is missing from it; one that was kept is put back first."""
+        folder = self._folder
+        copies = folder.damaged_copies()
+        names = {folder.shown(name): name for name in (*folder.stamps(), *copies)}
+        wanted = Path(path).expanduser().absolute()
+        found = [name for shown, name in names.items() if str(path) == shown or wanted == folder.path(name).absolute()]
+        if not found:
+            raise NotFoundError(f"there is no page {str(path)!r:.200}", remedy=_pages_there(sorted(names)))
+        page = copies.get(found[0], found[0])
+        if found[0] in copies:
+            kept = folder.read(found[0])
+            if kept.problem or NUL in kept.text:
+                why = kept.problem or "holds NUL characters, as a damaged file does"
+                raise UsageError(f"{folder.shown(found[0])} {why}", remedy="make it a page of text before")
+            self._run(tally, thorough=True, is_patient=False)  # what came to the page since stays
+            if folder.replace(folder.read(page), kept.text) is None:
+                raise StoreBusyError(
+                    f"{folder.shown(page)} is being changed all the time", remedy="close it, and try again"
+                )
+        self._run(tally, thorough=True, is_patient=False, believed=(page,))
+        if found[0] in copies:
+            folder.drop(found[0])
 
     def forget(self, namespace: str, ids: Sequence[str]) -> int:
         """Remove the blocks of memories and the conflict copies that name one of them; return how many went.
@@ -153,7 +188,7 @@ class Mirror:
             tally.notice(f"pages and memories could not be brought together: {error}")
         self._told_of(tally)
 
-    def _run(self, tally: Tally, *, thorough: bool, is_patient: bool) -> None:
+    def _run(self, tally: Tally, *, thorough: bool, is_patient: bool, believed: Collection[str] = ()) -> None:
         from commonplace.mirror.running import run
 
         began = self._stopwatch()
@@ -165,7 +200,7 @@ class Mirror:
                 return
             wall_ns = self._wall_ns() if is_patient else None
             for _ in range(_ATTEMPTS):
-                if run(self._ground, self._folder, tally, thorough=thorough, wall_ns=wall_ns):
+                if run(self._ground, self._folder, tally, thorough=thorough, wall_ns=wall_ns, believed=believed):
                     return
             tally.notice("somebody goes on changing the pages; they are brought together at the next call")
             self._pending += 1
@@ -187,6 +222,10 @@ class Mirror:
                 self._told.add(notice)
                 _log.warning("%s", notice)
         return report
+
+
+def _pages_there(shown: Sequence[str]) -> str:
+    return f"name one of {', '.join(shown[-_SHOWN:])}" if shown else "this namespace has none"
 
 
 @contextmanager

@@ -1,7 +1,9 @@
-"""What somebody cannot have seen who saves a page that an editor has had open for a while. It changes nothing.
+"""What is missing from a page though nobody meant it to go. It changes nothing.
 
-A save does not tell when its editor read the page. A note without its id tells that it was before that id was written;
-an entry that came to the page later than all that are on it, that it may well have been before.
+An editor that was open for a while has not seen what came to its page meanwhile. A save does not tell when its editor
+read the page; a note without its id tells that it was before that id was written, an entry that came to the page later
+than all that are on it, that it may well have been before. And a page may be damaged: by a full disk, by an editor that
+was killed, by another file in its place.
 """
 
 from __future__ import annotations
@@ -9,15 +11,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from commonplace.formats.journal_entry import Entry
+from commonplace.formats.journal import split_lines
+from commonplace.formats.journal_entry import Entry, render_entry
+from commonplace.formats.journal_marks import id_in
 from commonplace.mirror.agreement import Agreement, content_of, text_digest
-from commonplace.mirror.projection import heading_and_text
+from commonplace.mirror.folder import NUL
+from commonplace.mirror.projection import entry_of, heading_and_text, kind_of, title_of
 
 if TYPE_CHECKING:
-    from commonplace.mirror.situation import Found, Situation
+    from commonplace.mirror.situation import Found, Seen, Situation
     from commonplace.types import StoredMemory
+
+MANY: Final = 5
+"""A person removes fewer entries between two looks at a page; so many, if they are `MANY_SHARE` of it, are doubted."""
+MANY_SHARE: Final = 1 / 4
+
+_TELLING: Final = len("### 2026-11-21 abc")
+"""Characters of an entry that nobody begins by chance at the same time."""
 
 
 def known_again(at: Situation) -> dict[str, Found]:
@@ -75,6 +87,69 @@ def overlooked(at: Situation, again: Collection[str], before: Mapping[str, float
             if id_ not in at.blocks and (each.since >= read or (each.since > latest and not each.is_seen))
         }
     return missing
+
+
+def damages(at: Situation, believed: Collection[str] = ()) -> dict[str, str]:
+    """Return, by page, why what stands there cannot be what a person meant: a clause that continues its name.
+
+    Args:
+        believed: pages of which a person has said that what is missing was meant to go.
+    """
+    again = known_again(at)
+    put_back = overlooked(at, again, read_before(at, again))
+    found: dict[str, str] = {}
+    for name in sorted(at.changed_pages()):
+        seen = at.seen[name]
+        if NUL in seen.file.text:
+            found[name] = "holds NUL characters, as a damaged file does"
+        elif name not in believed and not seen.is_lost:
+            missing = at.own(name) - at.blocks.keys() - again.keys()
+            if missing and (why := _doubt(at, seen, missing, missing - put_back)):
+                found[name] = why
+    return found
+
+
+def _doubt(at: Situation, seen: Seen, missing: Collection[str], gone: Collection[str]) -> str:
+    """Return why nobody can have removed these entries from a page, "" where somebody may have.
+
+    Args:
+        missing: ids of those that are not there; `gone` without those that may have come while an editor was open.
+    """
+    name, text = seen.file.name, seen.file.text
+    # One entry that lacks nothing but its comment may have lost that by a person's hand.
+    is_cut = len(missing) > 1 or not text.endswith(("\n", "\r"))
+    if any(_is_torn(at, seen, id_, was_seen=id_ in gone, may_be_whole=is_cut) for id_ in missing):
+        return "breaks off in the middle of an entry"
+    there = {id_ for id_, found in at.blocks.items() if found.page == name}
+    had = len(gone) + sum(each.page == name for id_, each in at.agreed.items() if id_ in there)
+    if had == 1 and gone and f"# {title_of(name)}" not in split_lines(text)[0]:
+        return "has nothing left of what stood there, not even its title"
+    if len(gone) == had > 1 or (len(gone) >= MANY and len(gone) >= MANY_SHARE * had):
+        return f"lacks {len(gone)} of its {had} entries at once"
+    return ""
+
+
+def _is_torn(at: Situation, seen: Seen, id_: str, *, was_seen: bool, may_be_whole: bool) -> bool:
+    """Return whether a page ends in the middle of the entry of a memory.
+
+    Args:
+        was_seen: whoever saved the page had that entry before.
+        may_be_whole: it may lack nothing but its comment.
+    """
+    lines = split_lines(seen.file.text)
+    ends = [number for number, line in enumerate(lines, 1) if id_in(line.rstrip("\r\n"))]
+    ends += [block.start_line - 1 for block in seen.page.blocks[-1:] if not ends]
+    tail = "".join(line.rstrip("\r\n") + "\n" for line in lines[ends[-1] :]).strip() if ends else ""
+    stored = at.memory(id_)
+    if not tail or stored is None:
+        return False
+    kind = kind_of(seen.file.name)
+    entry = entry_of(stored, kind, at.links(id_), at.own_sections())
+    whole = render_entry(entry, kind)
+    if tail.startswith(render_entry(replace(entry, id=""), kind).strip()) and not may_be_whole:
+        return False
+    # Of one that nobody has seen there, a heading's time may be the beginning of a person's own note.
+    return whole.startswith(tail) and (was_seen or len(tail) > _TELLING)
 
 
 def outdated(at: Situation, found: Found, agreed: Agreement, read: float) -> Literal["", "words", "heading"]:

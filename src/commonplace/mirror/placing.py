@@ -12,7 +12,7 @@ from commonplace.formats.journal_editing import with_changes
 from commonplace.formats.journal_entry import Entry
 from commonplace.formats.journal_merging import digest
 from commonplace.mirror.agreement import UNSEEN, Agreement, Standing, agree, meant_by_store
-from commonplace.mirror.folder import MAX_PAGE_BYTES, PageFile
+from commonplace.mirror.folder import MAX_PAGE_BYTES, NUL, PageFile
 from commonplace.mirror.projection import entry_of, kind_of, time_of, title_of
 from commonplace.mirror.room import with_room
 
@@ -94,11 +94,12 @@ class Placing:
     def _write(self, seen: Seen, changes: _Changes) -> None:
         """Write one page, or note that it could not be."""
         name, old = seen.file.name, seen.file
-        text = self._changed(old, changes)
+        text = self._changed(seen, changes)
         if text == old.text and (text.strip() or not seen.is_lost):
             return
         shown = self._at.folder.shown(name)
         try:
+            copy = self._at.folder.keep_damaged(old) if seen.text != old.text else ""
             if text.strip() in ("", f"# {title_of(name)}"):
                 is_done = old.data is None or self._at.folder.remove(old)
                 written: PageFile | None = PageFile(name) if is_done else None
@@ -114,18 +115,20 @@ class Placing:
             return
         self._tally.pages_written += written.data is not None
         self._at.reread(written)
+        if copy:
+            self._tally.conflicts[self._at.folder.shown(copy)] = None
         if seen.is_lost and written.data is not None:
-            self._tally.notice(f"{shown} was deleted or emptied; it was written again from the store")
+            self._tally.notice(_told_of_loss(shown, seen, self._at.folder.shown(copy) if copy else ""))
 
-    def _changed(self, old: PageFile, changes: _Changes) -> str:
+    def _changed(self, seen: Seen, changes: _Changes) -> str:
         """Return the new text of a page; what would make it too large for a page stays in the store alone."""
-        name = old.name
-        text = with_changes(old.text, changes, title=title_of(name), kind=kind_of(name))
+        old, name = seen.text, seen.file.name
+        text = with_changes(old, changes, title=title_of(name), kind=kind_of(name))
         if len(text) * 4 <= MAX_PAGE_BYTES or len(text.encode("utf-8")) <= MAX_PAGE_BYTES:
             return text
         there = {block.entry.id for block in self._at.seen[name].page.blocks}
         kept: _Changes = {}
-        size = len(old.data or b"")
+        size = len(old.encode("utf-8"))
         for id_, entry in changes.items():
             size += 0 if entry is None else 2 * len(entry.text.encode("utf-8", "surrogatepass")) + 1024
             if entry is None or size <= MAX_PAGE_BYTES:
@@ -135,7 +138,7 @@ class Placing:
                 if id_ in there:
                     kept[id_] = None
         self._tally.notice(f"{self._at.folder.shown(name)} is full; {len(changes) - len(kept)} memories are not on it")
-        return with_changes(old.text, kept, title=title_of(name), kind=kind_of(name))
+        return with_changes(old, kept, title=title_of(name), kind=kind_of(name))
 
     def _agree(self, id_: str) -> None:
         """Note what both sides say of one memory, now that its pages are written."""
@@ -184,3 +187,13 @@ class Placing:
         return (
             (0.0, "", 0, id_) if stored is None else (time_of(stored), stored.owner.session, stored.owner.position, id_)
         )
+
+
+def _told_of_loss(shown: str, seen: Seen, copy: str) -> str:
+    """Return what people are told of a page that was not believed."""
+    if not seen.damage:
+        return f"{shown} was deleted or emptied; it was written again from the store"
+    kept = f"; what stood there is kept in {copy}" if copy else ""
+    if copy and NUL not in seen.file.text:
+        kept += f": if you meant it, `commonplace sync --accept {copy}` takes it in after all"
+    return f"{shown} {seen.damage}, and was written again from the store{kept}"

@@ -16,7 +16,10 @@ _ATTEMPTS: Final = 5
 
 
 def forget(folder: Folder, ids: Sequence[str]) -> int:
-    """Remove every block of these memories, copies of it too, and the conflict copies that name one; return how many.
+    """Remove every block of these memories, copies of it too, and the files beside the pages; return how many went.
+
+    A conflict copy goes that names one of them; a damaged page that was kept, also where its page names one: what it
+    has of a memory may have lost its mark.
 
     Raises:
         OSError: a page cannot be written.
@@ -26,9 +29,10 @@ def forget(folder: Folder, ids: Sequence[str]) -> int:
         return 0
     folder.drop_drafts()
     wanted = set(ids)
-    gone = sum(_forget_on(folder, name, wanted) for name in sorted(folder.stamps()))
+    named = {name: _forget_on(folder, name, wanted) for name in sorted(folder.stamps())}
+    gone, page_of = sum(named.values()), folder.damaged_copies()
     for name in folder.copies():
-        if _ids_in(folder.read(name).text) & wanted:
+        if named.get(page_of.get(name, "")) or _ids_in(folder.read(name).text) & wanted:
             gone += folder.drop(name)
     if gone:
         folder.settle()

@@ -34,7 +34,7 @@ def with_room(at: Situation, rewritten: Collection[str] = ()) -> set[str]:
     now = ground.now()
     memories.sort(key=lambda each: (-ground.fading.raw(each.record, now), each.owner.id))
     blocks = {block.entry.id: block for block in seen.page.blocks if block.entry.id}
-    rest = with_changes(seen.file.text, dict.fromkeys(blocks), title=title_of(LONG_TERM_PAGE), kind="long")
+    rest = with_changes(seen.text, dict.fromkeys(blocks), title=title_of(LONG_TERM_PAGE), kind="long")
     there = {section.name for section in seen.page.sections}
     # With all that may yet be needed, so that what has room now has it once they are written.
     frame = [f"# {title_of(LONG_TERM_PAGE)}"] if not rest.strip() else []

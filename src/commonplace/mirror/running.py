@@ -6,7 +6,7 @@ records is what a page and the store really say at that moment, and what is due 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -27,18 +27,27 @@ _SETTLED_AT_ONCE: Final = 1_000
 """So that other writers wait for milliseconds only."""
 
 
-def run(ground: Ground, folder: Folder, tally: Tally, *, thorough: bool, wall_ns: int | None) -> bool:
+def run(
+    ground: Ground,
+    folder: Folder,
+    tally: Tally,
+    *,
+    thorough: bool,
+    wall_ns: int | None,
+    believed: Collection[str] = (),
+) -> bool:
     """Bring pages and store together once; return False where a page was changed meanwhile and it is to be done again.
 
     Args:
         thorough: read every page, changed or not.
         wall_ns: the time; pages that were saved just before it are left for later. None reads them too.
+        believed: pages of which a person has said that what is missing was meant to go.
 
     Raises:
         StoreError: the store cannot be written.
         OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
     """
-    at = Situation(ground, folder, tally)
+    at = Situation(ground, folder, tally, believed)
     if at.is_quiet and not thorough:
         return True
     folder.drop_drafts()

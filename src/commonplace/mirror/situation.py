@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.formats.journal import LONG_TERM_PAGE, Page, parse_page
 from commonplace.formats.journal_entry import Entry
+from commonplace.formats.journal_marks import conflict_line
 from commonplace.formats.long_term import SECTIONS
 from commonplace.ledger.undone import taken_away
 from commonplace.mirror.agreement import Agreement, content_of, decode, text_digest
-from commonplace.mirror.folder import Folder, PageFile, Stamp
+from commonplace.mirror.folder import NUL, Folder, PageFile, Stamp
 from commonplace.mirror.projection import day_page, heading_and_text, kind_of, minute_of, time_of
 from commonplace.types import Selection, StoredMemory
 
@@ -62,12 +63,19 @@ class Seen:
     Attributes:
         is_news: somebody else has changed it since it was last read or written.
         is_lost: it is gone, or empty, although it had blocks, or it had several and has none: that is an accident.
+        damage: why nothing on it is believed, a clause that continues its name; "" where it is.
     """
 
     file: PageFile
     page: Page
     is_news: bool
     is_lost: bool
+    damage: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the page is written on: its text, of a damaged one only what stands before the first block."""
+        return self.page.preamble if self.damage else self.file.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +101,11 @@ class Situation:
         notes: blocks that are no memory's: without an id, with an unknown one, or copies of another block.
     """
 
-    def __init__(self, ground: Ground, folder: Folder, tally: Tally) -> None:
+    def __init__(self, ground: Ground, folder: Folder, tally: Tally, believed: Collection[str] = ()) -> None:
         self.ground = ground
         self.folder = folder
         self._tally = tally
+        self._believed = believed
         store, space = ground.store, ground.namespace
         self.due = store.due(space)
         self.known = {page.page: page for page in store.pages(space)}
@@ -147,6 +156,7 @@ class Situation:
             else:
                 self._read(name, thorough=thorough)
         self._find()
+        self._distrust()
 
     def page(self, name: str) -> Seen | None:
         """Return a page, None for one that is left alone."""
@@ -217,6 +227,12 @@ class Situation:
         stays = agreed is not None and agreed.page not in ("", LONG_TERM_PAGE) and agreed.minute == minute_of(at)
         return agreed.page if stays and agreed is not None else day_page(at)
 
+    def own(self, name: str) -> set[str]:
+        """Return the ids of the live memories that page and store agreed to have on a page, and that belong there."""
+        agreed = {id_: each for id_, each in self.agreed.items() if each.page == name}
+        self.load(agreed)
+        return {id_ for id_, each in agreed.items() if self.likely_page(self._memories[id_], each) == name}
+
     def forgotten(self) -> set[str]:
         """Return the ids that receipts name: what has them must not come back."""
         store, space = self.ground.store, self.ground.namespace
@@ -239,11 +255,56 @@ class Situation:
             return
         is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
         page = _parsed(file)
+        is_ours = known is not None and file.sum == known.sha256
+        if not is_ours and (line := self._unmerged(file, page)):
+            self.left.add(name)
+            self._tally.notice(
+                f"{self.folder.shown(name)} has the marks of a merge that nobody has resolved (line {line}); it was "
+                f"left as it is: keep one version of each entry there"
+            )
+            return
         had = sum(agreed.page == name for agreed in self.agreed.values())
         is_blank = file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n"))
         is_lost = (known is not None and had > 0 and is_blank) or (is_news and not page.blocks and had > 1)
         self.seen[name] = Seen(file, page, is_news, is_lost)
         self._sums[name] = file.sum
+
+    def _unmerged(self, file: PageFile, page: Page) -> int:
+        """Return the line at which a conflict of a version control begins, 0 where there is none.
+
+        A memory may speak of such marks; then the store has them too, in this version or in an earlier one.
+        """
+        line = conflict_line(file.text)
+        if not line:
+            return 0
+        mark = file.text.split("\n")[line - 1].strip()
+        versions = self.ground.store.versions
+        said = (
+            version.record.content.split("\n")
+            for block in page.blocks
+            if block.entry.id
+            for version in versions(self.ground.namespace, block.entry.id)
+        )
+        return 0 if any(mark in lines for lines in said) else line
+
+    def _distrust(self) -> None:
+        """Let no page be believed on which so much is missing, or torn, that nobody can have meant it."""
+        from commonplace.mirror.overlooked import damages
+
+        found = damages(self, self._believed)
+        for name, why in found.items():
+            seen = self.seen[name]
+            if not self.own(name):
+                # There is nothing that could be written again in the place of what stands there.
+                del self.seen[name], self._sums[name]
+                self.left.add(name)
+                self._tally.notice(f"{self.folder.shown(name)} {why}; it was left as it is")
+                continue
+            preamble = "" if NUL in seen.page.preamble else seen.page.preamble
+            self.seen[name] = Seen(seen.file, Page(preamble, ()), seen.is_news, is_lost=True, damage=why)
+        if found:
+            self.blocks, self.notes = {}, []
+            self._find()
 
     def _find(self) -> None:
         everywhere: dict[str, list[Found]] = defaultdict(list)
