@@ -58,6 +58,19 @@ class TestRoundTrip:
         add(store, written("a"))
         assert latest(store, "a") == StoredMemory(1, Owner("a", "memory"), MemoryRecord(""), 10.0)
 
+    def test_the_digests_of_the_latest_versions_come_back_as_they_were_written(self, store: Store) -> None:
+        """By them an examination finds a text that was changed where it is stored."""
+        sums = ("ab" * 32, "", "cd" * 32)
+        for id_, digest in zip(("a", UUID, "b"), sums, strict=True):
+            add(store, MemoryWrite(Owner(id_, "memory"), (passage(id_),), MemoryRecord(id_), digest))
+        with store.change_memories("n") as change:
+            old = change.find("a")
+            assert old is not None
+            change.expire(old.number, old.record, 20.0)
+            change.add(MemoryWrite(old.owner, (), replace(old.record, version=2), "ef" * 32), created_at=20.0)
+        assert store.memory_digests("n") == [(2, UUID, ""), (3, "b", sums[2]), (4, "a", "ef" * 32)]
+        assert store.memory_digests("other") == []
+
     @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
     def test_any_text_comes_back_from_every_column(self, store: Store, text: str) -> None:
         """Memories hold what was said and pasted, and callers choose ids."""

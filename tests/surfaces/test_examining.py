@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import commonplace
 from commonplace.engine import upkeep
 from commonplace.errors import ModelError, StoreError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.surfaces.conftest import Program
 
 
@@ -72,3 +78,104 @@ def test_doctor_reports_an_index_that_cannot_be_read(program: Program, monkeypat
     found = findings(program)["index"]
     assert (found["problem"], found["remedy"]) == ("the index cannot be opened: Too many open files", "close some")
     assert found["mended"] is False
+
+
+BILLING = "We chose Postgres for billing."
+LONG = "\n\n".join(f"# Part {number}\n\n{'Builds run at night. ' * 40}" for number in range(12))
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A store with memories of every kind, of which nothing is wrong."""
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        book.remember(BILLING, id="billing")
+        book.remember("We chose Redis for sessions.", id="sessions")
+        book.update("sessions", content="We chose Valkey for sessions.")
+        book.remember(LONG, id="long")
+        book.remember_many([{"content": f"Turn {at} of the talk.", "id": f"t{at}", "session": "s"} for at in range(3)])
+        book.remember("The roof is grey.", id="old")
+        book.archive("old")
+        book.knowledge.create_agent({"name": "dba"})
+        book.knowledge.index_knowledge("dba", [{"name": "indexes", "advice": "Build them at night."}])
+        assert book.doctor().is_healthy
+    return tmp_path / "store"
+
+
+def spoil(directory: Path, statement: str) -> None:
+    """Change stored bytes as a failing disk does."""
+    with closing(sqlite3.connect(directory / "store.db", isolation_level=None)) as db:
+        assert db.execute(statement).rowcount > 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE memories SET content = replace(content, 'Postgres', 'Postgras') WHERE id = 'billing'",
+            f"memory 'billing' has other words than it was written with; its passage still reads {BILLING!r}",
+        ),
+        (
+            "UPDATE passages SET text = replace(text, 'Valkey', 'Walkey')",
+            "memory 'sessions' is found by other words than it has: its digest fits its own",
+        ),
+        (
+            "UPDATE memories SET digest = '0' WHERE id = 'billing'",
+            "memory 'billing' has other words than it was written with",
+        ),
+        (
+            "UPDATE memories SET content = replace(content, 'Turn 1', 'Turn 7') WHERE id = 't1'",
+            "memory 't1' has other words than those it is found by",
+        ),
+        (
+            "UPDATE memories SET content = replace(content, 'Part 7', 'Past 7') WHERE id = 'long'",
+            "memory 'long' has other words than it was written with",
+        ),
+        (
+            "UPDATE passages SET text = replace(text, 'Part 7', 'Past 7')",
+            "memory 'long' is found by other words than it has: its digest fits its own",
+        ),
+    ],
+)
+def test_doctor_names_the_memory_of_which_a_byte_was_changed(stored: Path, statement: str, said: str) -> None:
+    """A failing disk leaves the database whole for SQLite, and a memory that says what nobody said."""
+    spoil(stored, statement)
+    with commonplace.open(stored) as book:
+        [finding] = book.doctor().findings
+        assert (finding.part, finding.problem, finding.mended) == ("store", said, False)
+        id_ = said.split("'")[1]
+        assert finding.remedy == f"write it as it should be with `commonplace update {id_} TEXT`, or restore a backup"
+        book.update(id_, content=LONG if id_ == "long" else "As it should be.")
+        assert book.doctor().is_healthy
+
+
+def test_doctor_names_an_archived_memory_that_cannot_be_read_any_more(stored: Path) -> None:
+    """One byte may be enough for text that is no UTF-8; what else there is must still be looked at."""
+    spoil(stored, "UPDATE memories SET content = CAST(x'54ff65' AS TEXT) WHERE id = 'old'")
+    spoil(stored, "UPDATE memories SET content = 'We chose Postgras.' WHERE id = 'billing'")
+    with commonplace.open(stored) as book:
+        billing, old = sorted(book.doctor().findings, key=lambda each: each.problem)
+    assert billing.problem.startswith("memory 'billing' has other words")
+    assert old.problem.startswith("memory 'old' cannot be read (")
+    assert old.remedy == "restore a backup"
+
+
+def test_doctor_names_the_knowledge_of_which_a_byte_was_changed(stored: Path) -> None:
+    spoil(stored, "UPDATE knowledge_items SET metadata = replace(metadata, 'night', 'eight')")
+    with commonplace.open(stored) as book:
+        [finding] = book.doctor().findings
+    assert re.fullmatch(r"item \d+ of the agent 'dba' has another map than it was written with", finding.problem)
+    assert finding.remedy == "index the knowledge of that agent again, or restore a backup"
+
+
+def test_doctor_names_some_of_very_many_changed_memories(stored: Path) -> None:
+    """Twenty tell what is the matter, and thousands hide it."""
+    with commonplace.open(stored, namespace="team") as book:
+        book.remember_many(
+            [{"content": f"Service {at} has port {at * 7}.", "id": f"m{at:02}"} for at in range(30)], force=True
+        )
+    spoil(stored, "UPDATE memories SET content = 'Lost: ' || content WHERE id LIKE 'm%'")
+    with commonplace.open(stored) as book:
+        *shown, rest = book.doctor().findings
+    assert len(shown) == 20
+    assert shown[0].problem.startswith("memory 'm00' of the namespace 'team' has other words")
+    assert rest.problem == "10 more texts differ like these"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.layout import DATABASE, INDEX
-from commonplace.errors import CommonplaceError, ModelError
+from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
 from commonplace.index.manifest import MISSING
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ingest.reading import normalise
+from commonplace.mirror.folder import DEFAULT
 from commonplace.models.modeldata import verify_data
 from commonplace.text.analysis import clear_cache
 
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
     from commonplace.ingest.projection import ProjectionReport
     from commonplace.store.contract import Store
     from commonplace.store.reembedding_contract import Reembedding
-    from commonplace.types import Progress
+    from commonplace.types import Chunk, Progress
     from commonplace.types.graph import GraphCounts
 
 PENDING_LIMIT = 2_000
@@ -30,6 +35,10 @@ PENDING_LIMIT = 2_000
 
 APART_FROM = 300
 """From so many passages on, a process that is to stay small leaves the index to another one."""
+
+_AT_ONCE = 500
+_MOST_TEXTS = 20
+_UNREADABLE = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
 
 WAIT_S = 60.0
 """How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
@@ -217,6 +226,8 @@ class Upkeep:
     def examine(self, *, mend: bool, pages: Pages | None = None) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
         findings = self._examine_store(mend)
+        if all(finding.mended for finding in findings):
+            findings += self._examine_texts()
         try:
             verify_data()
         except ModelError as error:
@@ -261,6 +272,51 @@ class Upkeep:
             for each in clear_drafts(self._directory, remove=mend)
             if each.state != "live"
         ]
+
+    def _examine_texts(self) -> list[Finding]:
+        """Return which memories and items of knowledge do not say what they said when they were written.
+
+        A failing disk, or a program that is none of ours, changes a text but not its digest and its passages.
+        """
+        found: list[Finding] = []
+        for namespace in self._store.namespaces():
+            with self._store.snapshot():
+                digests = self._store.memory_digests(namespace)
+                for begin in range(0, len(digests), _AT_ONCE):
+                    some = digests[begin : begin + _AT_ONCE]
+                    try:
+                        found += self._differing(namespace, some)
+                    except _UNREADABLE:
+                        for each in some:
+                            found += self._differing_alone(namespace, each)
+                found += _differing_knowledge(self._store, namespace)
+        if len(found) > _MOST_TEXTS:
+            rest = len(found) - _MOST_TEXTS
+            found[_MOST_TEXTS:] = [Finding("store", f"{rest:,} more texts differ like these", "restore a backup")]
+        return found
+
+    def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> list[Finding]:
+        """Return what is wrong with the texts of some memories, by number, id and digest."""
+        numbers = [number for number, _, _ in digests]
+        chunks: dict[int, list[Chunk]] = defaultdict(list)
+        for passage in self._store.passages(namespace, self._store.passages_of(namespace, numbers)).values():
+            chunks[passage.owner_number].append(passage.chunk)
+        stored = self._store.memory_records(namespace, numbers)
+        found = []
+        for number, id_, digest in digests:
+            if number in stored:
+                problem = _text_problem(stored[number].record.content, digest, chunks[number])
+                if problem:
+                    is_live = stored[number].expired_at is None
+                    found.append(_differs(id_, namespace, problem, is_live=is_live))
+        return found
+
+    def _differing_alone(self, namespace: str, digest: tuple[int, str, str]) -> list[Finding]:
+        try:
+            return self._differing(namespace, [digest])
+        except _UNREADABLE as error:
+            why = error.args[0] if isinstance(error, CommonplaceError) else str(error)
+            return [_differs(digest[1], namespace, f"cannot be read ({why})", is_live=False)]
 
     def _unfinished(self, mend: bool, pages: Pages | None) -> list[Finding]:
         """Return what forgetting had to leave, because it was ended or another process held something open."""
@@ -320,6 +376,63 @@ class Upkeep:
         from commonplace.engine.exporting import artifact_index
 
         return artifact_index(self._store, namespace)
+
+
+def _text_problem(content: str, digest: str, chunks: Sequence[Chunk]) -> str:
+    """Return how a memory's text differs from its digest and from the copy by which it is found, "" for not at all.
+
+    Args:
+        digest: "" where there is none.
+    """
+    from commonplace.text.alike import digest as digest_of_text
+
+    as_written = not digest or digest_of_text(content) == digest
+    text = normalise(content)
+    is_copied = _is_cut_from(text, chunks)
+    if as_written and is_copied:
+        return ""
+    if digest and not is_copied:
+        if as_written:
+            return "is found by other words than it has: its digest fits its own"
+        if len(chunks) == 1 and digest_of_text(chunks[0].text) == digest:
+            return f"has other words than it was written with; its passage still reads {chunks[0].text!r:.200}"
+    return "has other words than those it is found by" if as_written else "has other words than it was written with"
+
+
+def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
+    """Return whether these chunks stand in a text at their lines, and leave none out but blank ones."""
+    lines = text.split("\n")
+    covered = {number for each in chunks for number in range(each.start_line, each.end_line + 1)}
+    return all(number in covered for number, line in enumerate(lines, 1) if line.strip()) and all(
+        each.text in "\n".join(lines[each.start_line - 1 : each.end_line]) for each in chunks
+    )
+
+
+def _differing_knowledge(store: Store, namespace: str) -> list[Finding]:
+    """Return the items of agents' knowledge whose map is not the one that their digest is of."""
+    from commonplace.knowledge.maps import digest_of
+
+    return [
+        Finding(
+            "store",
+            f"item {item.number} of the agent {item.record.agent!r:.80}{_in(namespace)} has another map than it was "
+            f"written with",
+            "index the knowledge of that agent again, or restore a backup",
+        )
+        for item in store.knowledge(namespace).items()
+        if digest_of(item.record.agent, item.record.metadata) != item.record.digest
+    ]
+
+
+def _differs(id_: str, namespace: str, problem: str, *, is_live: bool) -> Finding:
+    remedy = "restore a backup"
+    if is_live:
+        remedy = f"write it as it should be with `commonplace update {shlex.quote(id_)} TEXT`, or {remedy}"
+    return Finding("store", f"memory {id_!r:.80}{_in(namespace)} {problem}", remedy)
+
+
+def _in(namespace: str) -> str:
+    return "" if namespace == DEFAULT else f" of the namespace {namespace!r:.80}"
 
 
 def size(path: Path) -> int:

@@ -209,6 +209,10 @@ class MemoryStore(Protocol):
         """Return every version of a memory, oldest first."""
         ...
 
+    def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
+        """Return (number, id, digest) of the latest versions, by number; the digest is what they were written with."""
+        ...
+
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
         ...

@@ -34,6 +34,10 @@ OF_NUMBERS = f"""
     WHERE m.namespace = {_SPACE}
 """
 
+DIGESTS = f"""
+    SELECT owner, id, digest FROM memories WHERE namespace = {_SPACE} AND is_latest = 1 ORDER BY owner
+"""
+
 ALIKE = f"""
     SELECT {_COLUMNS}
     FROM (

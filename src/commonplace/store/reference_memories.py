@@ -73,6 +73,15 @@ class ReferenceMemories(ReferenceReembedding):
         with self._open():
             return self._state.space(namespace).versions(id_)
 
+    def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
+        """Return (number, id, digest) of the latest versions, by number."""
+        with self._open():
+            rows = self._state.space(namespace).rows
+            found = [
+                (number, row.owner.id, row.memory.digest) for number, row in rows.items() if row.memory is not None
+            ]
+        return sorted({each[1]: each for each in sorted(found)}.values())
+
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
         wanted = set(map(int, owner_numbers))

@@ -93,6 +93,11 @@ class SqliteMemories:
         """Return every version of a memory, oldest first."""
         return [unpack_memory(row) for row in self._read(memory_queries.VERSIONS, namespace, id=pack_id(id_))]
 
+    def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
+        """Return (number, id, digest) of the latest versions, by number."""
+        found = self._read(memory_queries.DIGESTS, namespace)
+        return [(number, unpack(id_), unpack(digest)) for number, id_, digest in found]
+
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past."""
         found = self._read(memory_queries.OF_NUMBERS, namespace, numbers=numbers_json(owner_numbers))
