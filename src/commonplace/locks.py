@@ -6,6 +6,7 @@ hold two different files of the same name). The kernel drops it when its holder 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
@@ -126,8 +127,10 @@ class FileLock:
 
     def _open(self) -> int:
         try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise StoreError(f"the lock file {self._path} is a link", remedy="delete it") from error
             raise StoreError(
                 f"cannot open the lock file {self._path}: {error.strerror}",
                 remedy="make its directory exist and be writable, or name another store",

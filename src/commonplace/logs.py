@@ -8,6 +8,7 @@ Queries are told by hash unless the settings ask for their text; settings, keys 
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -48,11 +49,12 @@ class LineFile:
         """Append one line.
 
         Raises:
-            OSError: the directory or file cannot be written.
+            OSError: the directory or file cannot be written, or is a link.
         """
         line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+        _refuse_link(self._path.parent)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             os.write(handle, line)
             size = os.fstat(handle).st_size
@@ -162,12 +164,12 @@ class RetrievalLog:
         Raises:
             OSError: a file cannot be read.
         """
-        if not self._path.parent.is_dir():
+        if not self._path.parent.is_dir() or self._path.parent.is_symlink():
             return
         with _guarded(self._path.parent):
             aside = [path for path in self._path.parent.glob(f"{self._path.name}.*") if path.suffix[1:].isdecimal()]
             paths = [*sorted(aside, key=lambda path: -int(path.suffix[1:])), self._path]
-            texts = [path.read_bytes() for path in paths if path.is_file()]
+            texts = [path.read_bytes() for path in paths if path.is_file() and not path.is_symlink()]
         for line in b"".join(texts).splitlines():
             with suppress(ValueError, RecursionError):
                 record = json.loads(line)
@@ -193,11 +195,11 @@ def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dr
         OSError: a log cannot be read or written.
     """
     blanked = 0
-    for place in [directory, *(path for path in directory.rglob("*") if path.is_dir())] if directory.is_dir() else []:
+    for place in (Path(name) for name, _, _ in ([] if directory.is_symlink() else os.walk(directory))):
         # The guard keeps a file from being put aside, under a name that was passed already.
         with _guarded(place):
             for path in sorted(place.glob("*.jsonl*")):
-                if path.is_file():
+                if path.is_file() and not path.is_symlink():
                     blanked += _blank(path, places, dry_run)
     return blanked
 
@@ -217,6 +219,11 @@ def _blank(path: Path, places: Callable[[bytes], Iterable[int]], dry_run: bool) 
         finally:
             os.close(handle)
     return len(lines)
+
+
+def _refuse_link(directory: Path) -> None:
+    if directory.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(directory))
 
 
 @contextmanager

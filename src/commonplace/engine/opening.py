@@ -22,7 +22,7 @@ from commonplace.models.mixed import MixedEmbedder, for_kind
 from commonplace.models.opening import embedder_name, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
-from commonplace.settings.locations import STORE_NAME, project_of
+from commonplace.settings.locations import STORE_NAME, project_of, refuse_links
 from commonplace.store.batches import upgrade_command
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind
@@ -59,6 +59,7 @@ def open_engine(
         raise UsageError(
             "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
         )
+    refuse_links(directory)
     if not flag("create", create) and not (directory / DATABASE).exists():
         raise StoreMissingError(
             f"there is no store at {directory}", remedy="make one with create=True, or with `commonplace init`"

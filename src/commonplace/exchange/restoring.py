@@ -24,7 +24,7 @@ from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import backup_note, noted_in, put_notes, replaced_note
 from commonplace.exchange.swapping import put_in_place
 from commonplace.locks import FileLock
-from commonplace.settings.locations import STORE_FILE, STORE_NAME
+from commonplace.settings.locations import STORE_FILE, STORE_NAME, refuse_links
 from commonplace.store.database_files import sync
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
 from commonplace.store.driver import connect, driver_errors, lock_path
@@ -143,6 +143,7 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
         return False
     if not directory.is_dir():
         raise StoreError(f"{directory} is a file", remedy="name a directory")
+    refuse_links(directory)
     if os.path.lexists(directory / DATABASE):
         if not is_replacing:
             raise StoreError(

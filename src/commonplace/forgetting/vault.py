@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -27,9 +28,11 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
         paths: where notes were written, relative to the store's directory.
     """
     vault = directory / VAULT
+    if vault.is_symlink() or not vault.is_dir():
+        return []
     wanted = set(ids)
-    found = {path for path in vault.rglob("*.md") if _memory_id(path) in wanted} if vault.is_dir() else set()
-    found |= set(vault.rglob(DRAFT)) if wanted and vault.is_dir() else set()
+    found = {path for path in vault.rglob("*.md") if _memory_id(path) in wanted}
+    found |= set(vault.rglob(DRAFT)) if wanted else set()
     for name in paths:
         path = directory / name
         if path.is_file() and path.resolve().is_relative_to(vault.resolve()):
@@ -69,7 +72,7 @@ def remove(notes: Collection[Path]) -> int:
 def _memory_id(path: Path) -> str | None:
     """Return the memory's id in the front matter of a note, None where there is none."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
             return memory_id_of(file.read(FRONT_MATTER_BYTES).decode("utf-8", "replace"))
     except OSError:
         return None

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISREG
 from zlib import crc32
 
 from commonplace.errors import IndexFaultError, StoreError
@@ -129,6 +130,8 @@ def remove_unless_open(directory: Path) -> bool:
     # It loads the libraries of two ways to compress.
     import shutil
 
+    if _is_removed_link(directory):
+        return True
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -157,6 +160,8 @@ def empty_and_remove(directory: Path) -> bool:
     """
     import shutil
 
+    if _is_removed_link(directory):
+        return True
     try:
         descriptor = os.open(directory / IN_USE, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -164,7 +169,8 @@ def empty_and_remove(directory: Path) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for path in directory.rglob("*"):
-            if path.is_file() and path.stat().st_nlink == 1:
+            status = path.lstat()
+            if S_ISREG(status.st_mode) and status.st_nlink == 1:
                 os.truncate(path, 0)
         shutil.rmtree(directory, ignore_errors=True)
     except BlockingIOError:
@@ -174,6 +180,14 @@ def empty_and_remove(directory: Path) -> bool:
     finally:
         os.close(descriptor)
     return not directory.exists()
+
+
+def _is_removed_link(directory: Path) -> bool:
+    """Remove a link that stands where a generation may: what it leads to is none of ours."""
+    if directory.is_symlink():
+        directory.unlink()
+        return True
+    return False
 
 
 def unreadable(code: int | None, what: str) -> StoreError:

@@ -140,8 +140,12 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a new file and wait until the disk has it."""
-    with path.open("wb") as file:
+    """Write a new file and wait until the disk has it; a link in its place is not followed.
+
+    Raises:
+        OSError: it cannot be written, or is a link.
+    """
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666)) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

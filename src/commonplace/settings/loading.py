@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commonplace.errors import SettingsError
+from commonplace.errors import SettingsError, StoreError
 from commonplace.files import read_file
 from commonplace.settings import locations
 from commonplace.settings.agents import SECTION as AGENTS
@@ -71,6 +71,7 @@ def load(
 
     Raises:
         SettingsError: a file is broken, a key is unknown, a value is refused, or a project sets what it may not.
+        StoreError: the store that was found is a link, or it holds one.
     """
     by_name = {key.dotted: key for key in keys()}
     given = {item.key.dotted: item for item in _from_file(user_file or locations.user_settings_file(), by_name)}
@@ -80,6 +81,7 @@ def load(
     ]
     chosen = {**given, **{item.key.dotted: item for item in outer}}.get("store.path")
     store, origin, project = _place(chosen, start or Path.cwd())
+    locations.refuse_links(store)
     inside = [] if project is None else _from_file(project / locations.PROJECT_FILE, by_name, trusted=False)
     if overrides is None:
         inside += _from_store(store / locations.STORE_FILE, by_name)
@@ -114,6 +116,7 @@ def save_overrides(store: Path, overrides: Mapping[str, object]) -> None:
         section, _, name = dotted.rpartition(".")
         sections.setdefault(section, {})[name] = list(value) if isinstance(value, tuple) else value
     fresh = target.with_name(f"{target.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)  # of a process that was killed, and had the same number
     fresh.write_text(json.dumps(sections, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     fresh.replace(target)
 
@@ -125,7 +128,13 @@ def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
         return store, chosen.origin, locations.project_of(store)
     project = locations.find_project(start)
     if project is not None:
-        return project / locations.STORE_NAME, f"found from {start}", project
+        store = project / locations.STORE_NAME
+        if store.is_symlink():
+            raise StoreError(
+                f"{store} is a link, which may have come with a clone and is not followed",
+                remedy="delete it, or name the store that it leads to with --store",
+            )
+        return store, f"found from {start}", project
     return locations.user_store(), "default", None
 
 

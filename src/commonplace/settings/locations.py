@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+from commonplace.errors import StoreError
 
 STORE_NAME = ".commonplace"
 PROJECT_FILE = "commonplace.toml"
 STORE_FILE = "settings.json"
+_MARKDOWN = re.compile(r"memory|vault|MEMORY.*")
 
 
 def find_project(start: Path) -> Path | None:
@@ -29,6 +34,29 @@ def find_store(start: Path) -> Path | None:
 def project_of(store: Path) -> Path | None:
     """Return the project a store belongs to: the directory that holds it as `.commonplace`; None for another name."""
     return store.parent if store.name == STORE_NAME else None
+
+
+def refuse_links(store: Path) -> None:
+    """Refuse a store that holds a link, which may have come with a clone and lead to anybody's files.
+
+    Pages and notes are looked at where they are read: a person may have put a link there, and it is passed over.
+
+    Raises:
+        StoreError: the message names the link.
+    """
+    pending = [store]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.path == str(store / entry.name) and _MARKDOWN.fullmatch(entry.name):
+                    continue
+                if entry.is_symlink():
+                    raise StoreError(
+                        f"{entry.path} is a link, and nothing in a store is read or written through one",
+                        remedy="delete it, or name another store with --store",
+                    )
+                if entry.is_dir():
+                    pending.append(Path(entry.path))
 
 
 def user_settings_file() -> Path:
