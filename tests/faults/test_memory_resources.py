@@ -456,3 +456,25 @@ def test_whatever_can_be_made_anew_may_be_deleted(store: Path, gone: str) -> Non
         book.remember("An egret came", id="new")
         assert book.get("new").content == "An egret came"
     check_whole(store, {**SENTENCES, "new": "An egret came"})
+
+
+def test_engines_of_one_store_share_its_files(store: Path) -> None:
+    """A process that serves hundreds of namespaces has a thousand file descriptors at most."""
+
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    with commonplace.open(store) as first:
+        first.recall("heron")
+        before = open_files()
+        others = [commonplace.open(store, namespace=f"n{number}") for number in range(20)]
+        for number, book in enumerate(others):
+            book.remember(f"The bittern hides in reed bed {number}")
+            assert book.recall("where does the bittern hide").hits
+        # One more state of the index than before may be open, that of whoever has not searched since.
+        assert open_files() - before < 40
+        for book in others:
+            book.close()
+        with pytest.raises(StoreError, match="closed; open it again"):
+            others[0].recall("bittern")
+        assert first.recall("heron").hits

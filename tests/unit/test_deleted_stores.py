@@ -65,13 +65,13 @@ def test_a_store_replaced_while_the_lock_is_waited_for_takes_nothing(
     path = tmp_path / "store" / "store.db"
     store = SqliteStore.create(path)
     store.put_owners("n", one("a"))
-    acquire = store._connections._lock.acquire
+    acquire = store._connections._open_pool()._lock.acquire
 
     def replaced_meanwhile(timeout_s: float) -> bool:
         replace(path)
         return acquire(timeout_s)
 
-    monkeypatch.setattr(store._connections._lock, "acquire", replaced_meanwhile)
+    monkeypatch.setattr(store._connections._open_pool()._lock, "acquire", replaced_meanwhile)
     with pytest.raises(StoreError, match=LOST):
         store.put_owners("n", one("b"))
     store.close()

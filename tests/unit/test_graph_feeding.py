@@ -51,7 +51,7 @@ def read(monkeypatch: pytest.MonkeyPatch, book: Engine) -> list[tuple[str, bool]
     understand = remembering.understand
 
     def noted(content: str, *given: object, **named: object) -> object:
-        texts.append((content, book._store._connections._writing_thread is not None))  # type: ignore[attr-defined]
+        texts.append((content, book._store._connections._open_pool()._writing_thread is not None))  # type: ignore[attr-defined]
         return understand(content, *given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(remembering, "understand", noted)

@@ -265,7 +265,7 @@ class TestSnapshots:
             with pytest.raises(KeyError), store.snapshot():
                 store.change()
                 raise KeyError
-        assert len(store._connections._idle) == 1
+        assert len(store._connections._open_pool()._idle) == 1
         with store.snapshot():
             store.close()
         assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
@@ -338,9 +338,25 @@ class TestProcessesAndThreads:
             thread = threading.Thread(target=store.change)
             thread.start()
             thread.join()
-        assert len(store._connections._idle) == 1
+        assert len(store._connections._open_pool()._idle) == 1
         store.close()
-        assert store._connections._idle == []
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
+
+    def test_all_who_open_a_store_share_its_connections(self, tmp_path: Path) -> None:
+        """A process that serves a thousand namespaces must not run out of file descriptors."""
+        path = make_store(tmp_path / "store.db")
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        stores = [SqliteStore.open(path, create=False) for _ in range(50)]
+        for number, store in enumerate(stores):
+            store.put_owners(f"n{number}", [memory("c", "x")])
+        assert len(list(Path("/proc/self/fd").iterdir())) - before <= 6
+        for store in stores[1:]:
+            store.close()
+        with pytest.raises(StoreError, match="is closed; open it again"):
+            stores[1].change()
+        assert stores[0].change() == 51
+        stores[0].close()
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
 
     def test_an_interrupted_write_is_rolled_back(self, tmp_path: Path) -> None:
         """Ctrl-C in the middle must leave nothing, and the store usable."""
@@ -367,11 +383,11 @@ class TestProcessesAndThreads:
         """SQLite's connections do not survive a fork; using them corrupts databases."""
         store = SqliteStore.create(tmp_path / "store.db")
         store.put_owners("n", [memory("a", "one")])
-        inherited = list(store._connections._idle)
+        inherited = list(store._connections._open_pool()._idle)
         child = os.fork()
         if child == 0:
             is_right = store.put_owners("n", [memory("b", "two")]) == 2 and store.change() == 2
-            is_right = is_right and not set(map(id, inherited)) & set(map(id, store._connections._idle))
+            is_right = is_right and not set(map(id, inherited)) & set(map(id, store._connections._open_pool()._idle))
             store.close()
             os._exit(0 if is_right else 1)
         assert os.waitpid(child, 0)[1] == 0

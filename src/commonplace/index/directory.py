@@ -7,7 +7,9 @@ writer. An index that cannot be used is empty, with a `fault` that says why: eve
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -27,7 +29,7 @@ _SPARED_DEAD = 1_000
 """So many deleted passages are never worth a rebuild."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Generation:
     """One immutable state of the index.
 
@@ -233,6 +235,11 @@ class Index:
     def _open_current(self) -> Generation:
         current = self._read_manifest()
         directory = generation_path(self._directory, current.generation)
+        # Another index of this process may have it open: then both read the same files and maps.
+        key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
+        shared = _open_generations.get(key)
+        if shared is not None:
+            return shared
         files = OpenFiles(directory, current.files)
         with files.in_use():
             try:
@@ -251,7 +258,7 @@ class Index:
             files.check()
         if files.records != current.files:
             self._record(replace(current, files=files.records), current)
-        return generation
+        return _open_generations.setdefault(key, generation)
 
     def _record(self, verified: Manifest, current: Manifest) -> None:
         """Publish the present times of files that a copy gave new ones, or every process compares all checksums."""
@@ -275,6 +282,18 @@ class Index:
         except OSError:
             return ()
         return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+_open_generations: weakref.WeakValueDictionary[tuple[object, ...], Generation] = weakref.WeakValueDictionary()
+
+
+def _state_of(directory: Path, names: Iterable[str]) -> tuple[tuple[int, int, int], ...]:
+    """Return what changes when a file is damaged, replaced or emptied; () where one is missing."""
+    try:
+        found = [(directory / name).stat() for name in names]
+    except OSError:
+        return ()
+    return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
 
 
 def _nothing(fault: str) -> Generation:

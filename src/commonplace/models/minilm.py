@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,13 +132,16 @@ class MinilmEmbedder:
         self._loading = threading.Lock()
 
     @classmethod
-    def load(cls) -> Self:
+    def load(cls) -> MinilmEmbedder:
         """Return the embedder over the weights that ship with Commonplace.
+
+        While anyone in this process uses it, all others get the same one.
 
         Raises:
             ModelError: they are missing or damaged.
         """
-        return cls()
+        found = _loaded.get(SHIPPED)
+        return _loaded.setdefault(SHIPPED, cls()) if found is None else found
 
     is_slow = True
     """Texts take milliseconds: many are stored before they are embedded."""
@@ -246,6 +249,9 @@ class MinilmEmbedder:
         if len(data) != count:
             raise ModelError(f"model data {self._path} ends before byte {offset + count}", remedy=_REMEDY)
         return data
+
+
+_loaded: weakref.WeakValueDictionary[Path, MinilmEmbedder] = weakref.WeakValueDictionary()
 
 
 def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:

@@ -8,9 +8,10 @@ that it met, until `release`.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +37,16 @@ class StaticEmbedder:
         self._loading = threading.Lock()
 
     @classmethod
-    def load(cls, directory: Path = SHIPPED) -> Self:
+    def load(cls, directory: Path = SHIPPED) -> StaticEmbedder:
         """Return the embedder over the model data of a directory, by default what ships with Commonplace.
+
+        While anyone in this process uses it, all others get the same one.
 
         Raises:
             ModelError: a file is missing or has the wrong size.
         """
-        return cls(ModelData(directory))
+        found = _loaded.get(directory)
+        return _loaded.setdefault(directory, cls(ModelData(directory))) if found is None else found
 
     @property
     def stamp(self) -> Embedding:
@@ -124,3 +128,6 @@ class StaticEmbedder:
             if self._table is None:
                 self._table = self._data.table()
             return self._table
+
+
+_loaded: weakref.WeakValueDictionary[Path, StaticEmbedder] = weakref.WeakValueDictionary()

@@ -1,9 +1,15 @@
-"""Connections to one SQLite database: who may read, who may write, and which state a thread sees."""
+"""Connections to one SQLite file: who may read, who may write, and which state a thread sees.
+
+All who open the same file in one process share one pool, so that a thousand namespaces of a store need no more
+connections than one.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,11 +37,9 @@ _left_to_parent: list[sqlite3.Connection] = []
 
 
 class Connections:
-    """A pool of reading connections, each used by one thread at a time, and one writing connection.
+    """One user's way to the connections of a file, open until `close`.
 
-    A thread inside `snapshot` reads through one connection, in one transaction. Where the database cannot be written,
-    nothing is pooled. A forked child starts with an empty pool: SQLite forbids to use, or close, a connection across a
-    fork.
+    A thread inside `snapshot` reads through one connection, in one transaction.
 
     Attributes:
         is_read_only: writing is refused.
@@ -43,23 +47,13 @@ class Connections:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
-        self._file = identity(path)
         self._timeout_s = timeout_s
-        self._lock = FileLock(lock_path(path))
-        self._guard = threading.Lock()
-        self._idle: list[sqlite3.Connection] = []
-        self._writer: sqlite3.Connection | None = None
-        self._is_writing = False
-        self._writing_thread: int | None = None
         self._is_closed = False
-        self.is_read_only = not can_be_written(path)
+        self._pool: _Pool | None = _pool_of(path, timeout_s)
+        self.is_read_only = self._pool.is_read_only
         # By thread, not thread-local: a fork must find those of all threads. None: the process was forked meanwhile.
         self._snapshots: dict[int, sqlite3.Connection | None] = {}
         renew_in_children(self)
-
-    def __del__(self) -> None:
-        with suppress(AttributeError):  # a constructor that failed leaves no pool
-            self.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -68,12 +62,13 @@ class Connections:
             if threading.get_ident() in self._snapshots:
                 yield self._snapshot_reader()
                 return
-            db = self._take_reader()
+            pool = self._open_pool()
+            db = pool.take_reader()
             try:
                 db.execute("BEGIN")
                 yield db
             finally:
-                self._give_back(db)
+                pool.give_back(db)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -82,13 +77,14 @@ class Connections:
         if thread in self._snapshots:
             yield
             return
+        pool = self._open_pool()
         with driver_errors(self.path):
-            db = self._take_reader()
+            db = pool.take_reader()
             try:
                 db.execute("BEGIN")
                 fix_state(db)
             except BaseException:
-                self._give_back(db)
+                pool.give_back(db)
                 raise
         self._snapshots[thread] = db
         try:
@@ -96,7 +92,7 @@ class Connections:
         finally:
             mine = self._snapshots.pop(thread)
             if mine is not None:
-                self._give_back(mine)
+                pool.give_back(mine)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -107,6 +103,104 @@ class Connections:
         """
         if threading.get_ident() in self._snapshots:
             raise snapshot_is_written()
+        with self._open_pool().writing() as db:
+            yield db
+
+    def compact(self, *, thorough: bool) -> bool:
+        """Move the log into the database and empty it; with `thorough`, write the whole database anew before.
+
+        Returns:
+            False where another connection still reads an older state, so that the log cannot be emptied now.
+        """
+        with self.writing():
+            pass  # refuses a closed, read-only or newer store, and makes the writing connection
+        return self._open_pool().compact(thorough=thorough)
+
+    def close(self) -> None:
+        """Use the file no more; what is in use is closed as soon as it is given back, unless others use the pool."""
+        self._is_closed = True
+        self._pool = None
+
+    def renew(self) -> None:
+        """Start with a pool of its own in a forked child."""
+        _left_to_parent.extend(db for db in self._snapshots.values() if db is not None)
+        thread = threading.get_ident()
+        self._snapshots = {thread: None} if thread in self._snapshots else {}
+        self._pool = None
+
+    def _open_pool(self) -> _Pool:
+        if self._is_closed:
+            raise StoreError(f"the store {self.path} is closed", remedy="open it again")
+        pool = self._pool
+        if pool is None:
+            pool = self._pool = _pool_of(self.path, self._timeout_s)
+        return pool
+
+    def _snapshot_reader(self) -> sqlite3.Connection:
+        self._open_pool()
+        db = self._snapshots[threading.get_ident()]
+        if db is None or not db.in_transaction:
+            raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
+        return db
+
+
+class _Pool:
+    """Reading connections, each used by one thread at a time, and one writing connection; closed with its last user.
+
+    Where the database cannot be written, nothing is pooled. A forked child has a pool of its own: SQLite forbids to
+    use, or close, a connection across a fork.
+    """
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        self.path = path
+        self.timeout_s = timeout_s
+        self.is_read_only = not can_be_written(path)
+        self._process = os.getpid()
+        self._file = identity(path)
+        self._lock = FileLock(lock_path(path))
+        self._guard = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._writer: sqlite3.Connection | None = None
+        self._writing_thread: int | None = None
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # a constructor that failed leaves no pool
+            connections = [*self._idle, *([] if self._writer is None else [self._writer])]
+            if self._process != os.getpid():
+                _left_to_parent.extend(connections)
+                return
+            for db in connections:
+                db.close()
+
+    def take_reader(self) -> sqlite3.Connection:
+        """Return a connection to read by, which is to be given back."""
+        with self._guard:
+            if self._idle:
+                return self._idle.pop()
+        if self.is_read_only:
+            return connect_read_only(self.path, self.timeout_s)
+        db = connect(self.path, self.timeout_s)
+        prepare_reader(db)
+        return db
+
+    def give_back(self, db: sqlite3.Connection) -> None:
+        """Take back a connection, outside of any transaction, for others to use."""
+        try:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+        except sqlite3.Error:
+            db.close()
+            return
+        with self._guard:
+            is_wanted = not self.is_read_only and len(self._idle) < _IDLE_READERS
+            if is_wanted:
+                self._idle.append(db)
+        if not is_wanted:
+            db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the writing connection inside a transaction; see `Connections.writing`."""
         if self._writing_thread == threading.get_ident():
             raise change_is_under_way()
         if self.is_read_only:
@@ -114,9 +208,8 @@ class Connections:
                 f"the store {self.path} is read-only",
                 remedy="make the file and its directory writable, or copy the store to a place that is",
             )
-        self._refuse_closed()
         self._refuse_replaced()  # already before the lock, whose file would be made anew
-        with self._lock.hold(self._timeout_s), driver_errors(self.path):
+        with self._lock.hold(self.timeout_s), driver_errors(self.path):
             db = self._take_writer()
             try:
                 db.execute("BEGIN IMMEDIATE")
@@ -129,17 +222,10 @@ class Connections:
                 raise
             finally:
                 self._writing_thread = None
-                self._end_writing()
 
     def compact(self, *, thorough: bool) -> bool:
-        """Move the log into the database and empty it; with `thorough`, write the whole database anew before.
-
-        Returns:
-            False where another connection still reads an older state, so that the log cannot be emptied now.
-        """
-        with self.writing():
-            pass  # refuses a closed, read-only or newer store, and makes the writing connection
-        with self._lock.hold(self._timeout_s), driver_errors(self.path):
+        """Empty the log; see `Connections.compact`."""
+        with self._lock.hold(self.timeout_s), driver_errors(self.path):
             db = self._take_writer()
             try:
                 if thorough:
@@ -148,82 +234,24 @@ class Connections:
                 (is_busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 return not is_busy
             finally:
-                db.execute(f"PRAGMA busy_timeout = {round(self._timeout_s * 1000)}")
-                self._end_writing()
+                db.execute(f"PRAGMA busy_timeout = {round(self.timeout_s * 1000)}")
 
-    def close(self) -> None:
-        """Close what is idle now and what is in use as soon as it is given back."""
-        with self._guard:
-            self._is_closed = True
-            idle, self._idle = self._idle, []
-            if not self._is_writing:
-                self._drop_writer()
-        for db in idle:
-            db.close()
-
-    def _refuse_closed(self) -> None:
-        if self._is_closed:
-            raise StoreError(f"the store {self.path} is closed", remedy="open it again")
+    def _take_writer(self) -> sqlite3.Connection:
+        try:
+            if self._writer is None:
+                self._writer = connect(self.path, self.timeout_s)
+                prepare_writer(self._writer)
+            self._refuse_replaced()
+        except BaseException:
+            self._drop_writer()
+            raise
+        return self._writer
 
     def _refuse_replaced(self) -> None:
         if identity(self.path) != self._file:
             raise StoreError(
                 f"the store at {self.path} was deleted or replaced while it was open", remedy="open it again"
             )
-
-    def _take_reader(self) -> sqlite3.Connection:
-        with self._guard:
-            self._refuse_closed()
-            if self._idle:
-                return self._idle.pop()
-        if self.is_read_only:
-            return connect_read_only(self.path, self._timeout_s)
-        db = connect(self.path, self._timeout_s)
-        prepare_reader(db)
-        return db
-
-    def _snapshot_reader(self) -> sqlite3.Connection:
-        with self._guard:
-            self._refuse_closed()
-        db = self._snapshots[threading.get_ident()]
-        if db is None or not db.in_transaction:
-            raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
-        return db
-
-    def _give_back(self, db: sqlite3.Connection) -> None:
-        try:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-        except sqlite3.Error:
-            db.close()
-            return
-        with self._guard:
-            is_wanted = not (self._is_closed or self.is_read_only) and len(self._idle) < _IDLE_READERS
-            if is_wanted:
-                self._idle.append(db)
-        if not is_wanted:
-            db.close()
-
-    def _take_writer(self) -> sqlite3.Connection:
-        with self._guard:
-            self._refuse_closed()
-            self._is_writing = True
-        try:
-            if self._writer is None:
-                self._writer = connect(self.path, self._timeout_s)
-                prepare_writer(self._writer)
-            self._refuse_replaced()
-        except BaseException:
-            self._drop_writer()
-            self._end_writing()
-            raise
-        return self._writer
-
-    def _end_writing(self) -> None:
-        with self._guard:
-            self._is_writing = False
-            if self._is_closed:
-                self._drop_writer()
 
     def _roll_back(self, db: sqlite3.Connection) -> None:
         try:
@@ -237,19 +265,17 @@ class Connections:
         if db is not None:
             db.close()
 
-    def renew(self) -> None:
-        """Start with an empty pool in a forked child."""
-        _left_to_parent.extend(self._idle)
-        if self._writer is not None:
-            _left_to_parent.append(self._writer)
-        _left_to_parent.extend(db for db in self._snapshots.values() if db is not None)
-        thread = threading.get_ident()
-        self._snapshots = {thread: None} if thread in self._snapshots else {}
-        self._guard = threading.Lock()
-        self._idle = []
-        self._writer = None
-        self._is_writing = False
-        self._writing_thread = None
+
+_pools: weakref.WeakValueDictionary[tuple[object, ...], _Pool] = weakref.WeakValueDictionary()
+
+
+def _pool_of(path: Path, timeout_s: float) -> _Pool:
+    """Return the pool of the file that stands at a path now, which all of this process share."""
+    # A file that was replaced, or whose rights were changed, is another one; so is any in a forked child.
+    key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
+    found = _pools.get(key)
+    # Of two threads that make one at once both get the first.
+    return _pools.setdefault(key, _Pool(path, timeout_s)) if found is None else found
 
 
 class ScratchConnections(Connections):
