@@ -347,14 +347,65 @@ class TestCopies:
         )
         assert holding(book, *MARKS) == []
 
-    def test_what_it_was_merged_with_is_named_as_nothing_else_tells_it_any_more(self, book: Engine) -> None:
-        for id_, text in {"a": "Quillfeather sails at noon", "b": "The tide turns at six"}.items():
+    @pytest.mark.parametrize("is_dry", [True, False])
+    def test_what_it_was_merged_with_is_active_again_as_nothing_else_tells_it_any_more(
+        self, book: Engine, clock: Clock, is_dry: bool
+    ) -> None:
+        """The merge took it out of sight; whoever forgets one of two memories did not ask to lose the other."""
+        for id_, text in (
+            ("a", "Quillfeather sails at noon"),
+            ("b", "The tide turns at six"),
+            ("c", "Mira keeps bees"),
+        ):
+            book.remember(text, id=id_, tags=[id_])
+        before = book.get("b")
+        clock.move(days=1)
+        report = book.process_issue(book.ledger.create("merge", ["a", "b"], "merge"))
+        first = report.results["merge"][0].new_memory_id
+        clock.move(days=1)
+        book.process_issue(book.ledger.create("merge", [first, "c"], "merge"))
+        clock.move(days=300)
+        receipt = book.forget("a", dry_run=is_dry)
+        assert receipt.notices[-1] == "other memories that it was merged with become active again: b, c"
+        if is_dry:
+            assert book.get("b").status == "archived"
+            return
+        assert (receipt.verified, receipt.found) == (True, ())
+        again = book.get("b")
+        assert (again.content, again.tags, again.status, again.version) == (before.content, ("b",), "active", 1)
+        assert again.last_used.timestamp() == clock()
+        assert {memory.id for memory in book.list()} >= {"b", "c"}
+        assert first not in {memory.id for memory in book.list(statuses=())}
+        assert [hit.owner_id for hit in book.recall("when does the tide turn", min_score=0).hits][:1] == ["b"]
+        assert [each.name for each in book.graph.search_entities("Mira").entities] == ["Mira"]
+        assert book.doctor().is_healthy
+
+    def test_only_the_other_part_of_a_later_merge_is_active_again(self, book: Engine, clock: Clock) -> None:
+        """The first merge carries on what it was made of."""
+        for id_, text in (
+            ("a", "Quillfeather sails at noon"),
+            ("b", "The tide turns at six"),
+            ("c", "Mira keeps bees"),
+        ):
             book.remember(text, id=id_)
-        book.process_issue(book.ledger.create("merge", ["a", "b"], "merge"))
+        report = book.process_issue(book.ledger.create("merge", ["a", "b"], "merge"))
+        first = report.results["merge"][0].new_memory_id
+        clock.move(days=1)
+        book.process_issue(book.ledger.create("merge", [first, "c"], "merge"))
+        book.forget("c")
+        assert book.get(first).status == "active"
+        assert {id_: book.get(id_).status for id_ in "ab"} == {"a": "archived", "b": "archived"}
+
+    def test_what_somebody_archived_stays_archived_and_is_named(self, book: Engine, clock: Clock) -> None:
+        book.remember("Quillfeather sails at noon", id="a")
+        book.remember("The tide turns at six", id="b")
+        book.remember("Quillfeather and the tides, merged by hand", id="ab", derived_from=["a", "b"])
+        clock.move(days=1)
+        book.archive("b")
         assert book.forget("a").notices[-1] == (
-            "other memories that it was merged with stay archived: b; bring them back with `commonplace restore-memory`"
+            "other memories that it was made from stay archived: b; bring them back with `commonplace restore-memory`"
         )
-        assert book.restore_memory("b").status == "active"
+        assert book.get("b").status == "archived"
 
     def test_a_version_that_was_derived_counts_though_the_latest_is_not(self, book: Engine) -> None:
         """The version before is still read by `as_of`."""

@@ -40,7 +40,8 @@ class Forgetting(Workings):
         """Delete memories, an artifact, or an agent's knowledge, with every copy in the store, and prove it.
 
         Every version goes, live or archived, with passages, vectors, links, Markdown and log lines, and so do memories
-        that carry its words on: those that were derived from it, and archived ones that it was merged from. With an
+        that carry its words on: those that were derived from it, and archived ones that it was merged from; others that
+        were merged with it are active again. With an
         episode goes what only it supported of the graph, with an entity every fact about it. Then every file of the
         store is searched for the words. What another process still holds open is listed as waiting, and finished by
         `doctor`. Nothing brings it back but a backup.
@@ -215,6 +216,7 @@ class Forgetting(Workings):
             pages=self._mirror,
             forget_caches=self._forget_caches,
             progress=self._progress,
+            follow=None if self._feed is None else self._feed.follow,
             ground=lambda: self._graph_ground(True),
             untell=self._untell(),
             leave=None if self.settings.graph.backend == "local" else self._leave,

@@ -4,6 +4,8 @@
   as well: nobody can tell which of its words came from where. The other sources stay.
 * Of what a forgotten memory was itself merged from, the archived ones go: they are its text under another id, in no
   list. A source that is still live stays, and a notice names it.
+* When a memory goes that others were merged into, those of them that stay and that the merge archived are active again,
+  since nothing live would tell them any more.
 * With a memory goes what the graph has of it alone; see `graph`.
 * An agent's knowledge goes whole, what was softly deleted and the agent's context with it.
 """
@@ -60,6 +62,7 @@ class Chosen:
         derived: how many of them are copies of those.
         owners: artifacts, documents and the like by number.
         contexts: names of agents.
+        revived: ids of the memories that are active again, since what they were merged into goes.
         parts: of the graph, those that were asked for, and the episodes that these memories are.
     """
 
@@ -69,6 +72,7 @@ class Chosen:
     notices: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     contexts: tuple[str, ...] = ()
+    revived: tuple[str, ...] = ()
     parts: Parts = field(default_factory=Parts)
 
     @property
@@ -111,13 +115,14 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     derived = _derived(store, namespace, roots)
     files = sorted(owner.path for owner in owners.values() if owner.path)
     parts = choose_parts(graph, wanted.ids, [*roots, *derived])
+    revived, archived = _left_behind(store, namespace, {*roots, *derived})
     return Chosen(
         memories=(*roots, *derived),
         derived=len(sources) + len(derived),
         owners=owners,
         notices=(
             *_of_copies(sources, derived, live),
-            *_of_left_behind(store, namespace, {*roots, *derived}),
+            *_of_left_behind(revived, archived),
             *_of_files(store, namespace, wanted),
             *notices_of(graph, parts),
         ),
@@ -127,6 +132,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
             for path in files
         ),
         contexts=contexts,
+        revived=revived,
         parts=parts,
     )
 
@@ -257,14 +263,32 @@ def _of_copies(sources: Sequence[str], derived: Sequence[str], live: Sequence[st
     return tuple(notices)
 
 
-def _of_left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[str, ...]:
-    """Say which archived memories stay that something was made from which goes: nothing live tells them any more."""
-    made = [store.memory(namespace, id_) for id_ in sorted(gone)]
-    sources = sorted({id_ for memory in made if memory is not None for id_ in memory.record.derived_from} - gone)
-    found = [store.memory(namespace, id_) for id_ in sources]
-    left = [memory.owner.id for memory in found if memory is not None and memory.expired_at is not None]
-    told = f"other memories that it was merged with stay archived: {_listed(left)}; bring them back with"
-    return (f"{told} `commonplace restore-memory`",) if left else ()
+def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the archived memories that stay and that something was made from which goes.
+
+    Returns:
+        Those that were archived by becoming part of it, which comes in one transaction; and those that others archived.
+    """
+    revived, archived = set[str](), set[str]()
+    for id_ in sorted(gone):
+        for made in store.versions(namespace, id_):
+            for source_id in set(made.record.derived_from) - gone:
+                source = store.memory(namespace, source_id)
+                if source is None or source.expired_at is None:
+                    continue
+                is_merged = source.expired_at == max(made.created_at, source.created_at)
+                (revived if is_merged else archived).add(source_id)
+    return tuple(sorted(revived)), tuple(sorted(archived - revived))
+
+
+def _of_left_behind(revived: Sequence[str], archived: Sequence[str]) -> tuple[str, ...]:
+    notices = []
+    if revived:
+        notices.append(f"other memories that it was merged with become active again: {_listed(revived)}")
+    if archived:
+        told = f"other memories that it was made from stay archived: {_listed(archived)}; bring them back with"
+        notices.append(f"{told} `commonplace restore-memory`")
+    return tuple(notices)
 
 
 def _of_files(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:

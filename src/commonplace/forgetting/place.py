@@ -47,6 +47,7 @@ class Place:
             there is none.
         leave: takes a namespace, of which so many episodes may have been told, away from an outside graph, or only says
             that it would (True); returns what went there and what is left; None where there is none.
+        follow: brings the graph, in the transaction, to what memories say now; None where it takes none of it.
         ground: what a graph is changed with; None where nobody forgets parts of one.
         forget_caches: lets this process drop what it keeps of questions and texts.
         clock: seconds since the epoch.
@@ -59,6 +60,7 @@ class Place:
     pages: Pages | None = None
     forget_caches: Callable[[], None] = lambda: None
     progress: Progress | None = None
+    follow: Callable[[MemoryChange, Sequence[str]], None] | None = None
     ground: Callable[[], Ground] | None = None
     untell: Callable[[MemoryChange, str, str], None] | None = None
     leave: Callable[[str, int, bool], tuple[Sequence[str], Sequence[str]]] | None = None

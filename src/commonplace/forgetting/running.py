@@ -32,9 +32,11 @@ from commonplace.ledger.filing import Doer
 from commonplace.locks import FileLock
 from commonplace.memories.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
+from commonplace.text.alike import signature
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
+    from commonplace.store.memory_contract import MemoryChange
     from commonplace.types import StoredMemory
 
 _LOCK_WAIT_S = 60.0
@@ -94,6 +96,7 @@ def forget(
                 if place.untell is not None:
                     for id_, group in plan.gone.told:
                         place.untell(change, id_, group)
+            _revive(place, change, plan.chosen.revived, at)
             erase_injected(place.store, namespace, change, plan.ids)
             receipt = _begun(place, namespace, plan, id_, at)
             receipt = replace(
@@ -143,6 +146,18 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
                 change.put_note(backup)  # it holds what other namespaces have, too
         place.store.erase_namespace(namespace)
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
+
+
+def _revive(place: Place, change: MemoryChange, ids: Sequence[str], now: float) -> None:
+    """Make archived memories active again with the words that they had, as used now: they are not to fade at once."""
+    for id_ in ids:
+        known = change.find(id_)
+        if known is not None and known.expired_at is not None:
+            record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
+            bands = () if known.owner.session else signature(known.record.content).bands
+            change.revive(known.number, record, bands=bands)
+    if ids and place.follow is not None:
+        place.follow(change, ids)
 
 
 def _refuse_read_only(place: Place, namespace: str) -> None:
