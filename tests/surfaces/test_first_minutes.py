@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,74 @@ def test_a_search_that_is_about_nothing_here_has_no_such_notice(program: Program
     asked = ("search", "xylophone quartet", "--type", "code")
     assert program.json(*asked)["notices"] == []
     assert "Try other words" in program.run(*asked).stdout
+
+
+FILES, KEPT = 400, 256
+"""A transaction takes 256 files: what is stored when the 300th is read."""
+
+
+@pytest.fixture
+def many(bare: Program) -> Program:
+    for number in range(FILES):
+        (bare.project / "docs" / f"heron{number:03}.md").write_text(f"# Heron {number}\n\nPond {number} has a heron.\n")
+    bare.run("init")
+    return bare
+
+
+def stop_at_300(what: str, done: int, total: int) -> None:
+    if what == "Indexing files" and done >= 300:
+        raise KeyboardInterrupt
+
+
+def test_after_an_interruption_every_search_says_what_the_index_lacks_and_how_to_go_on(many: Program) -> None:
+    """Answers from a fifteenth of the files would be taken for answers from all of them."""
+    docs = many.project / "docs"
+    with commonplace.open(progress=stop_at_300) as book, pytest.raises(KeyboardInterrupt) as stopped:
+        book.index(docs)
+    command = f"`commonplace index build {docs}`"
+    counted = f"{KEPT} of {FILES + 2} files"
+    assert stopped.value.__notes__ == [f"{counted} are in the store and are kept; {command} goes on with the rest"]
+    notice = f"the index is incomplete: it has {counted} of {docs}; {command} reads the rest"
+    assert notice in many.json("search", "heron by pond 3")["notices"]
+    assert notice in many.json("context", "heron by pond 3")["notices"]
+    assert notice in many.json("index", "status")["notices"]
+    assert notice in " ".join(many.run("search", "heron by pond 3").stderr.split())
+    assert many.json("recall", "heron by pond 3")["notices"] == [
+        "nothing is remembered yet: `commonplace remember TEXT` keeps a text"
+    ]
+    many.run("index", "build", str(docs))
+    assert many.json("search", "heron by pond 3")["notices"] == []
+    assert many.json("index", "status")["counts"]["artifacts"] == FILES + 2
+
+
+def test_a_build_of_the_whole_project_completes_what_was_interrupted_in_a_part(many: Program) -> None:
+    """The notice must go when there is nothing left to do."""
+    with commonplace.open(progress=stop_at_300) as book, pytest.raises(KeyboardInterrupt):
+        book.index(many.project / "docs")
+    many.run("index", "build")
+    assert many.json("search", "heron by pond 3")["notices"] == []
+
+
+def test_while_a_first_build_runs_searches_say_that_the_rest_is_being_read(many: Program) -> None:
+    """Whoever is told to start a build that runs already would wait for nothing."""
+    told = []
+
+    def look(what: str, done: int, total: int) -> None:
+        if what == "Indexing files" and done in (0, 320):
+            with commonplace.open() as other:
+                told.append(other.search("heron by pond 3").notices)
+
+    with commonplace.open(progress=look) as book:
+        book.index(many.project)
+    beginning = "the index is incomplete: it has {} of {} files of {}; the rest is being read"
+    assert [each[-1] for each in told] == [beginning.format(count, FILES + 4, many.project) for count in (0, KEPT)]
+
+
+def test_ctrl_c_says_what_was_kept(many: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """People press it to find out whether they lose anything."""
+    monkeypatch.setattr("commonplace.cli.screen.progress_bars", lambda _: nullcontext(stop_at_300))
+    told = many.run("index", "build", code=130).stderr
+    kept = f"{KEPT} of {FILES + 4} files are in the store and are kept; `commonplace index build` goes on with the rest"
+    assert told == f"interrupted\n{kept}\n"
+    monkeypatch.setattr("commonplace.cli.screen.progress_bars", lambda _: nullcontext(stop_at_300))
+    assert many.error("index", "build", "--force", code=130)["remedy"].endswith("goes on with the rest")

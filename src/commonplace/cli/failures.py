@@ -83,7 +83,8 @@ def _described(error: BaseException) -> dict[str, object]:
         }
         return {**described, "path": error.path} if isinstance(error, ConfigError) else described
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return {"type": "Interrupted", "message": "interrupted", "remedy": ""}
+        notes = getattr(error.__cause__ or error, "__notes__", ())
+        return {"type": "Interrupted", "message": "interrupted", "remedy": "; ".join(notes)}
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return {"type": type(error).__name__, "message": message, "remedy": ""}
 

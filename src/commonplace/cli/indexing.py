@@ -213,13 +213,14 @@ def _notify_of_the_users_own(loaded: Settings, invocation: Invocation) -> None:
 @pass_invocation
 def status(invocation: Invocation) -> None:
     """Say what the store holds and how its index stands."""
-    from commonplace.cli.screen import console, counted, print_json, size_of
+    from commonplace.cli.screen import console, counted, notify, print_json, size_of
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.index_status()
     if invocation.as_json:
         print_json({**asdict(found), "state": _state(found)})
         return
+    notify(found.notices, invocation)
     target = console()
     target.print(f"Store:      {harmless_line(found.store)} ({size_of(found.store_bytes)})")
     target.print(f"Namespace:  {found.namespace}")

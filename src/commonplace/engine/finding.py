@@ -12,7 +12,7 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageErro
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.search.constants import FIRST_FLOOR, FLOOR
-from commonplace.search.diagnosis import diagnose
+from commonplace.search.diagnosis import diagnose, kinds_of
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, phrasings
 from commonplace.search.result import SearchResult, merged
 from commonplace.settings.model import SearchSettings
@@ -120,15 +120,20 @@ class Finding(Retrievals):
         self._before()
         if agent is None:
             found = self._answered(request, mode)
-            why_none = () if found.hits else tuple(diagnose(self._store, found, self._has_ultra))
-            return replace(found, notices=(*found.notices, *why_none))
+            return replace(found, notices=(*found.notices, *self._why_none(found)))
         parts = wishes.fitted(self._artifact_types(), types=types is None, tags=tags is None)
         found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
         # What the strategy lets pass is told below; here is asked whether there is anything.
         anything = replace(found, wanted=Filter(kinds=("artifact",)))
-        why_none = () if found.hits else tuple(diagnose(self._store, anything, self._has_ultra))
+        why_none = self._why_none(anything)
         notices = (*found.notices, *about(parts, found.hits or why_none), *why_none)
         return replace(found, agent=wishes.agent, notices=notices)
+
+    def _why_none(self, found: SearchResult) -> tuple[str, ...]:
+        """Say why nothing was found; what the index lacks yet is said already, and may be all that is missing."""
+        if found.hits or self._incomplete(found.wanted):
+            return ()
+        return tuple(diagnose(self._store, found, self._has_ultra))
 
     def _rerank_mode(self, asked: str | None) -> RerankMode:
         mode = self.settings.models.reranker if asked is None else asked
@@ -252,6 +257,10 @@ class Finding(Retrievals):
             return explain(self._ultra.store, replace(result, trace=in_process.trace), hit_id)
         return explain(self._store, result, hit_id)
 
+    def _incomplete(self, wanted: Filter) -> tuple[str, ...]:
+        """Say which files the index lacks yet, where files are looked for."""
+        return self._upkeep.incomplete(self.namespace) if "artifact" in kinds_of(wanted) else ()
+
     def _search_store(self, request: Request) -> SearchResult:
         """Search the store; again where its embedder is changed meanwhile, or a fault of the index shows in reading."""
         tries = 0
@@ -259,8 +268,9 @@ class Finding(Retrievals):
             self._follow()
             freshness = self._upkeep.freshen(self.namespace)
             generation = self._index.reader()
+            notices = (*freshness.notices, *self._incomplete(request.wanted))
             try:
-                return self._searcher.search(request, notices=freshness.notices, degraded=freshness.is_degraded)
+                return self._searcher.search(request, notices=notices, degraded=freshness.is_degraded)
             except (EmbedderMismatchError, IndexFaultError) as fault:
                 tries += 1
                 if tries == MAX_TRIES:

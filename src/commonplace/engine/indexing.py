@@ -115,10 +115,16 @@ class Indexing(Workings):
     ) -> IndexReport:
         from commonplace.ingest.artifacts import index_root
 
-        destination = self._destination()
-        report = index_root(
-            destination, selection, force=force, spares_all=spares_all, keep_most=keep_most, progress=progress
-        )
+        with self._upkeep.indexing(self.namespace, selection, self._now()) as stored:
+            report = index_root(
+                self._destination(),
+                selection,
+                force=force,
+                spares_all=spares_all,
+                keep_most=keep_most,
+                progress=progress,
+                stored=stored,
+            )
         self._tokens.release()
         notices = self._upkeep.project()
         if report.removed and not report.added + report.changed + report.unchanged:

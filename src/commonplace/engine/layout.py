@@ -13,6 +13,7 @@ LOGS = "logs"
 UPGRADE_LOCK = "upgrade.lock"
 EMBEDDING_LOCK = "embedding.lock"
 WATCH_LOCK = "watch.lock"
+INDEXING_LOCK = "indexing.lock"
 _SQLITE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 
 

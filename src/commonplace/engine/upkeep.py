@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.layout import DATABASE, INDEX
-from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
+from commonplace.engine.layout import DATABASE, INDEX, INDEXING_LOCK
+from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError, StoreError
 from commonplace.index.manifest import MISSING
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.ingest.reading import normalise
+from commonplace.locks import FileLock
 from commonplace.mirror.folder import DEFAULT
 from commonplace.models.modeldata import verify_data
+from commonplace.settings.locations import project_of
+from commonplace.store.memory_contract import Note
 from commonplace.text.analysis import clear_cache
 
 if TYPE_CHECKING:
     from commonplace.engine.apart import Apart
     from commonplace.forgetting.place import Pages
     from commonplace.index.directory import Generation, Index
+    from commonplace.ingest.discovery import Selection as FileSelection
     from commonplace.ingest.projection import ProjectionReport
     from commonplace.store.contract import Store
     from commonplace.store.reembedding_contract import Reembedding
@@ -39,6 +44,11 @@ APART_FROM = 300
 _AT_ONCE = 500
 _MOST_TEXTS = 20
 _UNREADABLE = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
+INDEXING = "indexing"
+"""The kind of the notes that tell how far an indexing run has come, one for each root."""
+
+LOCK_S = 0.1
+"""A search that asks whether somebody holds the lock holds it itself for an instant."""
 
 WAIT_S = 60.0
 """How long a writer, or a search that cannot do without the index, waits for another process to finish with it."""
@@ -65,6 +75,7 @@ class IndexStatus:
         store_bytes, index_bytes: size of the files on disk.
         upgrade: a change of embedder that is under way, or was ended.
         unembedded: passages of the store that wait for their vectors, and are found by their words meanwhile.
+        notices: what people should know: which indexing is under way, or was interrupted.
     """
 
     store: str
@@ -81,6 +92,7 @@ class IndexStatus:
     index_bytes: int
     upgrade: Reembedding | None
     unembedded: int = 0
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,63 @@ class Upkeep:
             return Freshness()
         return Freshness((f"the index {fault}; it was rebuilt from the store in {report.seconds:.1f} s",))
 
+    @contextmanager
+    def indexing(self, namespace: str, selection: FileSelection, at: float) -> Iterator[Callable[[int, int], None]]:
+        """Give what notes how far an indexing run has come, for searches meanwhile and after it was interrupted.
+
+        Raises:
+            KeyboardInterrupt: a note on it says what is kept and how to go on.
+        """
+        root, lock = str(selection.root), FileLock(self._directory / INDEXING_LOCK)
+        lock.acquire(LOCK_S)  # where another run has it, that one tells searches that somebody is at work
+        came = (0, 0)
+
+        def stored(done: int, total: int) -> None:
+            nonlocal came
+            came = done, total
+            if done < total:
+                with self._store.change_memories(namespace) as change:
+                    change.put_note(Note(INDEXING, root, at, json.dumps({"done": done, "total": total})))
+
+        try:
+            yield stored
+            done = [note.id for note in self._store.notes(namespace, INDEXING) if Path(note.id).is_relative_to(root)]
+            if done:
+                with self._store.change_memories(namespace) as change:
+                    for each in done:
+                        change.drop_note(INDEXING, each)
+        except KeyboardInterrupt as stopped:
+            command = self._build_command(namespace, root)
+            stopped.add_note(
+                f"{came[0]:,} of {came[1]:,} files are in the store and are kept; {command} goes on with the rest"
+                if came[1]
+                else f"nothing was changed; {command} begins again"
+            )
+            raise
+        finally:
+            lock.release()
+
+    def incomplete(self, namespace: str) -> tuple[str, ...]:
+        """Say of each indexing run that is under way, or was interrupted, which part of its files can be found."""
+        notes = self._store.notes(namespace, INDEXING)
+        if not notes:
+            return ()
+        lock, is_running = FileLock(self._directory / INDEXING_LOCK), False
+        with suppress(StoreError):  # nobody runs one where no lock can be made
+            is_running = not lock.acquire(0.0)
+            lock.release()
+        return tuple(self._incomplete(namespace, note, is_running) for note in notes)
+
+    def _incomplete(self, namespace: str, note: Note, is_running: bool) -> str:
+        told = json.loads(note.body)
+        rest = "the rest is being read" if is_running else f"{self._build_command(namespace, note.id)} reads the rest"
+        return f"the index is incomplete: it has {told['done']:,} of {told['total']:,} files of {note.id}; {rest}"
+
+    def _build_command(self, namespace: str, root: str) -> str:
+        option = "" if namespace == DEFAULT else f" --namespace {shlex.quote(namespace)}"
+        place = "" if Path(root) == project_of(self._directory) else f" {shlex.quote(root)}"
+        return f"`commonplace index build{place}{option}`"
+
     def _reader(self) -> Generation:
         """Return the current generation of the index, as the store's embedder of now has it."""
         embedding = self._store.embedding()
@@ -221,6 +290,7 @@ class Upkeep:
                 index_bytes=size(self._directory / INDEX),
                 upgrade=self._store.reembedding(),
                 unembedded=self._store.count_pending(),
+                notices=self.incomplete(namespace),
             )
 
     def examine(self, *, mend: bool, pages: Pages | None = None) -> DoctorReport:

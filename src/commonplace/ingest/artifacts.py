@@ -61,6 +61,7 @@ def index_root(
     spares_all: bool = False,
     keep_most: bool = False,
     progress: Progress | None = None,
+    stored: Callable[[int, int], None] | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> IndexReport:
     """Index the files of a selection and drop the artifacts that are gone.
@@ -78,6 +79,8 @@ def index_root(
         spares_all: where no file is chosen any more, do not take that for the deletion of all that were indexed.
         keep_most: refuse to remove more than half of what is indexed below the root.
         progress: called with a phrase, the files done and the files found.
+        stored: called with how many of the files found the store holds or does not want, and how many were found:
+            before many new ones, after each transaction, and when the run is interrupted.
         clock: nanoseconds since the epoch.
 
     Returns:
@@ -106,13 +109,7 @@ def index_root(
                 indexed=indexed,
                 remedy="check the directory and the globs, or pass --yes to remove them",
             )
-    for number, file in enumerate(found.files):
-        if progress and number % _PROGRESS_STEP == 0:
-            progress("Indexing files", number, len(found.files))
-        run.take(file)
-    run.finish()
-    if progress:
-        progress("Indexing files", len(found.files), len(found.files))
+    run.take_all(progress, stored or (lambda _done, _total: None))
     return IndexReport(
         added=run.counts["added"],
         changed=run.counts["changed"],
@@ -149,6 +146,34 @@ class _Run:
         self._gone: list[int] = []
         self.writer = PassageWriter(destination)
         self.counts: Counter[str] = Counter()
+        self._missing: set[str] = {file.path for file in self.found.files if file.path not in self._stored}
+        self._taken: list[str] = []
+
+    def take_all(self, progress: Progress | None, stored: Callable[[int, int], None]) -> None:
+        """Bring all found files up to date, and drop what is gone; see `index_root`."""
+        files = self.found.files
+        try:
+            if len(self._missing) > self._destination.limits.batch_owners:
+                stored(*self._stored_of_all())
+            for number, file in enumerate(files):
+                if progress and number % _PROGRESS_STEP == 0:
+                    progress("Indexing files", number, len(files))
+                written = self.writer.passages
+                self.take(file)
+                if self.writer.passages != written:
+                    stored(*self._stored_of_all())
+            self.finish()
+        except BaseException:
+            stored(*self._stored_of_all())
+            raise
+        if progress:
+            progress("Indexing files", len(files), len(files))
+
+    def _stored_of_all(self) -> tuple[int, int]:
+        if not self.writer.pending:
+            self._missing.difference_update(self._taken)
+            self._taken.clear()
+        return len(self.found.files) - len(self._missing), len(self.found.files)
 
     @property
     def has_any(self) -> bool:
@@ -167,6 +192,7 @@ class _Run:
 
     def take(self, file: FoundFile) -> None:
         """Bring one found file up to date; what goes wrong with it is reported."""
+        self._taken.append(file.path)
         stored = self._stored.get(file.path)
         stamp = self._valid_stamp(stored)
         if stored and stamp and stamp.mtime_ns == file.mtime_ns and stamp.size == file.size:

@@ -224,6 +224,11 @@ class PassageWriter:
         self._bytes = 0
         self.passages = 0
 
+    @property
+    def pending(self) -> int:
+        """How many owners were taken and are not written yet."""
+        return len(self._pending)
+
     def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:
         r"""Cut and tokenize a text ("\n" its only line end) for an owner; nothing is written."""
         title, summary = redact(owner.title).text, redact(owner.summary).text

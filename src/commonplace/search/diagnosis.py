@@ -35,7 +35,7 @@ def diagnose(store: Store, found: SearchResult, has_others: bool) -> Iterator[st
         has_others: the process has memories that are not stored.
     """
     namespace, wanted = found.namespace, found.wanted
-    counts, kinds = store.counts(namespace), _kinds(wanted)
+    counts, kinds = store.counts(namespace), kinds_of(wanted)
     option = "" if namespace == DEFAULT_NAMESPACE else f" --namespace {quote(namespace)}"
     others = [] if counts["owners"] else [name for name in store.namespaces() if name and name != namespace]
     if others:
@@ -50,7 +50,7 @@ def diagnose(store: Store, found: SearchResult, has_others: bool) -> Iterator[st
         yield from _stored_later(store, namespace, wanted, wanted.as_of)
 
 
-def _kinds(wanted: Filter) -> set[str]:
+def kinds_of(wanted: Filter) -> set[str]:
     """Return the kinds of which something may pass a filter."""
     kinds: set[str] = set(wanted.kinds or KINDS)
     if wanted.types or wanted.paths:
