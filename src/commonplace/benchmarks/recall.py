@@ -123,7 +123,7 @@ def _take(tally: _Tally, person: Person, others: Sequence[str], embedder: str | 
         born = {memory.id: memory.at for memory in kept}
         for question in person.questions:
             start = time.perf_counter()
-            hits = engine.recall(question.text, limit=LIMIT).hits
+            hits = engine.recall(question.text, limit=LIMIT, touch=False).hits
             ms = (time.perf_counter() - start) * 1000
             newest = max(question.relevant, key=lambda id_: born[id_], default="")
             tally.outcomes.append(_outcome(question, hits, newest, ms))

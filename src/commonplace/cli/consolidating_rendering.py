@@ -39,7 +39,7 @@ def texts_of(engine: Engine, report: RunReport) -> dict[str, str]:
         for result in results[:LISTED]:
             for id_ in _ids(result):
                 with suppress(NotFoundError):
-                    texts[id_] = engine.get(id_).content
+                    texts[id_] = engine.get(id_, touch=False).content
     return texts
 
 

@@ -117,7 +117,7 @@ def _text_of(engine: Engine, id_: str) -> str:
     from commonplace.errors import NotFoundError
 
     reads: tuple[Callable[[], str], ...] = (
-        lambda: engine.get(id_).content,
+        lambda: engine.get(id_, touch=False).content,
         lambda: engine.graph.episode(id_).content,
         lambda: engine.graph.relation(id_).fact,
         lambda: engine.graph.entity(id_).name,

@@ -58,7 +58,7 @@ def _texts(engine: Engine, found: Health) -> dict[str, str]:
     for finding in found.findings:
         for id_ in () if finding.kind == "contradiction" else finding.ids:
             try:
-                texts[id_] = engine.get(id_).content
+                texts[id_] = engine.get(id_, touch=False).content
             except NotFoundError:
                 continue
     return texts

@@ -36,7 +36,7 @@ def words_of(engine: Engine, found: Iterable[Mapping[str, Any]]) -> dict[str, st
     words: dict[str, str] = {}
     for id_ in {id_ for issue in found for id_ in issue["memory_ids"]}:
         with suppress(NotFoundError):
-            words[id_] = engine.get(id_).content
+            words[id_] = engine.get(id_, touch=False).content
     return words
 
 

@@ -47,7 +47,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
     """Find the memories that answer QUERY, best first.
 
     A newer one stands before the one that it may have overtaken. Each is sure, likely or weak; what is weak may only be
-    near. Dates in it, such as "last May", lead to memories of that time. Those that are sure count as used.
+    near. Dates in it, such as "last May", lead to memories of that time. Those that are sure or likely count as used.
     """
     from commonplace.cli.memory_rendering import print_recalled
     from commonplace.cli.screen import console, notify, print_json, progress_bars, say

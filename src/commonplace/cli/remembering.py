@@ -122,9 +122,11 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
     "--as-of", metavar="TIME", callback=time, help="The version known then: ISO 8601, or words such as 'last Tuesday'."
 )
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
-@click.option("--touch", is_flag=True, help="Count this as a use.")
+@click.option(
+    "--touch/--no-touch", default=None, help="Count one more use, or none. [default: a use, at most once an hour]"
+)
 @pass_invocation
-def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, touch: bool) -> None:  # noqa: A002
+def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> None:  # noqa: A002
     """Show memory ID."""
     from commonplace.cli.memory_rendering import print_memory, print_versions
     from commonplace.cli.screen import console, print_json
@@ -268,7 +270,7 @@ def _for_each(invocation: Invocation, ids: tuple[str, ...], act: Callable[[Any, 
     with invocation.open(invocation.settings()) as engine:
         # Each is looked up before any is changed: a wrong id among many leaves all as they were.
         for id_ in ids:
-            engine.get(id_)
+            engine.get(id_, touch=False)
         done = [act(engine, id_) for id_ in ids]
     if invocation.as_json:
         print_json([memory.to_dict() for memory in done])

@@ -81,6 +81,8 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **asked)
         engine.log_retrieval(result)
+        if asked["as_of"] is None:
+            engine.count_use(result.hits)
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(result.to_dict())

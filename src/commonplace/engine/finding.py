@@ -11,6 +11,7 @@ from commonplace.engine.strategies import about, for_part, joined, wishes_of
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
+from commonplace.memories.usage import used_hits
 from commonplace.search.constants import FIRST_FLOOR, FLOOR
 from commonplace.search.diagnosis import diagnose, kinds_of
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, phrasings
@@ -117,7 +118,7 @@ class Finding(Retrievals):
         if also is None and request.method == "two-stage" and (subject := subject_of(query)):
             others = (subject,)
         request = replace(request, also=others)
-        self._before()
+        self._pick_up()
         if agent is None:
             found = self._answered(request, mode)
             return replace(found, notices=(*found.notices, *self._why_none(found)))
@@ -208,10 +209,14 @@ class Finding(Retrievals):
         min_trust: float = 0.0,
         per_owner: int = 1,
         also: Sequence[str] | None = None,
+        touch: bool = True,
     ) -> SearchResult:
-        """Find in memories alone, and count those among the first three that are sure as used, once an hour.
+        """Find in memories alone, and count them as used, as `count_use` does, unless a time is given.
 
-        The arguments are those of `search`.
+        The other arguments are those of `search`.
+
+        Args:
+            touch: False counts nothing, for who only looks at what would be found.
         """
         counts = self._store.counts(self.namespace)
         # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
@@ -231,16 +236,19 @@ class Finding(Retrievals):
             per_owner=per_owner,
             also=also,
         )
-        if as_of is None and valid_at is None:
+        if touch and as_of is None and valid_at is None:
             self.count_use(result.hits)
         return result
 
     def count_use(self, hits: Sequence[Hit]) -> None:
-        """Count the memories among the first three hits that are sure as used, once an hour, as `recall` does."""
+        """Count memories of an answer as used: those among the first three hits that are likely or sure.
+
+        Each counts at most once an hour, whichever process asks, and not where a newer one may have overtaken it. It
+        is written within a second, and at the latest when the engine is closed.
+        """
         if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
             raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
-        if self._uses.count(hits, self._now()):
-            self._after()
+        self._used(used_hits(hits))
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
         """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.

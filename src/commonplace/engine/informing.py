@@ -12,6 +12,7 @@ from commonplace.engine.finding import Finding
 from commonplace.engine.strategies import Wishes, joined, wishes_of
 from commonplace.errors import StoreError, UsageError
 from commonplace.memories.intake import share, whole
+from commonplace.memories.usage import injected_hits
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
 from commonplace.types import KINDS, Selection
 
@@ -84,7 +85,9 @@ class Informing(Finding):
         if not task.strip():
             most = PASSAGES if limit is None else limit
             named = chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
-            return replace(self._opening(budget, most, *named), agent=wishes.agent, notices=wishes.notices)
+            made = replace(self._opening(budget, most, *named), agent=wishes.agent, notices=wishes.notices)
+            self._used(injected_hits(made.hits))
+            return made
         find = self._finder(task, wishes, tags, min_trust)
         if wishes.agent:
             result = self._found_for(wishes, find, chosen("kinds", kinds), limit)
@@ -98,7 +101,7 @@ class Informing(Finding):
         few = POSSIBLY_RELATED if weak is None else whole("weak", weak, 0, MAX_LIMIT)
         taken = few if wishes.min_score is None and self.settings.search.min_score is None else None
         made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following, weak=taken)
-        self.count_use(made.hits)
+        self._used(injected_hits(made.hits))
         return made
 
     def injection(
@@ -156,7 +159,7 @@ class Informing(Finding):
             following = self._under_headings(result)
             count = self._tokens.count_tokens
             made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following)
-            self.count_use(made.hits)
+        self._used(injected_hits(made.hits))
         ids = {hit.owner_id for hit in made.hits}
         if conversation and ids and not self._store.is_read_only:
             try:

@@ -52,7 +52,7 @@ class Reading(Workings):
 
     def pages(self) -> list[str]:
         """Return the names of the Markdown pages: the long-term page, then the days, the newest first."""
-        self._before()
+        self._pick_up()
         return self._page_reader.names()
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
@@ -64,7 +64,7 @@ class Reading(Workings):
         whole("line", line, 1, 10**9)
         return self._page_reader.memory_at(path, line) if isinstance(path, str) else None
 
-    def read(self, path: str, first: int = 1, lines: int = LINES) -> Excerpt:
+    def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
         """Return some lines of a Markdown page, of an indexed artifact, or of a memory.
 
         Nothing else can be read, and no file but a page is opened: an artifact's lines are those that were indexed.
@@ -75,6 +75,7 @@ class Reading(Workings):
                 and a reference, `@PATH` or `PATH:3-8`, which is read from its first line on.
             first: from 1.
             lines: at most so many, 1–2,000.
+            touch: count the memory as used, of a page that on the first line, at most once an hour.
 
         Raises:
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
@@ -84,7 +85,7 @@ class Reading(Workings):
         whole("lines", lines, 1, MOST_LINES)
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
-        self._before()
+        self._pick_up()
         text = self._text(path)
         if text is None:
             path, first, text = self._referred(path, first)
@@ -99,6 +100,10 @@ class Reading(Workings):
                 f"{path!r:.200} ends with line {len(every):,}, line {first:,} was asked for",
                 remedy="begin at a line that it has",
             )
+        if touch:
+            is_memory = path.startswith(MEMORY_PREFIX)
+            id_ = path.removeprefix(MEMORY_PREFIX) if is_memory else self._page_reader.memory_at(path, first)
+            self._used([id_] if id_ else [])
         chosen = every[first - 1 : first - 1 + lines]
         return Excerpt(path, "\n".join(chosen), first, first - 1 + len(chosen), len(every))
 

@@ -13,6 +13,7 @@ from commonplace.memories.times import Moment, moment_in_words
 from commonplace.types import STATUSES, TIERS, Selection
 
 if TYPE_CHECKING:
+    from commonplace.memories.usage import Use
     from commonplace.types import Link, StoredMemory
 
 Memories = list[Memory]
@@ -125,13 +126,13 @@ class Remembering(Workings):
         self._after()
         return kept
 
-    def get(self, id: str, *, as_of: Moment | None = None, touch: bool = False) -> Memory:  # noqa: A002
-        """Return a memory by its id, live or archived.
+    def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
+        """Return a memory by its id, live or archived, and count that as a use, at most once an hour.
 
         Args:
             as_of: the version that was known at that time, which may be said in words as for `search`. Its words are
                 those of then; its status, tier and use, which make no version, are those it had when it was replaced.
-            touch: count this as a use.
+            touch: True counts one more use now, as `touch` does; False counts nothing, for who only looks at it.
 
         Raises:
             NotFoundError: there is none of that id, or there was none at that time.
@@ -152,6 +153,8 @@ class Remembering(Workings):
             raise NotFoundError(
                 f"there is no memory {id!r:.80}{when} in namespace {self.namespace!r}", remedy="see `commonplace list`"
             )
+        if touch is None and as_of is None:
+            self._used([id])
         return self._seen(stored)
 
     def versions(self, id: str) -> Memories:  # noqa: A002
@@ -335,6 +338,13 @@ class Remembering(Workings):
             found += self._ultra.all(selection)
             found.sort(key=lambda each: (-(each.owner.at or 0.0), each.owner.id))
         return [self._seen(stored) for stored in found[offset : offset + limit]]
+
+    def _write_uses(self, uses: Sequence[Use]) -> None:
+        """Write that memories were used, those of this process too."""
+        super()._write_uses(uses)
+        if self._has_ultra:
+            for risen in self._ultra.count_uses(uses):
+                self._risen(self._seen(risen))
 
     def _risen(self, memory: Memory) -> Memory:
         """Store a memory of this process that was used often enough, and return it."""

@@ -76,7 +76,7 @@ class Specialising(Finding, Remembering, Forgetting):
             NotFoundError: there is no live memory of that id.
             UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
         """
-        memory = self.get(id)
+        memory = self.get(id, touch=False)
         wanted = NEXT_TIER.get(memory.tier) if tier is None else one_of("tier", tier, TIERS)
         if wanted is None or TIERS.index(wanted) <= TIERS.index(memory.tier):
             raise UsageError(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING
 from commonplace.engine.asking import Models
 from commonplace.engine.layout import EMBEDDING_LOCK, INDEX
 from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import StoreError
 from commonplace.index.directory import Index
 from commonplace.ingest.backlog import EmbeddingBacklog
 from commonplace.memories.fading import Fading
 from commonplace.memories.times import seconds
-from commonplace.memories.usage import UseCounter
+from commonplace.memories.usage import Use, UseCounter, write_uses
 from commonplace.mirror.mirror import Mirror
 from commonplace.mirror.situation import Ground
 from commonplace.retention import DAY_S
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.store.contract import Store
     from commonplace.types import Embedding, Progress
-
-_log = logging.getLogger(__name__)
 
 EMBEDDED_AT_ONCE = 64
 """A memory of at most so many tokens is embedded before it is stored; a longer one takes a slow embedder too long."""
@@ -98,7 +94,7 @@ class Workings:
             lambda: self._upkeep.keep_up(self.namespace),
         )
         self._models = Models(parts.settings.models, parts.budget)
-        self._uses = UseCounter()
+        self._uses = UseCounter(self._write_uses)
         self._open_embedder = parts.open_embedder
         self._process_lock = threading.Lock()
         self._following = threading.Lock()
@@ -112,8 +108,8 @@ class Workings:
         """Write what is still to be written, release files and connections; calling twice is harmless."""
         if not self._is_closed:
             self._is_closed = True
+            self._uses.close()
             self._backlog.close()
-            self._write_uses()
             if self._follows:
                 self._mirror.settle()
         self._index.close()
@@ -152,13 +148,17 @@ class Workings:
         return round(seconds("the clock's time", self._clock()), 6)
 
     def _before(self) -> None:
-        """Take in what people changed in Markdown since the last call."""
+        """Take in what was used, and what people changed in Markdown, since the last call."""
+        self._uses.write()
+        self._pick_up()
+
+    def _pick_up(self) -> None:
+        """Take in what people changed in Markdown since the last call; enough where use does not matter."""
         if self._follows:
             self._mirror.pick_up()
 
     def _after(self) -> None:
         """Let vectors and Markdown follow what was written, in their own time."""
-        self._write_uses()
         self._backlog.start()
         if self._follows:
             self._mirror.written()
@@ -183,14 +183,15 @@ class Workings:
             )
         )
 
-    def _write_uses(self) -> None:
-        """Write which memories were recalled. Where that fails they stay uncounted: the question was answered."""
-        ids = self._uses.take()
-        if ids and not self._store.is_read_only:
-            try:
-                self._keeper.count_recalls(ids)
-            except StoreError as error:
-                _log.warning("the use of %d memories was not counted: %s", len(ids), error)
+    def _used(self, ids: Iterable[str]) -> None:
+        """Count that memories were used, where it can be written."""
+        if not self._store.is_read_only:
+            self._uses.count(ids, self._now())
+
+    def _write_uses(self, uses: Sequence[Use]) -> None:
+        """Write that stored memories were used."""
+        if write_uses(self._store, self.namespace, self._fading, uses) and self._follows:
+            self._mirror.written()
 
     @cached_property
     def _fading(self) -> Fading:

@@ -27,7 +27,6 @@ from commonplace.memories.intake import (
 )
 from commonplace.memories.making import batches, first_version, writes_of
 from commonplace.memories.memory import Memory, Outcome, seen
-from commonplace.memories.usage import ONCE_IN_S
 from commonplace.redaction import redact
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
@@ -134,16 +133,6 @@ class Keeper:
                 change.revise(known.number, record)
                 touched.append(replace(known, record=record))
         return [self._seen(stored, "reviewed" if is_review else "touched") for stored in touched]
-
-    def count_recalls(self, ids: Sequence[str]) -> None:
-        """Count that memories were recalled, each once an hour whichever process asks; what is gone is passed over."""
-        with self._store.change_memories(self._namespace) as change:
-            for id_ in ids:
-                known, now = change.find(id_), self._now()
-                if known is None or known.expired_at is not None:
-                    continue
-                if known.record.use_count == 0 or abs(now - known.record.last_used) >= ONCE_IN_S:
-                    change.revise(known.number, self._fading.used(known.record, now))
 
     def set_tier(self, id_: str, tier: Any) -> Memory:
         """Move a live memory to another tier, without a new version."""

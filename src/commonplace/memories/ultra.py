@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.ingest.passages import Destination
 from commonplace.memories.keeping import Keeper
+from commonplace.memories.usage import Use, write_uses
 from commonplace.store.memory import MemoryStore
 from commonplace.types import Selection
 
@@ -50,6 +51,7 @@ class Ultra:
         self.store = MemoryStore()
         self._destination = replace(destination, store=self.store, later_above=None)
         self._namespace = destination.namespace
+        self._fading = fading
         self._lock = threading.Lock()
         self.store.set_embedding(destination.embedder.stamp)
         self._keeper = Keeper(self._destination, fading, now, lambda _: "", has_ultra=True)
@@ -65,6 +67,12 @@ class Ultra:
     def touch(self, id_: str, *, reinforce: bool) -> Memory:
         """Count one more use; where that earns a tier, the memory says so, and its place is no longer here."""
         return self._keeper.touch([id_], reinforce=reinforce)[0]
+
+    def count_uses(self, uses: Sequence[Use]) -> list[StoredMemory]:
+        """Count uses, of what is here, and return the memories whose place is no longer here."""
+        write_uses(self.store, self._namespace, self._fading, uses)
+        found = map(self.find, dict.fromkeys(use.id for use in uses))
+        return [each for each in found if each is not None and each.record.tier != "ultra"]
 
     def search(self, request: Request) -> SearchResult:
         """Answer a request from what is here."""

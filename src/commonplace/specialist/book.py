@@ -109,7 +109,7 @@ class Book(Protocol):
         entities: Sequence[str] = (),
     ) -> Memory: ...
 
-    def get(self, id: str, *, as_of: Moment | None = None) -> Memory: ...  # noqa: A002 - the name of the field
+    def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory: ...  # noqa: A002
 
     def links(self, id: str | None = None) -> list[Link]: ...  # noqa: A002
 

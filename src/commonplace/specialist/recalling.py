@@ -100,7 +100,7 @@ def topics(memories: Iterable[Memory]) -> tuple[str, ...]:
 def memory_of(book: Book, id_: str, as_of: float | None = None) -> Memory | None:
     """Return a memory that a hit or a link names; None where it went meanwhile."""
     try:
-        return book.get(id_, as_of=as_of)
+        return book.get(id_, as_of=as_of, touch=False)
     except NotFoundError:
         return None
 

@@ -80,7 +80,7 @@ def forget(book: Book, asked: Asked) -> Response:
     if reference.kind == EPISODE:
         book.graph.episode(reference.id)
     else:
-        book.get(reference.id)  # the engine would also forget an artifact of that id
+        book.get(reference.id, touch=False)  # the engine would also forget an artifact of that id
     receipt = book.forget(reference.id, dry_run=dry_run)
     # A memory is an episode too, and one entry all the same.
     counted = ("episodes",) if reference.kind == EPISODE else ("memories", "in_process")

@@ -107,8 +107,12 @@ class MemoryChange(Protocol):
         """
         ...
 
-    def revise(self, number: int, record: MemoryRecord) -> None:
-        """Set the record of a version; its text, tags and passages stay as they are."""
+    def revise(self, number: int, record: MemoryRecord, *, is_shown: bool = True) -> None:
+        """Set the record of a version; its text, tags and passages stay as they are.
+
+        Args:
+            is_shown: False where its Markdown is as it was, and not due.
+        """
         ...
 
     def expire(self, number: int, record: MemoryRecord, at: float) -> None:

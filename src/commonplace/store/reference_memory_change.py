@@ -79,7 +79,7 @@ class ReferenceMemoryChange:
         self._mark(owner.id, is_counted=True)
         return change.add(row)
 
-    def revise(self, number: int, record: MemoryRecord) -> None:
+    def revise(self, number: int, record: MemoryRecord, *, is_shown: bool = True) -> None:
         """Set the record of a version; its text, tags and passages stay as they are."""
         row = self._space.rows.get(number)
         if row is None or row.memory is None:
@@ -88,7 +88,7 @@ class ReferenceMemoryChange:
         old, memory = row.memory.record, replace(row.memory, record=record)
         self._space.rows[number] = replace(row, memory=memory)
         is_counted = (old.tier, old.trust, old.source) != (record.tier, record.trust, record.source)
-        self._mark(row.owner.id, is_counted=is_counted)
+        self._mark(row.owner.id, is_counted=is_counted, is_due=is_shown)
 
     def expire(self, number: int, record: MemoryRecord, at: float) -> None:
         """Make a live version past from `at` on, with this record; nothing happens to one that is past already."""
@@ -197,9 +197,10 @@ class ReferenceMemoryChange:
         self._transaction.is_written |= bool(gone)
         return len(gone)
 
-    def _mark(self, id_: str, *, is_counted: bool) -> None:
-        """Make the Markdown of a memory due."""
-        self._space.due.add(id_)
+    def _mark(self, id_: str, *, is_counted: bool, is_due: bool = True) -> None:
+        """Note that a memory is written, and make its Markdown due."""
+        if is_due:
+            self._space.due.add(id_)
         self._transaction.is_written = True
         self._transaction.is_counted |= is_counted
 

@@ -99,7 +99,7 @@ class SqliteMemoryChange:
         self._mark(owner.id)
         return number
 
-    def revise(self, number: int, record: MemoryRecord) -> None:
+    def revise(self, number: int, record: MemoryRecord, *, is_shown: bool = True) -> None:
         """Set the record of a version; its text, tags and passages stay as they are."""
         old = self._version(number)
         if old is not None:
@@ -107,7 +107,8 @@ class SqliteMemoryChange:
             self._db.execute(memory_queries.REVISE, (*pack_record(record), number))
             if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
                 self._begin().mark()
-            self._mark(old.owner.id)
+            if is_shown:
+                self._mark(old.owner.id)
 
     def expire(self, number: int, record: MemoryRecord, at: float) -> None:
         """Make a live version past from `at` on, with this record."""

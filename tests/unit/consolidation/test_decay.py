@@ -82,9 +82,9 @@ def test_scan_finds_only_active_memories_of_tiers_that_fade(
 
 def test_scan_must_not_modify_any_data(book: Engine, clock: Clock) -> None:
     keep(book, clock, "a", 61.0)
-    before = book._store.change(), book.get("a"), issues(book)
+    before = book._store.change(), book.get("a", touch=False), issues(book)
     DecayAnalyzer(book=book).scan()
-    assert (book._store.change(), book.get("a"), issues(book)) == before
+    assert (book._store.change(), book.get("a", touch=False), issues(book)) == before
 
 
 @pytest.mark.parametrize(
@@ -162,12 +162,12 @@ def test_all_but_gc_is_proposed_to_the_agent_that_does_it(
     book: Engine, clock: Clock, days: float, record: dict[str, object], agent: str, action: str
 ) -> None:
     keep(book, clock, "a", days, **record)
-    before = book.get("a")
+    before = book.get("a", touch=False)
     DecayAnalyzer(book=book).run()
     (issue,) = issues(book)
     assert (issue.agent, issue.status) == (agent, "open")
     assert book.ledger.query(agent)[0]["notes"]["action"] == action
-    assert book.get("a") == before
+    assert book.get("a", touch=False) == before
 
 
 def test_a_memory_to_be_consolidated_is_proposed_to_the_cluster_agent(book: Engine, clock: Clock) -> None:
@@ -181,7 +181,7 @@ def test_to_process_a_proposal_reinforces_the_memory(book: Engine, clock: Clock)
     keep(book, clock, "a", 14.0)
     (result,) = DecayAnalyzer(book=book).run()
     DecayAnalyzer(book=book).process_issue(str(result.beads_issue_id))
-    memory = book.get("a")
+    memory = book.get("a", touch=False)
     assert (memory.use_count, memory.strength, memory.retention) == (1, 1.1, 1.0)
 
 
@@ -194,7 +194,7 @@ def test_to_process_an_issue_does_what_it_asks_for_whatever_would_be_proposed_by
     issue = book.ledger.create("decay", ["a"], action)
     assert DecayAnalyzer(dry_run=True, book=book).process_issue(issue).action == action
     assert DecayAnalyzer(book=book).process_issue(issue).action == action
-    assert book.get("a").status == status
+    assert book.get("a", touch=False).status == status
 
 
 def test_undone_what_was_changed_again_since_stays_as_it_is_now(book: Engine, clock: Clock) -> None:
@@ -205,7 +205,7 @@ def test_undone_what_was_changed_again_since_stays_as_it_is_now(book: Engine, cl
     clock.now += 60
     book.touch("a")
     undone = book.undo_consolidation(issue)
-    now = book.get("a")
+    now = book.get("a", touch=False)
     assert (now.use_count, now.last_used.timestamp(), now.strength) == (2, NOW + 60, 1.0)
     assert [notice.partition(" ")[0] for notice in undone.notices] == ["last_used", "use_count", "uses"]
 

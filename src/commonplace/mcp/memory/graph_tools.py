@@ -71,7 +71,7 @@ def _about(book: Engine, given: Arguments) -> _Known:
     """Return what lies about a memory, or else about an entity."""
     id_, depth, limit, times = given["id"], given.get("depth", _DEPTH), given.get("limit", _LIMIT), _times(given)
     try:
-        memory = book.get(id_)
+        memory = book.get(id_, touch=False)
     except NotFoundError:
         try:
             near = book.graph.neighbourhood(id_, depth, limit, **times)

@@ -179,7 +179,7 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     from commonplace.formats.fence import Recalled, fence
 
     first = given.get("from", 1)
-    excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES))
+    excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES), touch=True)
     _log_use(book, excerpt)
     lines = excerpt.text.split("\n")
     room = MOST_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
