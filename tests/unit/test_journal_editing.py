@@ -65,8 +65,37 @@ def test_words_below_a_removed_entry_stay_as_a_note_of_their_own() -> None:
 def test_an_entry_removed_before_another_section_leaves_no_heading() -> None:
     """What stands below a heading of its own needs none of ours."""
     entry = "### 2026-11-21 t\n\none\n\n<!-- memory: new -->\n\n"
-    text = f"## Lessons\n\n{entry}## note\n<!-- memory: m -->\n"
+    text = f"## Mine\n\n{entry}## note\n<!-- memory: m -->\n"
     assert with_changes(text, {"new": None}, title="T", kind="long") == text.replace(entry, "")
+
+
+def test_a_section_of_ours_goes_with_its_last_entry_and_comes_back_with_it() -> None:
+    """A heading over nothing tells nothing; a heading of a person's, or words of theirs below ours, stay."""
+    full = f"# Memory\n\n## Decisions\n\n{_written('d')}\n{_written('e', 2)}\n## Lessons\n\n{_written('l')}"
+    without = with_changes(full, {"d": None, "e": None}, title="Memory", kind="long")
+    assert without == f"# Memory\n\n## Lessons\n\n{_written('l')}"
+    back = {"d": _long("d", "Decisions"), "e": _long("e", "Decisions", 2)}
+    assert with_changes(without, back, title="Memory", kind="long") == full
+    assert "## Decisions" in with_changes(full, {"d": None}, title="Memory", kind="long")
+    moved = {"d": None, "e": None, "l": _long("l", "Decisions")}
+    assert with_changes(full, moved, title="Memory", kind="long") == f"# Memory\n\n## Decisions\n\n{_written('l')}\n"
+    for kept in ("## Mine\n\n", "## Decisions\n\nMy own words.\n\n"):
+        text = kept + _written("d")
+        assert with_changes(text, {"d": None}, title="Memory", kind="long") == kept
+
+
+def test_entries_of_one_day_stand_by_their_rank() -> None:
+    """What is taken out and put back, as by undoing, stands where it stood."""
+    ranks = {"a": (1.0,), "b": (2.0,), "c": (3.0,)}
+    text = "".join(f"{_written(id_)}\n" for id_ in "abc")
+    page = f"# Memory\n\n## Lessons\n\n{text}"[:-1]
+    for gone in ("a", "b", "c", "ab", "ac", "bc"):
+        without = with_changes(page, dict.fromkeys(gone), title="Memory", kind="long", ranks=ranks)
+        back = {id_: _long(id_, "Lessons") for id_ in reversed(gone)}
+        assert with_changes(without, back, title="Memory", kind="long", ranks=ranks) == page
+    assert with_changes(page, {"n": _long("n", "Lessons")}, title="Memory", kind="long", ranks=ranks) == (
+        f"{page}\n{_written('n')}"
+    )
 
 
 def test_an_entry_is_added_before_the_first_later_one() -> None:

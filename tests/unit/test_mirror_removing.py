@@ -71,7 +71,7 @@ def test_forgetting_the_last_memory_of_a_page_removes_the_page(book: Book) -> No
     book.sync()
     erase(book, memory.id, long.id)
     assert book.mirror.forget("default", [memory.id, long.id]) == 2
-    assert book.files() == {"MEMORY.md": "# Memory\n\n## Lessons\n\n"}
+    assert book.files() == {}
     assert book.sync().notices == ()
     assert book.is_settled()
 

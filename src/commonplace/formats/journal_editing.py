@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
+from math import inf
 from typing import Final
 
 from commonplace.formats.journal import BOM, Block, Page, Section, parse_page, split_lines
@@ -16,6 +17,10 @@ from commonplace.formats.long_term import SECTIONS, canonical
 
 _NEVER: Final = -1
 """The time of what has none and nothing before it: earlier than any."""
+
+Rank = tuple[float | int | str, ...]
+_LAST: Final[Rank] = (inf,)
+"""The rank of what has none: behind all of its day or minute."""
 
 _Lines = list[str]
 
@@ -48,6 +53,7 @@ def with_changes(
     *,
     title: str,
     kind: PageKind = "day",
+    ranks: Mapping[str, Rank] | None = None,
 ) -> str:
     """Return the page with the blocks of some memories replaced, removed (None) or added.
 
@@ -55,6 +61,10 @@ def with_changes(
     `additions` that has a block replaces it, so that doing it twice changes nothing. In a day's page an entry is added
     before the first that is later; in the long-term page likewise within its section, which is made if need be, and an
     entry whose section has changed moves. Equal times keep the order given. An empty page gets `# title` first.
+    A section of ours goes with its last block, unless something else stands in it.
+
+    Args:
+        ranks: by memory, the order among what is of one day or minute; what has none comes last.
     """
     wanted: dict[str, Entry | None] = {**changes, **{entry.id: entry for entry in additions if entry.id}}
     added = [entry for entry in additions if not entry.id]
@@ -79,7 +89,9 @@ def with_changes(
     if all(is_blank(line) for line in lines):
         lines = edits.lines_of(f"# {title}\n")
     place = _add_by_time if kind == "day" else _add_by_section
-    place(page, added, len(lines), edits)
+    if kind == "long":
+        _drop_sections(page, lines, {canonical(entry.section) for entry in added}, edits)
+    place(page, added, _Order(ranks or {}, kind), len(lines), edits)
     return mark + "".join(_applied(lines, edits))
 
 
@@ -127,11 +139,47 @@ def _change(block: Block, entry: Entry | None, kind: PageKind, edits: _Edits) ->
     return []
 
 
-def _add_by_time(page: Page, added: Iterable[Entry], end: int, edits: _Edits) -> None:
-    _add(page.blocks, added, lambda entry: entry.at_minutes, "day", end, edits)
+def _drop_sections(page: Page, lines: _Lines, kept: Collection[str], edits: _Edits) -> None:
+    """Note that sections of ours go whose blocks all go, unless something else stands in them, or comes into them."""
+    for section in page.sections:
+        blocks = [block for block in page.blocks if section.start_line <= block.start_line <= section.end_line]
+        ends = [edits.replaced.get(block.start_line - 1, (0, [""])) for block in blocks]
+        if section.name not in SECTIONS or section.name in kept or not blocks or any(new for _, new in ends):
+            continue
+        taken = {
+            number for block, (end, _) in zip(blocks, ends, strict=True) for number in range(block.start_line, end + 1)
+        }
+        rest = set(range(section.start_line + 1, section.end_line + 1)) - taken
+        if all(is_blank(lines[number - 1]) for number in rest):
+            edits.replaced[section.start_line - 1] = (section.end_line, [])
 
 
-def _add_by_section(page: Page, added: Iterable[Entry], end: int, edits: _Edits) -> None:
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Where an entry stands among others: by day or minute, then by the rank of its memory."""
+
+    ranks: Mapping[str, Rank]
+    kind: PageKind
+
+    def time_of(self, entry: Entry) -> int | None:
+        if self.kind == "day":
+            return entry.at_minutes
+        return entry.day.toordinal() if entry.day else None
+
+    def of_block(self, block: Block) -> tuple[int, Rank]:
+        time = self.time_of(block.entry)
+        return (_NEVER if time is None else time, self.ranks.get(block.entry.id, ()))
+
+    def of_new(self, entry: Entry, last: int) -> tuple[int, Rank]:
+        time = self.time_of(entry)
+        return (last, _LAST) if time is None else (time, self.ranks.get(entry.id, _LAST))
+
+
+def _add_by_time(page: Page, added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
+    _add(page.blocks, added, order, end, edits)
+
+
+def _add_by_section(page: Page, added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
     """Add each entry to the first section of its name; make the sections that are missing, ours in their order."""
     by_name: dict[str, list[Entry]] = {}
     for entry in added:
@@ -141,16 +189,12 @@ def _add_by_section(page: Page, added: Iterable[Entry], end: int, edits: _Edits)
     for name in filter(there.__contains__, by_name):
         first, last = there[name].start_line, there[name].end_line
         inside = [block for block in page.blocks if first <= block.start_line <= last]
-        _add(inside, by_name[name], _ordinal, "long", last, edits)
+        _add(inside, by_name[name], order, last, edits)
     missing = [name for name in by_name if name not in there]
     for name in sorted(missing, key=lambda name: SECTIONS.index(name) if name in SECTIONS else len(SECTIONS)):
         at = _place_of_section(name, page.sections, end)
         edits.insert(at, f"## {write_topic(name)}\n")
-        _add((), by_name[name], _ordinal, "long", at, edits)
-
-
-def _ordinal(entry: Entry) -> int | None:
-    return entry.day.toordinal() if entry.day else None
+        _add((), by_name[name], order, at, edits)
 
 
 def _place_of_section(name: str, sections: Sequence[Section], end: int) -> int:
@@ -165,23 +209,15 @@ def _place_of_section(name: str, sections: Sequence[Section], end: int) -> int:
     return after[0].start_line - 1 if after else end
 
 
-def _add(
-    blocks: Sequence[Block],
-    added: Iterable[Entry],
-    time_of: Callable[[Entry], int | None],
-    kind: PageKind,
-    end: int,
-    edits: _Edits,
-) -> None:
+def _add(blocks: Sequence[Block], added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
     """Note where entries go among blocks that begin in ascending lines; what has no time goes to the end."""
-    times = [_NEVER if (time := time_of(block.entry)) is None else time for block in blocks]
-    latest = list(accumulate(times, max))
-    last = max([*latest, _NEVER])
-    timed = [(last if (time := time_of(entry)) is None else time, entry) for entry in added]
-    for time, entry in sorted(timed, key=lambda pair: pair[0]):
-        index = bisect_right(latest, time)
+    latest = list(accumulate(map(order.of_block, blocks), max))
+    last = latest[-1][0] if latest else _NEVER
+    timed = [(order.of_new(entry, last), entry) for entry in added]
+    for key, entry in sorted(timed, key=lambda pair: pair[0]):
+        index = bisect_right(latest, key)
         at = blocks[index].start_line - 1 if index < len(blocks) else end
-        edits.insert(at, render_entry(entry, kind))
+        edits.insert(at, render_entry(entry, order.kind))
 
 
 def _applied(lines: _Lines, edits: _Edits) -> _Lines:

@@ -123,7 +123,9 @@ class Placing:
     def _changed(self, seen: Seen, changes: _Changes) -> str:
         """Return the new text of a page; what would make it too large for a page stays in the store alone."""
         old, name = seen.text, seen.file.name
-        text = with_changes(old, changes, title=title_of(name), kind=kind_of(name))
+        ids = {*changes, *(block.entry.id for block in seen.page.blocks)}
+        ranks = {id_: self._order(id_) for id_ in ids if self._at.memory(id_) is not None}
+        text = with_changes(old, changes, title=title_of(name), kind=kind_of(name), ranks=ranks)
         if len(text) * 4 <= MAX_PAGE_BYTES or len(text.encode("utf-8")) <= MAX_PAGE_BYTES:
             return text
         there = {block.entry.id for block in self._at.seen[name].page.blocks}
@@ -138,7 +140,7 @@ class Placing:
                 if id_ in there:
                     kept[id_] = None
         self._tally.notice(f"{self._at.folder.shown(name)} is full; {len(changes) - len(kept)} memories are not on it")
-        return with_changes(old, kept, title=title_of(name), kind=kind_of(name))
+        return with_changes(old, kept, title=title_of(name), kind=kind_of(name), ranks=ranks)
 
     def _agree(self, id_: str) -> None:
         """Note what both sides say of one memory, now that its pages are written."""

@@ -55,7 +55,7 @@ def run(
     taking = Taking(at, tally)
     if not taking.take_notes():
         return False
-    ids = _concerned(at)
+    ids = _concerned(at) | taking.forgotten
     at.load(ids)
     taking.take_edits(ids, with_room(at) if LONG_TERM_PAGE in at.seen else ())
     if tally.changes or taking.overlooked:

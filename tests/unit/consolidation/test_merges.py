@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import commonplace
 from commonplace.consolidation.carrying import Carrier
 from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.confidence import ConfidenceConfig
@@ -433,3 +435,34 @@ def test_what_was_done_is_told_where_nothing_moot_can_be_looked_for(
     report = book.consolidate(["merge"])
     assert (len(report.results["merge"]), report.applied) == (1, 1)
     assert [(each.item, each.error) for each in report.errors] == [("", "ZeroDivisionError: no ledger")]
+
+
+@pytest.mark.parametrize("tiers", [("short", "short"), ("long", "long"), ("short", "long"), ("medium", "long")])
+@pytest.mark.parametrize("days", [0, 1])
+def test_undoing_a_merge_leaves_the_pages_as_they_were(
+    tmp_path: Path, clock: Clock, tiers: tuple[str, str], days: int
+) -> None:
+    """People read the pages: the merged memory goes at once, and its sources stand where they stood."""
+
+    def open_() -> Engine:
+        return commonplace.open(tmp_path / "store", embedder="hashing", clock=clock)
+
+    def pages() -> dict[str, str]:
+        return {path.name: path.read_text() for path in (tmp_path / "store").rglob("*.md")}
+
+    for number, tier in enumerate(tiers):
+        for id_, category in (("source", "decision"), ("other", "preference")):
+            with open_() as book:
+                text = f"The {id_} harbour froze, number {number}"
+                book.remember(text, id=f"{id_}{number}", tier=tier, category=category, force=True)
+            clock.now += days * DAY_S + 1
+    before = pages()
+    with open_() as book:
+        issue = book.ledger.create("merge", ["source0", "source1"], "merge")
+        (merged,) = book.process_issue(issue).results["merge"]
+        merged_id = merged.new_memory_id  # type: ignore[attr-defined]
+    assert any(merged_id in page for page in pages().values())
+    assert not any("memory: source" in page for page in pages().values())
+    with open_() as book:
+        book.undo_consolidation(issue)
+    assert pages() == before
