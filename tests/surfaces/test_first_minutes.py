@@ -15,6 +15,7 @@ from tests.unit.mcp_talking import talking
 import commonplace
 from commonplace.errors import StoreMissingError, UsageError
 from commonplace.mcp.memory import Host, registry_of
+from commonplace.settings.locations import user_store
 
 OPENING = [
     ("remember", "Invoices are sent on Fridays"),
@@ -290,3 +291,25 @@ def test_ctrl_c_says_what_was_kept(many: Program, monkeypatch: pytest.MonkeyPatc
     assert told == f"interrupted\n{kept}\n"
     monkeypatch.setattr("commonplace.cli.screen.progress_bars", lambda _: nullcontext(stop_at_300))
     assert many.error("index", "build", "--force", code=130)["remedy"].endswith("goes on with the rest")
+
+
+def test_what_was_remembered_before_there_was_a_project_is_told_of_and_moved(bare: Program) -> None:
+    """People try `remember` first, and would never find again what `init` then hides."""
+    told = bare.run("remember", "Invoices are sent on Fridays", "--tag", "billing", "--id", "friday")
+    said = " ".join(told.stderr.split())
+    assert f"your own store is used, {user_store()}; `commonplace init` makes a project's, and offers to move" in said
+    bare.run("update", "friday", "Invoices are sent on Mondays")
+    said = " ".join(bare.run("init").stderr.split())
+    assert f"your own store, {user_store()}, holds 1 memory not found from here" in said
+    assert "`commonplace init --move-memories` moves them here" in said
+    [_, hint] = bare.json("recall", "when are invoices sent")["notices"]
+    assert hint == (
+        "your own store holds 1 memory that a project does not find: `commonplace init --move-memories` moves them"
+    )
+    assert bare.json("init", "--move-memories")["moved"] == 1
+    found = bare.json("recall", "when are invoices sent")
+    assert [(hit["owner_id"], hit["tags"]) for hit in found["hits"]] == [("friday", ["billing"])]
+    assert [each["version"] for each in bare.json("get", "friday", "--versions")] == [1, 2]
+    assert bare.json("list", "--store", str(user_store())) == []
+    assert bare.json("init", "--move-memories")["moved"] == 0
+    assert not [path.name for path in bare.project.rglob("moved.*")]

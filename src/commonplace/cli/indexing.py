@@ -68,6 +68,8 @@ def build(  # noqa: PLR0913 - one for each option
      With --watch one ROOT is followed: a run that fails is told on
     standard error and tried again; a directory or disk that is gone is waited for, and nothing is removed for that.
     """
+    from commonplace.cli.screen import notify, own_store_notice
+
     if watch and len(roots) > 1:
         raise click.UsageError("--watch follows one ROOT; start another process for each of the others")
     if config is not None and no_config:
@@ -76,7 +78,7 @@ def build(  # noqa: PLR0913 - one for each option
     loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=remote)
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
     _check(places, loaded, include)
-    _notify_of_the_users_own(loaded, invocation)
+    notify(own_store_notice(loaded), invocation)
 
     def indexed() -> None:
         from commonplace.settings import save_overrides
@@ -199,14 +201,6 @@ def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -
             "to that directory as in .gitignore",
             param_hint="--include",
         )
-
-
-def _notify_of_the_users_own(loaded: Settings, invocation: Invocation) -> None:
-    from commonplace.cli.screen import notify
-
-    if loaded.project is None and loaded.origins.get("store.path") == "default":
-        notice = "there is no project here, so the user's own store is used; `commonplace init` makes a project"
-        notify((notice,), invocation)
 
 
 @index.command(cls=Command)

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.screen import counted
+
+if TYPE_CHECKING:
+    from commonplace.settings import Settings
+
+_SHOWN, _SHOWN_CHARACTERS = 3, 80
+MAX_LISTED = 10_000
 
 
 @click.command(cls=Command, makes_store=True)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@click.option("--move-memories", is_flag=True, help="Move the memories of your own store into it, without asking.")
 @pass_invocation
-def init(invocation: Invocation, directory: Path) -> None:
+def init(invocation: Invocation, directory: Path, move_memories: bool) -> None:
     """Create the store of a project.
 
     It is `.commonplace` in DIRECTORY, and without one in the working directory; with --store it is created there.
     A store that exists is left as it is.
+
+    What was remembered before there was a project is in your own store, and not found from here: it is moved if you
+    agree.
     """
     from commonplace.cli.screen import notify, print_json, say
     from commonplace.engine.layout import DATABASE
@@ -34,15 +47,63 @@ def init(invocation: Invocation, directory: Path) -> None:
     store = Path(loaded.store.path)
     existed = (store / DATABASE).is_file()
     invocation.open(loaded, create=True).close()
+    moved = _move_memories(invocation, loaded, is_agreed=move_memories)
     if outer is not None:
         notify((f"from here downward this store hides the one above, {harmless_line(str(outer))}",), invocation)
     shown = harmless_line(str(store))
     if invocation.as_json:
-        print_json({"store": str(store), "created": not existed, "hides": None if outer is None else str(outer)})
+        print_json(
+            {
+                "store": str(store),
+                "created": not existed,
+                "hides": None if outer is None else str(outer),
+                "moved": moved,
+            }
+        )
     elif existed:
         say(f"There is already a store at {shown}; it was left as it is.")
     else:
         say(f"Created {shown}\nNext: commonplace index build")
+    if moved and not invocation.as_json:
+        say(f"Moved {counted(moved, 'memory', 'memories')} here from your own store.")
+
+
+def hidden_memories(settings: Settings) -> tuple[str, ...]:
+    """Return the beginnings of the memories of the user's own store, which a project's store hides; none elsewhere."""
+    from commonplace.engine.layout import DATABASE
+    from commonplace.engine.opening import open_engine
+    from commonplace.settings.locations import user_store
+
+    own = user_store()
+    if settings.project is None or own == Path(settings.store.path) or not (own / DATABASE).is_file():
+        return ()
+    with open_engine(own, settings.store.namespace, None, settings=settings) as engine:
+        return tuple(memory.content[:_SHOWN_CHARACTERS] for memory in engine.list(statuses=(), limit=MAX_LISTED))
+
+
+def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
+    """Move the memories of the user's own store here where that is agreed; return how many were moved."""
+    from commonplace.cli.screen import notify, progress_bars
+    from commonplace.engine.opening import open_engine
+    from commonplace.settings.locations import user_store
+
+    texts = hidden_memories(loaded)
+    if not texts:
+        return 0
+    told = f"your own store, {user_store()}, holds {counted(len(texts), 'memory', 'memories')} not found from here"
+    if not is_agreed and not invocation.as_json and sys.stdin.isatty():
+        for text in texts[:_SHOWN]:
+            click.echo(f"  {harmless_line(text)}", err=True)
+        is_agreed = click.confirm(f"{told[0].upper()}{told[1:]}. Move them here?", err=True)
+    if not is_agreed:
+        notify((f"{told}; `commonplace init --move-memories` moves them here",), invocation)
+        return 0
+    with (
+        progress_bars(invocation) as progress,
+        open_engine(user_store(), loaded.store.namespace, None, settings=loaded, progress=progress) as own,
+        invocation.open(loaded, progress=progress) as here,
+    ):
+        return own.move_memories(here)
 
 
 @click.command(cls=Command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import click
@@ -49,13 +49,21 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
     A newer one stands before the one that it may have overtaken. Each is sure, likely or weak; what is weak may only be
     near. Dates in it, such as "last May", lead to memories of that time. Those that are sure or likely count as used.
     """
+    from commonplace.cli.keeping import hidden_memories
     from commonplace.cli.memory_rendering import print_recalled
-    from commonplace.cli.screen import console, notify, print_json, progress_bars, say
+    from commonplace.cli.screen import console, counted, notify, print_json, progress_bars, say
 
     loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.recall(" ".join(query), **options)
         engine.log_retrieval(result, "recall")
+        is_bare = not result.hits and not engine.list(statuses=(), limit=1)
+    if is_bare and (hidden := hidden_memories(loaded)):
+        count = counted(len(hidden), "memory", "memories")
+        told = (
+            f"your own store holds {count} that a project does not find: `commonplace init --move-memories` moves them"
+        )
+        result = replace(result, notices=(*result.notices, told))
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(result.to_dict())

@@ -68,7 +68,7 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     Secrets are replaced. What is remembered already is touched instead of kept twice.
     """
     from commonplace.cli.memory_rendering import print_outcome
-    from commonplace.cli.screen import console, notify, print_json
+    from commonplace.cli.screen import console, notify, own_store_notice, print_json
     from commonplace.memories.intake import checked
 
     loaded = invocation.settings()
@@ -79,7 +79,9 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     # Before a store is made for it.
     checked({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force, now=clock())
     store = Path(loaded.store.path)
-    made = () if store.exists() else (f"there was no store here; one was made in {store}",)
+    made = own_store_notice(loaded)
+    if not made and not store.exists():
+        made = (f"there was no store here; one was made in {store}",)
     with invocation.open(loaded, create=True) as engine:
         memory = engine.remember(content, force=force, **given)
     notify((*made, *memory.notices), invocation)

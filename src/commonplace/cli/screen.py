@@ -12,6 +12,7 @@ from commonplace.cli.escaping import harmless, harmless_json, harmless_line
 if TYPE_CHECKING:
     from commonplace.cli.invocation import Invocation
     from commonplace.cli.terminal import Terminal
+    from commonplace.settings import Settings
     from commonplace.types import Progress
 
 
@@ -68,6 +69,14 @@ def refuse_unasked(invocation: Invocation, purpose: str) -> None:
     if not can_ask(invocation):
         why = "--json asks nothing" if invocation.as_json else "there is no terminal to ask on"
         raise click.UsageError(f"{why}: pass --yes to {purpose}")
+
+
+def own_store_notice(settings: Settings) -> tuple[str, ...]:
+    """Say that what is stored goes to the user's own store, where there is no project and no store was named."""
+    if settings.project is not None or settings.origins.get("store.path") != "default":
+        return ()
+    init = "`commonplace init` makes a project's, and offers to move what was remembered there"
+    return (f"there is no project here, so your own store is used, {settings.store.path}; {init}",)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from commonplace.memories.intake import labels, one_of, place
 if TYPE_CHECKING:
     from commonplace.exchange.backing_up import BackupReport
     from commonplace.exchange.exporting import ExportReport
-    from commonplace.exchange.importing import ImportReport
+    from commonplace.exchange.importing import ImportReport, Rules
     from commonplace.exchange.items import Source
     from commonplace.settings import Settings
 
@@ -29,7 +29,7 @@ def refuse_unfit_import(
     """
     from commonplace.exchange.importing import Rules, refuse_unfit
 
-    refuse_unfit(_source(path, format_, settings, 0.0), Rules(skip_problems=skip_problems))
+    refuse_unfit(source_of_import(path, format_, settings, 0.0), Rules(skip_problems=skip_problems))
 
 
 class Exchanging(Workings):
@@ -124,21 +124,24 @@ class Exchanging(Workings):
             UsageError: the file is damaged, cut off or of an unknown format, something in it cannot be kept, or is here
                 with other content. The message says which, and where. Nothing was written.
         """
-        from commonplace.exchange.importing import ON_CONFLICT, Rules, import_items
+        from commonplace.exchange.importing import ON_CONFLICT, Rules
         from commonplace.exchange.sources import OWN
-        from commonplace.exchange.writing import Into
 
         policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
         rules = Rules(policy, skip_problems=skip_problems, is_dry_run=dry_run)  # type: ignore[arg-type] # one of them
-        now = self._now()
-        source = _source(path, format, self.settings, now)
+        source = source_of_import(path, format, self.settings, self._now())
+        return self._take_in(source, rules, has_graph=source.format == OWN)
+
+    def _take_in(self, source: Source, rules: Rules, *, has_graph: bool) -> ImportReport:
+        from commonplace.exchange.importing import import_items
+        from commonplace.exchange.writing import Into
+
         self._before()
-        has_graph = source.format == OWN
         into = Into(
-            self._store, self.namespace, self._destination, now, self._graph_on, self._feed, has_graph=has_graph
+            self._store, self.namespace, self._destination, self._now(), self._graph_on, self._feed, has_graph=has_graph
         )
         report = import_items(source, into, rules, progress=self._progress)
-        if not dry_run:
+        if not rules.is_dry_run:
             self._backlog.drain(self._progress)
             self._tokens.release()
             self._upkeep.project()
@@ -146,7 +149,8 @@ class Exchanging(Workings):
         return report
 
 
-def _source(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
+def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
+    """Return what stands at a path as something to import; see `exchange.sources.source_of`."""
     from commonplace.engine.graph_giving import kinds_of_settings
     from commonplace.exchange.sources import source_of
 

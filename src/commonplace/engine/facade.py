@@ -19,6 +19,7 @@ from commonplace.engine.relating import Relating
 from commonplace.engine.remembering import Remembering
 from commonplace.engine.specialising import Specialising
 from commonplace.engine.upgrading import Upgrading
+from commonplace.types import Selection
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -59,6 +60,30 @@ class Engine(
     def namespaces(self) -> list[str]:
         """Return the names of all namespaces of this store, sorted."""
         return [name for name in self._store.namespaces() if name]  # the notes of the store as a whole have none
+
+    def move_memories(self, to: Engine) -> int:
+        """Move every memory of this namespace, with its versions, links and use, into another store; return how many.
+
+        They are forgotten here when they are there: whoever is stopped in between calls it again. What they say goes
+        into the other store's graph.
+
+        Raises:
+            StoreBusyError: another process held one of the stores for too long.
+            UsageError: something else has the id of one of them there. Nothing was moved.
+        """
+        from commonplace.engine.exchanging import source_of_import
+        from commonplace.exchange.importing import Rules
+        from commonplace.store.drafts import draft
+
+        ids = [each.owner.id for each in self._store.memories(self.namespace, Selection())]
+        if not ids:
+            return 0
+        with draft(self.directory, to.directory / "moved") as base:
+            path = base.with_name(f"{base.name}.jsonl")
+            self.export(path, kinds=["memory"])
+            to._take_in(source_of_import(path, "auto", to.settings, to._now()), Rules(), has_graph=False)
+        self.forget(ids)
+        return len(ids)
 
     def export_index(self) -> dict[str, Any]:
         """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""
