@@ -26,7 +26,12 @@ def test_init_creates_a_store_that_git_ignores_and_leaves_an_old_one_alone(bare:
     assert "Created" in bare.run("init").stdout
     assert (bare.project / ".commonplace" / ".gitignore").read_text() == "*\n"
     identity = bare.json("index", "status")["store_id"]
-    assert bare.json("init") == {"store": str(bare.project / ".commonplace"), "created": False, "hides": None}
+    assert bare.json("init") == {
+        "store": str(bare.project / ".commonplace"),
+        "created": False,
+        "hides": None,
+        "moved": 0,
+    }
     assert bare.json("index", "status")["store_id"] == identity
 
 
