@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,13 @@ class TestLexical:
         """Title, heading, path, tags and summary describe a passage whose own text may lack the word."""
         index = build([entry(1, "some text", **values), entry(2, "some text")])
         assert found(index.lexical, "billing") == [1]
+
+    def test_only_the_fields_of_the_scope_are_read(self, build: Build) -> None:
+        """A search by titles must not find what the text says."""
+        index = build([entry(1, "on billing", title="Money"), entry(2, "some text", title="Billing")])
+        titles = replace(scope(), fields=("title", "tags"))
+        assert found(index.lexical, "billing", titles) == [2]
+        assert index.lexical.score(analyse("billing"), [1, 2], titles).keys() == {2}
 
     def test_equal_scores_are_ordered_by_number_and_cut_there(self, build: Build) -> None:
         """The same request must give the same hits in the same order."""

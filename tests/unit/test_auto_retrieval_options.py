@@ -22,6 +22,14 @@ BECOME_SETTINGS = [
     ("artifact_index.storage.embeddings_path", "out/vectors/", {"index.export_embeddings": "out/vectors/"}),
     ("retrieval_pipeline.stage_1_keyword.top_k", 200, {"search.stage1_limit": 200}),
     ("retrieval_pipeline.stage_2_semantic.top_k", 5, {"search.limit": 5}),
+    ("artifact_index.enabled", False, {"index.enabled": "off"}),
+    ("retrieval_pipeline.enabled", False, {"search.method": "bm25"}),
+    ("retrieval_pipeline.stage_1_keyword.fields", ["title"], {"search.fields": ("title",)}),
+    ("retrieval_pipeline.stage_2_semantic.batch_size", 8, {"models.batch_size": 8}),
+    ("retrieval_pipeline.caching.candidate_cache.max_size", 10, {"search.candidate_cache": 10}),
+    ("retrieval_pipeline.caching.candidate_cache.ttl_minutes", 0, {"search.candidate_cache_minutes": 0}),
+    ("retrieval_pipeline.caching.embedding_cache.max_size", 10, {"models.embedding_cache": 10}),
+    ("retrieval_pipeline.caching.embedding_cache.ttl_minutes", 1, {"models.embedding_cache_minutes": 1}),
     ("agent_integration.auto_retrieve_on_start", False, {"context.on_start": "off"}),
     ("agent_integration.context_injection.include_metadata", False, {"context.metadata": "off"}),
     ("agent_integration.context_injection.include_references", False, {"context.references": "off"}),
@@ -33,24 +41,19 @@ BECOME_SETTINGS = [
     ("agent_integration.agent_strategies.poet.tag_filter", [], {"agents.poet.tag_filter": ()}),
 ]
 HAVE_ONE_VALUE: list[tuple[str, Any, Any]] = [
-    ("artifact_index.enabled", True, False),
     ("artifact_index.embedding_config.dimensions", 256, 1536),
-    ("retrieval_pipeline.enabled", True, False),
     ("retrieval_pipeline.stage_1_keyword.method", "bm25", "tf-idf"),
-    ("retrieval_pipeline.stage_1_keyword.fields", ["title", "content", "tags", "summary"], ["title"]),
     ("retrieval_pipeline.stage_1_keyword.bm25_params.k1", 1.2, 2.0),
     ("retrieval_pipeline.stage_1_keyword.bm25_params.b", 0.75, 0.5),
     ("retrieval_pipeline.stage_2_semantic.method", "dense-embedding", "cross-encoder"),
-    ("retrieval_pipeline.stage_2_semantic.batch_size", 32, 64),
     ("retrieval_pipeline.stage_2_semantic.similarity_metric", "cosine", "euclidean"),
-    ("retrieval_pipeline.caching.candidate_cache.max_size", 1000, 10),
-    ("retrieval_pipeline.caching.candidate_cache.ttl_minutes", 5, 1),
-    ("retrieval_pipeline.caching.embedding_cache.max_size", 5000, 10),
-    ("retrieval_pipeline.caching.embedding_cache.ttl_minutes", 30, 1),
     ("agent_integration.context_injection.format", "markdown", "xml"),
 ]
 OUT_OF_RANGE: list[tuple[str, Any]] = [
     ("artifact_index.embedding_config.chunk_size", 15),
+    ("retrieval_pipeline.stage_1_keyword.fields", []),
+    ("retrieval_pipeline.stage_2_semantic.batch_size", 2049),
+    ("retrieval_pipeline.caching.candidate_cache.max_size", -1),
     ("retrieval_pipeline.stage_1_keyword.top_k", 10_001),
     ("retrieval_pipeline.stage_2_semantic.top_k", 1_001),
     ("agent_integration.auto_retrieve_on_start", "yes"),
@@ -154,7 +157,7 @@ def test_the_defaults_of_the_schema_are_those_of_the_settings(tmp_path: Path) ->
             place[names[-1]] = option["default"]
     held, plain = loaded(whole, tmp_path), Settings()
     assert {key.dotted for key in held.all_keys() if held.value(key) != plain.value(key)} == {"store.path"}
-    assert len([key for key in held.all_keys() if held.origin(key) == "retrieval.yaml"]) == 34
+    assert len([key for key in held.all_keys() if held.origin(key) == "retrieval.yaml"]) == 41
 
 
 def test_the_defaults_are_those_of_the_contract() -> None:

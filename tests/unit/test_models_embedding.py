@@ -88,6 +88,16 @@ def test_many_texts_go_out_in_batches_by_number_and_by_length() -> None:
         assert sorted(len(asked.document["input"]) for asked in server.asked) == [2, 10]
 
 
+def test_a_request_holds_as_many_texts_as_the_setting_says() -> None:
+    """A document's batch_size is what runs; the contract's default is ours."""
+    assert (ModelSettings().batch_size, BATCH_TEXTS) == (32, 32)
+    with ModelServer() as server:
+        embedder = opened(server, settings=ModelSettings(retries=0, timeout_s=5.0, batch_size=8))
+        del server.asked[:]
+        embedder.embed(tokenized(*[f"text {number}" for number in range(20)]))
+        assert sorted(len(asked.document["input"]) for asked in server.asked) == [4, 8, 8]
+
+
 def test_a_very_long_text_is_embedded_by_its_beginning() -> None:
     """It would be refused, and with it the whole batch."""
     with ModelServer() as server:

@@ -18,7 +18,7 @@ from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, p
 from commonplace.search.result import SearchResult, merged
 from commonplace.settings.model import SearchSettings
 from commonplace.text.query import subject_of
-from commonplace.types import RERANK_MODES, TIERS, Filter, Hit
+from commonplace.types import RERANK_MODES, SEARCH_FIELDS, TIERS, Filter, Hit
 
 if TYPE_CHECKING:
     from commonplace.search.trace import Receipt
@@ -98,6 +98,9 @@ class Finding(Retrievals):
         now = self._now()
         wishes = wishes_of(agent, self.settings.agents)
         wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
+        asks_for_files = agent is not None or types or paths or kinds
+        if self.settings.index.enabled == "off" and not asks_for_files:
+            kinds = ("memory", "knowledge")
         # Request checks that kinds and method are what their types say.
         wanted = Filter(
             kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
@@ -187,6 +190,7 @@ class Finding(Retrievals):
             min_score=FLOOR if floor is None else floor,
             first_floor=FIRST_FLOOR if floor is None else 0.0,
             stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
+            fields=settings.fields or tuple(SEARCH_FIELDS),
             is_bounded=stage1_limit is not None or settings.stage1_limit != SearchSettings().stage1_limit,
             per_owner=per_owner,
             now=now,

@@ -239,10 +239,9 @@ class Forgetting(Workings):
 
     def _forget_caches(self) -> None:
         """Drop what this process keeps of questions, answers and words."""
-        from commonplace.search.pipeline import Searcher
         from commonplace.text.analysis import clear_cache
 
         # What is under way goes on with the old one, and lets it go. The keeper is made anew with it.
-        self._searcher = Searcher(self._store, self._index, self._embedder, self._tokens)
+        self._searcher = self._searcher_of(self._store, self._index)
         self._tokens.release()
         clear_cache()

@@ -12,12 +12,12 @@ from commonplace.engine.workings import Workings
 from commonplace.errors import StoreBusyError, UsageError
 from commonplace.memories.intake import place, series
 from commonplace.search.request import chosen
-from commonplace.types import Document
+from commonplace.types import Document, IndexReport
 
 if TYPE_CHECKING:
     from commonplace.ingest.discovery import Selection
     from commonplace.ingest.watching import Watch
-    from commonplace.types import IndexReport, Progress
+    from commonplace.types import Progress
 
 
 class Indexing(Workings):
@@ -62,6 +62,11 @@ class Indexing(Workings):
             StoreBusyError: the directory is watched already, for this store and namespace.
             UsageError: a glob is not valid.
         """
+        if self.settings.index.enabled == "off":
+            told = f"index.enabled is off ({self.settings.origins.get('index.enabled', 'default')})"
+            if watch:
+                raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")
+            return IndexReport(notices=(f"{told}: no file is indexed, and what was indexed stays as it is",))
         globs = chosen("include", include) or self.settings.index.include
         selection = self._selection(place("root", root).expanduser().absolute(), globs)
         if watch:

@@ -19,8 +19,9 @@ from commonplace.memories.times import seconds
 from commonplace.memories.usage import Use, UseCounter, write_uses
 from commonplace.mirror.mirror import Mirror
 from commonplace.mirror.situation import Ground
+from commonplace.models.cache import Bounds
 from commonplace.retention import DAY_S
-from commonplace.search.pipeline import Searcher
+from commonplace.search.pipeline import Caches, Searcher
 
 if TYPE_CHECKING:
     from commonplace.engine.apart import Apart
@@ -84,7 +85,7 @@ class Workings:
         self._tokens = parts.tokens
         self._progress = parts.progress
         self._clock = parts.clock
-        self._searcher = Searcher(parts.store, parts.index, parts.embedder, parts.tokens)
+        self._searcher = self._searcher_of(parts.store, parts.index)
         self._apart = parts.apart
         self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress, parts.apart)
         self._backlog = EmbeddingBacklog(
@@ -137,7 +138,7 @@ class Workings:
         self._embedder = embedder
         self._index.follow(embedder.stamp)
         # What is under way goes on with the old one, and lets it go.
-        self._searcher = Searcher(self._store, self._index, embedder, self._tokens)
+        self._searcher = self._searcher_of(self._store, self._index)
 
     def _now(self) -> float:
         """Return the time to the microsecond, as a datetime holds it: what is shown can be asked for again.
@@ -286,7 +287,13 @@ class Workings:
     def _searcher_over(self, store: Store) -> Searcher:
         # The index of a directory that nobody makes is an empty one.
         index = Index(self.directory / INDEX / "ultra", store_id=store.id, embedding=self._embedder.stamp)
-        return Searcher(store, index, self._embedder, self._tokens)
+        return self._searcher_of(store, index)
+
+    def _searcher_of(self, store: Store, index: Index) -> Searcher:
+        search, models = self.settings.search, self.settings.models
+        queries = Bounds(models.embedding_cache, search.cache_bytes, models.embedding_cache_minutes * 60)
+        rankings = Bounds(search.candidate_cache, search.cache_bytes, search.candidate_cache_minutes * 60)
+        return Searcher(store, index, self._embedder, self._tokens, Caches(queries, rankings))
 
     def _destination(self) -> Destination:
         from commonplace.ingest.passages import Destination, Limits

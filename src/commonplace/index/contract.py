@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from commonplace.types import SEARCH_FIELDS
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -28,6 +30,7 @@ class Scope:
             applies these, the lexical part uses them where the filter `needs_owners`.
         dead: ascending passage numbers that the store deleted since this generation; they take no place in a result.
         passed_over: ascending owner numbers of which nothing more is wanted; likewise.
+        fields: those that the lexical part reads; a term keeps the rarity that it has in all of them.
     """
 
     namespace: str
@@ -35,6 +38,7 @@ class Scope:
     owners: NDArray[np.int64] | None = None
     dead: NDArray[np.int64] | None = None
     passed_over: NDArray[np.int64] | None = None
+    fields: tuple[str, ...] = tuple(SEARCH_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)

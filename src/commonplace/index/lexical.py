@@ -214,7 +214,7 @@ class TantivyLexicalIndex:
 
     def _query(self, terms: Sequence[str], scope: Scope, filters: Sequence[Query]) -> Query | None:
         """Return the whole query, None where nothing can match."""
-        clauses = self._clauses(terms)
+        clauses = self._clauses(terms, scope.fields)
         if not clauses:
             return None
         return self._within(Query.boolean_query([(Occur.Should, clause) for clause in clauses]), scope, filters)
@@ -232,8 +232,8 @@ class TantivyLexicalIndex:
             [(Occur.Must, matching), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in restrictions)]
         )
 
-    def _clauses(self, terms: Sequence[str]) -> list[Query]:
-        """Return one weighted query for each term and field that holds it, of the rarest terms only."""
+    def _clauses(self, terms: Sequence[str], fields: Collection[str]) -> list[Query]:
+        """Return one weighted query for each term and field of those that holds it, of the rarest terms only."""
         held: dict[str, dict[str, int]] = {}
         counts = Counter(terms)
         for term in counts:
@@ -245,7 +245,7 @@ class TantivyLexicalIndex:
             self._weighted(term, field, counts[term] * self._share_of_rarity(held[term], field))
             for term in rarest
             for field, frequency in held[term].items()
-            if frequency
+            if frequency and field in fields
         ]
 
     def _share_of_rarity(self, frequencies: Mapping[str, int], field: str) -> float:

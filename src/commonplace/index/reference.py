@@ -45,7 +45,7 @@ class ExactLexicalIndex:
             number: bm25.score(
                 rarest,
                 self._fields[number],
-                weights=FIELDS,
+                weights={field: FIELDS[field] for field in scope.fields},
                 documents=statistics.documents,
                 mean_lengths=statistics.mean_lengths,
                 frequencies=statistics.frequencies,

@@ -30,7 +30,7 @@ KNOWN_DIMENSIONS: Final[Mapping[str, int]] = {
 }
 """Of OpenAI's models; any other model is asked once how long its vectors are."""
 
-BATCH_TEXTS: Final = 128
+BATCH_TEXTS: Final = 32
 BATCH_TOKENS: Final = 50_000
 """Of one request; OpenAI takes 2,048 texts and 300,000 tokens, smaller servers less, and ours are counted roughly."""
 MOST_TOKENS: Final = 6_000
@@ -46,18 +46,26 @@ class RemoteEmbedder:
     """An embedder behind an API. Safe for threads. It keeps vectors of single texts, as queries are, for a while."""
 
     def __init__(
-        self, name: Named, connect: Callable[[], JsonClient], dimensions: int = 0, cache: Bounds = CACHED_QUERIES
+        self,
+        name: Named,
+        connect: Callable[[], JsonClient],
+        dimensions: int = 0,
+        cache: Bounds = CACHED_QUERIES,
+        batch_texts: int = BATCH_TEXTS,
     ) -> None:
         """Take the model's name and a way to its server, which is asked for when the first text is embedded.
 
         Args:
             dimensions: of its vectors; 0 asks the model, at once.
+            cache: how many vectors of single texts are kept, and for how long.
+            batch_texts: how many texts one request holds at most.
 
         Raises:
             ProviderError: it had to be asked, and did not answer.
         """
         self._name = name
         self._connect = connect
+        self._batch_texts = batch_texts
         self._client: JsonClient | None = None
         self._connecting = threading.Lock()
         self._cache: AgingCache[NDArray[np.float32]] = AgingCache(cache)
@@ -84,7 +92,9 @@ class RemoteEmbedder:
         if len(wanted) == 1:
             vectors[places[0]] = self._cached(wanted[0])
             return vectors
-        batches = _batches(wanted, [min(len(texts[place].token_ids), MOST_TOKENS) for place in places])
+        batches = _batches(
+            wanted, [min(len(texts[place].token_ids), MOST_TOKENS) for place in places], self._batch_texts
+        )
         for (start, end), found in zip(batches, self._all(wanted, batches), strict=True):
             vectors[places[start:end]] = self._units(found)
         return vectors
@@ -155,11 +165,11 @@ def _shortened(text: TokenizedText) -> str:
     return text.text if count <= MOST_TOKENS else text.text[: len(text.text) * MOST_TOKENS // count]
 
 
-def _batches(texts: list[str], tokens: list[int]) -> list[tuple[int, int]]:
+def _batches(texts: list[str], tokens: list[int], most: int) -> list[tuple[int, int]]:
     """Return where each request's texts begin and end."""
     found, start, size = [], 0, 0
     for place, count in enumerate(tokens):
-        if place > start and (place - start >= BATCH_TEXTS or size + count > BATCH_TOKENS):
+        if place > start and (place - start >= most or size + count > BATCH_TOKENS):
             found.append((start, place))
             start, size = place, 0
         size += count

@@ -82,15 +82,17 @@ def open_embedder(
     if found is None:
         known = [*EMBEDDERS, *(f"{provider}:<model>" for provider in REMOTE)]
         raise UsageError(f"unknown embedder {name!r}", remedy=f"use one of: {', '.join(known)}")
-    from commonplace.models.embedding import RemoteEmbedder
+    from commonplace.models.embedding import CACHED_QUERIES, RemoteEmbedder
 
     def connect() -> JsonClient:
         return _client(found, settings or ModelSettings(), environ, budget)
 
+    chosen = settings or ModelSettings()
+    cache = replace(CACHED_QUERIES, most=chosen.embedding_cache, ttl_s=chosen.embedding_cache_minutes * 60)
     if stored is not None and stored.name == str(found):
-        return RemoteEmbedder(found, connect, stored.dimensions)
+        return RemoteEmbedder(found, connect, stored.dimensions, cache, chosen.batch_size)
     client = connect()
-    return RemoteEmbedder(found, lambda: client)
+    return RemoteEmbedder(found, lambda: client, 0, cache, chosen.batch_size)
 
 
 def _ours(name: str, stored: Embedding | None) -> Embedder:

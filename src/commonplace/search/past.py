@@ -6,7 +6,7 @@ It knows the store; it keeps what it analysed, so that a second look at the past
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,11 +48,16 @@ class PastReader:
         return token_rows(self._store.past(namespace, as_of, valid_at), self._spaces)
 
     def score(
-        self, namespace: str, rows: TokenRows, terms: Sequence[str], index: LexicalStatistics
+        self,
+        namespace: str,
+        rows: TokenRows,
+        terms: Sequence[str],
+        index: LexicalStatistics,
+        fields: Collection[str],
     ) -> tuple[NDArray[np.float32], LexicalStatistics]:
         """Return BM25 scores of rows, float32, shape (n,), and the statistics of the index and these rows together."""
         with self._lock:
-            return self._learned(namespace, rows).score(rows.numbers, terms, index)
+            return self._learned(namespace, rows).score(rows.numbers, terms, index, fields)
 
     def languages(self, namespace: str, rows: TokenRows) -> frozenset[str]:
         """Return the languages of rows, which are analysed for it, and of others that were."""

@@ -68,6 +68,14 @@ _RESPELLED = "searched for {!r} instead of {!r}"
 _BY_WORDS = "searched by words alone, for the query could not be embedded: {}"
 
 
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """How many embedded queries and how many rankings are remembered, and for how long."""
+
+    queries: Bounds = QUERY_CACHE
+    rankings: Bounds = RANKING_CACHE
+
+
 @dataclass
 class _Clock:
     """Collects the stages of one search."""
@@ -120,7 +128,9 @@ class _Run:
 class Searcher:
     """Answers requests over one store and its index. Safe for threads."""
 
-    def __init__(self, store: Store, index: Index, embedder: Embedder, tokens: TokenModel) -> None:
+    def __init__(
+        self, store: Store, index: Index, embedder: Embedder, tokens: TokenModel, caches: Caches = Caches()
+    ) -> None:
         self._store = store
         self._index = index
         self._embedder = embedder
@@ -128,9 +138,9 @@ class Searcher:
         self._spaces = Spaces.of(embedder.stamp)
         self._tails = TailReader(store, self._spaces)
         self._past = PastReader(store, self._spaces)
-        self._queries: AgingCache[PreparedQuery] = AgingCache(QUERY_CACHE)
+        self._queries: AgingCache[PreparedQuery] = AgingCache(caches.queries)
         self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE)
-        self._rankings: AgingCache[Ranking] = AgingCache(RANKING_CACHE)
+        self._rankings: AgingCache[Ranking] = AgingCache(caches.rankings)
         self._state: tuple[str, ...] = ()
 
     def search(self, request: Request, *, notices: tuple[str, ...] = (), degraded: bool = False) -> SearchResult:
@@ -424,13 +434,13 @@ class Searcher:
 
     def _scope(self, request: Request, tail: Tail) -> Scope:
         if request.wanted.is_empty:
-            return Scope(request.namespace, request.wanted, dead=tail.dead)
+            return Scope(request.namespace, request.wanted, dead=tail.dead, fields=request.fields)
         key = (request.namespace, request.wanted, tail.token)
         owners = self._owners.get(key)
         if owners is None:
             owners = np.array(self._store.matching_owners(request.namespace, request.wanted), dtype=np.int64)
             self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
-        return Scope(request.namespace, request.wanted, owners, tail.dead)
+        return Scope(request.namespace, request.wanted, owners, tail.dead, fields=request.fields)
 
     def _rows_then(self, scope: Scope, tail: Tail, wanted: Filter) -> TokenRows:
         """Return what the index lacks of a time: the tail's passages of then, and those that are past now."""
@@ -440,12 +450,12 @@ class Searcher:
     def _unindexed(self, run: _Run, reader: Reader) -> ScoredTail:
         """Return the rows that are in scope, with their BM25 scores."""
         namespace, terms, rows = run.request.namespace, reader.query.terms, run.rows
-        statistics = run.generation.lexical.statistics(terms)
+        statistics, fields = run.generation.lexical.statistics(terms), run.scope.fields
         if not len(rows):
             return ScoredTail(rows, np.empty(0, dtype=np.float32), statistics)
         if rows is not run.tail.rows:
-            return ScoredTail(rows, *self._past.score(namespace, rows, terms, statistics))
-        scored = ScoredTail(rows, *self._tails.score(namespace, run.tail, terms, statistics))
+            return ScoredTail(rows, *self._past.score(namespace, rows, terms, statistics, fields))
+        scored = ScoredTail(rows, *self._tails.score(namespace, run.tail, terms, statistics, fields))
         owners = run.scope.owners
         return scored if owners is None else scored.select(within(rows.owners, owners))
 

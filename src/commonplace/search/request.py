@@ -12,7 +12,7 @@ from unicodedata import normalize
 from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
 from commonplace.store.graph_contract import is_reserved
-from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, Filter, Method
+from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, SEARCH_FIELDS, Filter, Method
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -56,6 +56,7 @@ class Request:
             filter's `as_of` is. None leaves dates unread.
         first_floor: 0–1; all hits are held back where the best one lies below it.
         by_words: the embedder is not asked for a vector of the query, which then leaves this machine by no means.
+        fields: which fields of a passage lexical recall reads, some of `SEARCH_FIELDS`.
         also: further phrasings of the query, at most `MAX_PHRASINGS`; see `phrasings`.
         retention_weight: what the retention of memories weighs in their order, beside weights of about 1; 0–10.
     """
@@ -75,6 +76,7 @@ class Request:
     first_floor: float = 0.0
     also: tuple[str, ...] = ()
     is_bounded: bool = False
+    fields: tuple[str, ...] = tuple(SEARCH_FIELDS)
 
     def __post_init__(self) -> None:
         _check_text("the query", self.query)
@@ -85,6 +87,7 @@ class Request:
         _check_number("retention_weight", self.retention_weight, 0.0, MAX_RETENTION_WEIGHT, (int, float))
         if self.retention_weight and self.now is None:
             raise UsageError("retention weighs in the order, but `now` is not given", remedy="give the time")
+        _check_choice("field", self.fields, tuple(SEARCH_FIELDS))
         _check_choice("method", (self.method,), METHODS)
         _check_choice("curve", (self.fading.curve,), CURVES)
         if is_reserved(self.namespace):

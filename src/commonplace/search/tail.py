@@ -6,7 +6,7 @@ It knows the store and one index generation; it keeps what it read and analysed,
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,7 +78,7 @@ class TailReader:
         return tail
 
     def score(
-        self, namespace: str, tail: Tail, terms: Sequence[str], index: LexicalStatistics
+        self, namespace: str, tail: Tail, terms: Sequence[str], index: LexicalStatistics, fields: Collection[str]
     ) -> tuple[NDArray[np.float32], LexicalStatistics]:
         """Return BM25 scores of all rows of a tail, float32, shape (n,), and the statistics of index and tail together.
 
@@ -86,7 +86,7 @@ class TailReader:
         """
         with self._lock:
             self._learn(namespace, tail)
-            return tail.terms.score(tail.rows.numbers, terms, index)
+            return tail.terms.score(tail.rows.numbers, terms, index, fields)
 
     def languages(self, namespace: str, tail: Tail) -> frozenset[str]:
         """Return the languages of a tail's passages, which are analysed for it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,12 +67,17 @@ class TailTerms:
                     self._postings.append(posting)
 
     def score(
-        self, numbers: NDArray[np.int64], terms: Sequence[str], index: LexicalStatistics
+        self,
+        numbers: NDArray[np.int64],
+        terms: Sequence[str],
+        index: LexicalStatistics,
+        read: Collection[str] = _NAMES,
     ) -> tuple[NDArray[np.float32], LexicalStatistics]:
         """Return BM25 scores of passages, and the statistics they follow from: of the index and these passages.
 
         Args:
             numbers: int64, shape (n,), ascending.
+            read: the fields that count.
 
         Returns:
             float32, shape (n,), 0 where no term matches and for a passage that is not held.
@@ -88,7 +93,7 @@ class TailTerms:
             worth = times[term] * rarity(term, statistics.documents, statistics.frequencies) * (K1 + 1.0)
             for field, name in enumerate(_NAMES):
                 chosen = fields == field
-                if not chosen.any():
+                if name not in read or not chosen.any():
                     continue
                 mean = statistics.mean_lengths[name] or 1.0
                 weight = FIELDS[name] * worth

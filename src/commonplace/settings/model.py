@@ -12,7 +12,7 @@ from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.agents import SECTION, STRATEGIES, ContextSettings, Strategy, strategy_keys
 from commonplace.settings.graph import GraphSettings
 from commonplace.settings.keys import Key, setting
-from commonplace.types import METHODS, RERANK_MODES
+from commonplace.types import METHODS, RERANK_MODES, SEARCH_FIELDS
 
 MIB = 1024 * 1024
 
@@ -44,6 +44,22 @@ class SearchSettings:
         minimum=1,
         maximum=10_000,
     )
+    fields: tuple[str, ...] = setting(
+        tuple(SEARCH_FIELDS), "which fields of a passage lexical recall reads", "names", choices=tuple(SEARCH_FIELDS)
+    )
+    candidate_cache: int = setting(
+        1000, "how many ranked questions are remembered at most; 0: none", "integer", minimum=0, maximum=1_000_000
+    )
+    candidate_cache_minutes: int = setting(
+        5, "minutes for which they are remembered", "integer", minimum=0, maximum=10_080
+    )
+    cache_bytes: int = setting(
+        256 * 1024,
+        "the most memory of that cache, and of the one of embedded questions; a ranking takes some 20 kB",
+        "integer",
+        minimum=0,
+        maximum=1024 * MIB,
+    )
     retention_weight: float = setting(
         0.0,
         "how much the retention of memories weighs in their order; 0: not at all",
@@ -56,6 +72,13 @@ class SearchSettings:
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
     """Which files are indexed, and how they are cut."""
+
+    enabled: str = setting(
+        "on",
+        "whether files are indexed; off: `index build` reads none, and a search finds those there are only if asked to",
+        "choice",
+        choices=("on", "off"),
+    )
 
     include: tuple[str, ...] = setting(
         (), "which files of a project are indexed; an empty list stands for the usual kinds of text", "globs"
@@ -190,6 +213,19 @@ class ModelSettings:
         minimum=0,
         maximum=10,
         project=False,
+    )
+    batch_size: int = setting(
+        32, "texts in one request to an embedder behind an API", "integer", minimum=1, maximum=2048
+    )
+    embedding_cache: int = setting(
+        5000,
+        "how many embedded questions are remembered at most; 0: none",
+        "integer",
+        minimum=0,
+        maximum=1_000_000,
+    )
+    embedding_cache_minutes: int = setting(
+        30, "minutes for which they are remembered", "integer", minimum=0, maximum=10_080
     )
     concurrency: int = setting(
         4, "requests under way at the same time", "integer", minimum=1, maximum=64, project=False

@@ -11,19 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, pairwise
 from threading import Lock
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from commonplace.text.languages import natural_language, programming_language
 from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS
+from commonplace.types import SEARCH_FIELDS
 
 if TYPE_CHECKING:
     import Stemmer
 
     from commonplace.types import IndexEntry
 
-FIELDS: Mapping[str, float] = MappingProxyType({"title": 2.0, "content": 1.0, "tags": 1.0, "summary": 0.5})
-"""The fields of a passage with the weights of their BM25 scores."""
+FIELDS: Mapping[str, float] = SEARCH_FIELDS
 
 LONGEST_TERM = 64
 """Longer words are cut to this many characters, in texts and queries alike."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
 
 Kind = Literal["artifact", "memory", "knowledge", "entity", "relation"]
 KINDS: tuple[Kind, ...] = ("artifact", "memory", "knowledge")
@@ -37,6 +38,10 @@ STATUSES: tuple[Status, ...] = ("active", "promoted", "archived")
 Origin = Literal["user", "agent", "tool", "document", "web"]
 ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "document", "web")
 Method = Literal["bm25", "semantic", "two-stage"]
+SEARCH_FIELDS: Final[Mapping[str, float]] = MappingProxyType(
+    {"title": 2.0, "content": 1.0, "tags": 1.0, "summary": 0.5}
+)
+"""The fields of a passage with the weights of their BM25 scores."""
 METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
 RerankMode = Literal["none", "single", "batch"]
 RERANK_MODES: tuple[RerankMode, ...] = ("none", "single", "batch")
