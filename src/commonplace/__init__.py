@@ -71,6 +71,7 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     Raises:
         EmbedderMismatchError: the store was built with another embedder than the one asked for.
         SettingsError: a settings file or variable is wrong.
+        StoreDamagedError: the store is damaged, or its database is gone while its index or its pages are there.
         StoreError: the store cannot be opened or created.
         StoreMissingError: there is none, and `create` is False.
     """

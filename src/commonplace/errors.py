@@ -11,7 +11,7 @@ CommonplaceError
 ├── StoreError              the store cannot do what was asked
 │   ├── StoreMissingError   there is no store here
 │   ├── StoreVersionError   the store was written by a newer Commonplace
-│   ├── StoreDamagedError   the database cannot be read
+│   ├── StoreDamagedError   the database cannot be read, or is gone
 │   ├── StoreBusyError      another process held the store for too long
 │   └── IndexFaultError     the derived index cannot be used; it can be rebuilt
 ├── EmbedderMismatchError   the store was built with another embedder
@@ -119,7 +119,7 @@ class StoreVersionError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """Run `commonplace doctor`; if it cannot mend the database, restore a backup."""
+    """Run `commonplace doctor`; if it cannot mend the database, or that is gone, restore a backup."""
 
 
 class StoreBusyError(StoreError):

@@ -443,8 +443,9 @@ def test_a_database_that_is_gone_is_not_silently_a_new_one_for_whoever_asks(stor
     (store / "store.db").unlink()
     for arguments in (["recall", "heron"], ["list"], ["get", "m1"], ["doctor"]):
         ended = command(store, *arguments)
-        assert (ended.code, ended.error["type"]) == (1, "StoreMissingError")
-        assert "commonplace init" in ended.error["remedy"]
+        assert (ended.code, ended.error["type"]) == (1, "StoreDamagedError")
+        assert "commonplace restore FILE" in ended.error["remedy"]
+        assert "commonplace init --anew" in ended.error["remedy"]
 
 
 @pytest.mark.parametrize("gone", ["index", "memory", "logs", "store.db.lock"])

@@ -357,3 +357,20 @@ def test_the_longest_that_fits_is_kept() -> None:
     assert beginning("one two three four", 3, count) == "one two…"
     assert ending(["one", "two three", "four"], 3, count) == ["two three", "four"]
     assert ending(["one two three four"], 3, count) == []
+
+
+def test_a_store_that_lost_its_database_is_refused_by_every_tool(tmp_path: Path) -> None:
+    """An agent that finds nothing believes that there is nothing, and remembers into an empty store from then on."""
+    store = tmp_path / "store"
+    with commonplace.open(store, embedder="hashing") as book:
+        book.remember(NOTES[0])
+        book.recall("invoices")
+    (store / "store.db").unlink()
+    with talking(registry_of(Host(lambda _: commonplace.open(store, embedder="hashing")))) as talk:
+        talk.greet()
+        for name, arguments in (("memory_search", {"query": "invoices"}), ("memory_store", {"content": "New."})):
+            result = talk.ask("tools/call", {"name": name, "arguments": arguments})["result"]
+            assert result["isError"] is True
+            assert "has lost its database" in result["content"][0]["text"]
+            assert "commonplace restore FILE --replace" in result["content"][0]["text"]
+    assert not (store / "store.db").exists()

@@ -192,3 +192,22 @@ def test_a_page_that_lost_many_entries_is_written_again_and_accepted_by_one_comm
     assert not (page.parent / copy).exists()
     error = stored.error("sync", "--accept", copy, code=1)
     assert error["message"].startswith(f"there is no page '{copy}'")
+
+
+def test_a_store_that_lost_its_database_is_begun_anew_from_its_pages_when_asked_to(stored: Program) -> None:
+    """Neither a command nor a hook may go on with an empty store as if nothing had been remembered."""
+    stored.run("remember", LEDGER, "--tier", "long")
+    stored.run("remember", TABS, "--tier", "long")
+    stored.run("recall", "ledger")
+    store = stored.project / ".commonplace"
+    (store / "store.db").unlink()
+    for arguments in (["init"], ["remember", "New."], ["list"], ["sync"], ["doctor"], ["index", "status"]):
+        error = stored.error(*arguments, code=1)
+        assert error["type"] == "StoreDamagedError"
+        assert f"`commonplace init --anew --store {store}`" in error["remedy"]
+        assert not (store / "store.db").exists()
+    made = stored.json("init", "--anew", "--store", str(store))
+    assert (made["created"], made["taken_in"]) == (True, 2)
+    assert sorted(memory["content"] for memory in stored.json("list")) == [LEDGER, TABS]
+    assert stored.json("init", "--anew")["created"] is False
+    assert len(stored.json("list")) == 2

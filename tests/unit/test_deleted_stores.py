@@ -1,4 +1,4 @@
-"""A store that is deleted, or put into another one's place, while it is open: nothing is taken that would be lost."""
+"""A store that is deleted, put into another one's place, or lost in part: nothing is taken that would be lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.errors import CommonplaceError, StoreError
+from commonplace.errors import CommonplaceError, StoreDamagedError, StoreError
 from commonplace.index.directory import Index
 from commonplace.mirror.folder import Folder, PageFile
 from commonplace.store.sqlite import SqliteStore
@@ -139,3 +139,90 @@ def test_an_engine_whose_store_was_deleted_says_so_whatever_was_asked_before(tmp
     assert not directory.exists()
     book.close()
     assert not directory.exists()
+
+
+@pytest.fixture
+def used(tmp_path: Path) -> Path:
+    """A closed store with an index and pages."""
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        book.remember("The door is blue.", id="door", tier="long")
+        book.remember("The roof is grey.", id="roof")
+        book.recall("door")
+        book.backup(tmp_path / "kept.tar")
+    return tmp_path / "store"
+
+
+def everything(directory: Path) -> list[Path]:
+    return sorted(directory.rglob("*"))
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("gone", [(), ("index",), ("store.db.lock", "MEMORY.md", "memory"), ("MEMORY.md", "memory")])
+def test_a_store_whose_database_is_gone_is_not_taken_for_a_new_one(
+    used: Path, gone: tuple[str, ...], create: bool
+) -> None:
+    """An empty store would answer "nothing" for ever after, and hide that there is a backup to restore."""
+    for name in ("store.db", *gone):
+        path = used / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    before = everything(used)
+    with pytest.raises(
+        StoreDamagedError, match=r"store has lost its database: store\.db is gone, .* there; restore"
+    ) as told:
+        commonplace.open(used, embedder="hashing", create=create)
+    assert f"`commonplace restore FILE --replace --store {used}`" in told.value.remedy
+    assert f"`commonplace init --anew --store {used}`" in told.value.remedy
+    assert ("Markdown pages" in told.value.remedy) == ("memory" not in gone)
+    assert everything(used) == before
+
+
+def test_pages_that_came_alone_make_a_store_of_what_stands_on_them(used: Path, tmp_path: Path) -> None:
+    """A team may keep them in its project's history, where neither index nor database are."""
+    clone = tmp_path / "clone"
+    shutil.copytree(used / "memory", clone / "memory")
+    shutil.copy(used / "MEMORY.md", clone)
+    with commonplace.open(clone, embedder="hashing") as book:
+        assert book.sync().added == 2
+        assert sorted(memory.id for memory in book.list()) == ["door", "roof"]
+
+
+def test_a_log_without_its_database_is_kept(used: Path) -> None:
+    """It may hold what was acknowledged last; to make a store there would remove it."""
+    with commonplace.open(used, embedder="hashing") as book:
+        book.remember("The wall is green.")
+        log = (used / "store.db-wal").read_bytes()
+    delete_all_but(used, ())
+    (used / "store.db-wal").write_bytes(log)
+    with pytest.raises(StoreDamagedError, match=r"store\.db is gone, store\.db-wal is there"):
+        commonplace.open(used, embedder="hashing")
+    assert (used / "store.db-wal").read_bytes() == log
+
+
+def delete_all_but(directory: Path, kept: tuple[str, ...]) -> None:
+    for path in directory.iterdir():
+        if path.name not in kept:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_what_no_store_has_left_is_no_lost_store(used: Path) -> None:
+    """A `make` that was killed leaves its lock, and a person may put settings there before."""
+    delete_all_but(used, ("store.db.lock",))
+    (used / "settings.toml").touch()
+    (used / "index").mkdir()
+    with commonplace.open(used, embedder="hashing") as book:
+        assert book.list() == []
+
+
+def test_a_backup_takes_the_place_of_a_store_that_lost_its_database(used: Path, tmp_path: Path) -> None:
+    (used / "store.db").unlink()
+    before = [path.relative_to(used) for path in everything(used)]
+    with pytest.raises(
+        StoreError, match=r"holds what is left of a store without its store\.db: index, MEMORY\.md, memory; rep"
+    ):
+        commonplace.restore(tmp_path / "kept.tar", used)
+    report = commonplace.restore(tmp_path / "kept.tar", used, replace=True)
+    assert report.kept is not None
+    assert {path.relative_to(report.kept) for path in everything(report.kept)} >= set(before)
+    with commonplace.open(used, embedder="hashing") as book:
+        assert sorted(memory.id for memory in book.list()) == ["door", "roof"]
+        assert book.doctor().is_healthy

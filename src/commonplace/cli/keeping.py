@@ -24,8 +24,9 @@ MAX_LISTED = 10_000
 @click.command(cls=Command, makes_store=True)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @click.option("--move-memories", is_flag=True, help="Move the memories of your own store into it, without asking.")
+@click.option("--anew", is_flag=True, help="Also where a store has lost its database: begin with an empty one.")
 @pass_invocation
-def init(invocation: Invocation, directory: Path, move_memories: bool) -> None:
+def init(invocation: Invocation, directory: Path, move_memories: bool, anew: bool) -> None:
     """Create the store of a project.
 
     It is `.commonplace` in DIRECTORY, and without one in the working directory; with --store it is created there.
@@ -33,10 +34,15 @@ def init(invocation: Invocation, directory: Path, move_memories: bool) -> None:
 
     What was remembered before there was a project is in your own store, and not found from here: it is moved if you
     agree.
+
+    Where a store has lost its database, but its index or its pages are there, nothing is made: restore a backup. With
+    --anew an empty store is made there, and takes in what stands on its Markdown pages.
     """
     from commonplace.cli.screen import notify, print_json, say
     from commonplace.engine.layout import DATABASE
-    from commonplace.settings.locations import STORE_NAME, find_store
+    from commonplace.settings.locations import STORE_NAME, find_store, refuse_links
+    from commonplace.store.database_files import left_behind
+    from commonplace.store.sqlite import SqliteStore
 
     outer = None
     if invocation.store is None:
@@ -46,7 +52,12 @@ def init(invocation: Invocation, directory: Path, move_memories: bool) -> None:
     loaded = invocation.settings()
     store = Path(loaded.store.path)
     existed = (store / DATABASE).is_file()
-    invocation.open(loaded, create=True).close()
+    is_lost = anew and bool(left_behind(store / DATABASE)) and not existed
+    if is_lost:
+        refuse_links(store)
+        SqliteStore.create(store / DATABASE).close()
+    with invocation.open(loaded, create=True) as engine:
+        taken = engine.sync().added if is_lost else 0
     moved = _move_memories(invocation, loaded, is_agreed=move_memories)
     if outer is not None:
         notify((f"from here downward this store hides the one above, {harmless_line(str(outer))}",), invocation)
@@ -58,12 +69,14 @@ def init(invocation: Invocation, directory: Path, move_memories: bool) -> None:
                 "created": not existed,
                 "hides": None if outer is None else str(outer),
                 "moved": moved,
+                "taken_in": taken,
             }
         )
     elif existed:
         say(f"There is already a store at {shown}; it was left as it is.")
     else:
-        say(f"Created {shown}\nNext: commonplace index build")
+        kept = f"\nTook in {counted(taken, 'memory', 'memories')} from its pages" if taken else ""
+        say(f"Created {shown}{kept}\nNext: commonplace index build")
     if moved and not invocation.as_json:
         say(f"Moved {counted(moved, 'memory', 'memories')} here from your own store.")
 

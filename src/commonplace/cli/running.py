@@ -58,11 +58,12 @@ class Invocation:
         return loaded
 
     def _refuse_no_store(self, settings: Settings) -> None:
-        from commonplace.engine.layout import INDEX
+        from commonplace.engine.layout import DATABASE
+        from commonplace.store.database_files import left_behind
 
         directory = Path(settings.store.path)
         # A file in its place, and a store without its database, are other mistakes, and told when it is opened.
-        if self.has_store(settings) or directory.is_file() or (directory / INDEX).is_dir():
+        if self.has_store(settings) or directory.is_file() or left_behind(directory / DATABASE):
             return
         from shlex import quote
 
@@ -82,15 +83,18 @@ class Invocation:
             stays_small: it is a server's, that leaves heavy work to processes of their own.
 
         Raises:
+            StoreDamagedError: the store has lost its database.
             StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
         """
         from commonplace import logs
         from commonplace.cli.noticing import Details, Notices
-        from commonplace.engine.layout import LOGS
+        from commonplace.engine.layout import DATABASE, LOGS
         from commonplace.engine.opening import open_engine
         from commonplace.errors import StoreMissingError
+        from commonplace.store.database_files import refuse_lost
 
         directory = Path(settings.store.path)
+        refuse_lost(directory / DATABASE)
         if not create and not self.has_store(settings):
             raise StoreMissingError(
                 f"there is no store at {directory}",

@@ -24,6 +24,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
 from commonplace.settings.locations import STORE_NAME, project_of, refuse_links
 from commonplace.store.batches import upgrade_command
+from commonplace.store.database_files import refuse_lost
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind
 
@@ -60,6 +61,7 @@ def open_engine(
             "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
         )
     refuse_links(directory)
+    refuse_lost(directory / DATABASE)
     if not flag("create", create) and not (directory / DATABASE).exists():
         raise StoreMissingError(
             f"there is no store at {directory}", remedy="make one with create=True, or with `commonplace init`"

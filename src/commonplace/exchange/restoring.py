@@ -25,7 +25,7 @@ from commonplace.exchange.noting import backup_note, noted_in, put_notes, replac
 from commonplace.exchange.swapping import put_in_place
 from commonplace.locks import FileLock
 from commonplace.settings.locations import STORE_FILE, STORE_NAME, refuse_links
-from commonplace.store.database_files import sync
+from commonplace.store.database_files import left_behind, sync
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
 from commonplace.store.driver import connect, driver_errors, lock_path
 from commonplace.store.sqlite import SqliteStore
@@ -151,6 +151,14 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
                 remedy="replace it with replace=True (--replace), or name another directory",
             )
         return True
+    left = left_behind(directory / DATABASE)
+    if left and is_replacing:
+        return True
+    if left:
+        raise StoreError(
+            f"{directory} holds what is left of a store without its {DATABASE}: {', '.join(left)}",
+            remedy="replace it with replace=True (--replace), which keeps it beside, or name another directory",
+        )
     strange = sorted(each.name for each in directory.iterdir() if each.name not in _CARRIED)
     if strange:
         raise StoreError(
@@ -263,7 +271,7 @@ def _close_off(database: Path) -> None:
 
     Only where nobody else has a database open does SQLite let it leave the log's mode.
     """
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(_TRIES if database.exists() else 0)):
         try:
             with driver_errors(database), closing(connect(database, 0)) as db:
                 db.execute("PRAGMA journal_mode = DELETE").fetchone()

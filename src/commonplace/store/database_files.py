@@ -7,9 +7,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from uuid import uuid4
 
-from commonplace.errors import StoreError
+from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.locks import FileLock
 from commonplace.store.driver import (
     can_be_written,
@@ -22,6 +23,9 @@ from commonplace.store.driver import (
 from commonplace.store.migrations import NEWEST, migrate, refuse_newer, version_of
 
 _PAGE_BYTES = 8192
+
+_DERIVED = ("index",)
+_PAGES = ("MEMORY.md", "memory", "vault")
 
 Fill = Callable[[sqlite3.Connection], None]
 """Writes rows into a new database before it gets its name."""
@@ -39,6 +43,43 @@ def stands_at(path: Path) -> bool:
         raise StoreError(
             f"cannot read {path}: {error.strerror}", remedy="make its directory readable, or name another store"
         ) from error
+
+
+def left_behind(path: Path) -> list[str]:
+    """Return what stands beside a database that is gone and shows that it was there, in words; [] where it never was.
+
+    Pages alone do not show it: they may have come with somebody's project. Ask before whether the database is there,
+    and again after: another process may be making it, which writes all this later.
+    """
+    beside = path.parent
+    found = [name for name in _DERIVED if _has_entries(beside / name)]
+    log = path.with_name(f"{path.name}-wal")
+    found += [log.name] if log.is_file() and log.stat().st_size else []
+    is_sure = bool(found) or lock_path(path).is_file()
+    found += [name for name in _PAGES if (beside / name).is_file() or _has_entries(beside / name)]
+    return found if is_sure else []
+
+
+def refuse_lost(path: Path) -> None:
+    """Refuse to take a store that has lost its database for one that was never made.
+
+    Raises:
+        StoreDamagedError: the database is gone, and what stands beside it is not.
+    """
+    try:
+        left = [] if os.path.lexists(path) else left_behind(path)
+        is_lost = bool(left) and not os.path.lexists(path)
+    except OSError:
+        return  # whoever opens it says what is wrong with the directory
+    if is_lost:
+        where = quote(str(path.parent))
+        pages = ", which takes in what stands on its Markdown pages" if {*left} & {*_PAGES} else ""
+        raise StoreDamagedError(
+            f"the store {path.parent} has lost its database: {path.name} is gone, {', '.join(left)} "
+            f"{'is' if len(left) == 1 else 'are'} there",
+            remedy=f"restore a backup with `commonplace restore FILE --replace --store {where}`, or begin anew with "
+            f"`commonplace init --anew --store {where}`{pages}",
+        )
 
 
 def make(path: Path, timeout_s: float) -> None:
@@ -155,6 +196,13 @@ def _publish(new: Path, path: Path) -> None:
     sync(new)
     new.rename(path)
     sync(path.parent)
+
+
+def _has_entries(directory: Path) -> bool:
+    try:
+        return any(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _remove(path: Path) -> None:
