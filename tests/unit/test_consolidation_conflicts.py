@@ -38,6 +38,13 @@ def _found(one: str, other: str, at: datetime = FRIDAY, later: datetime = FRIDAY
         ("Lint before the tests run.", "Lint after the tests run.", "word"),
         ("A man is carrying a canoe with a dog.", "A dog is carrying a man in a canoe.", "order"),
         ("Anna trusts Bob blindly.", "Bob trusts Anna blindly.", "order"),
+        ("The import runs on staging-2.", "The import runs on staging-3.", "number"),
+        ("the worker queue lives on host db-a", "the worker queue lives on host db-b", "name"),
+        ("Backups are kept for thirty days.", "Backups are kept for ninety days.", "number"),
+        ("Her desk is on the second floor.", "Her desk is on the third floor.", "number"),
+        ("The team meets on Thursdays.", "The team meets on Fridays.", "name"),
+        ("Service A depends on service B.", "Service B depends on service A.", "order"),
+        ("We moved from Redis to Memcached.", "We moved from Memcached to Redis.", "order"),
     ],
 )
 def test_other_values_in_otherwise_the_same_sentence_contradict(one: str, other: str, kind: Conflict) -> None:
@@ -55,6 +62,8 @@ def test_other_values_in_otherwise_the_same_sentence_contradict(one: str, other:
         ("Use ruff for linting and mypy for types.", "Linting is done with ruff; type checks with mypy."),
         ("The build fails when the cache is stale.", "The build fails if the cache is stale."),
         ("A boy is at school taking a test.", "The boy is taking a test at school."),
+        ("We moved from Redis to Memcached.", "We moved to Memcached from Redis."),
+        ("The desk of Ada is in Berlin.", "Ada's desk is in Berlin."),
     ],
 )
 def test_saying_it_otherwise_contradicts_nothing(one: str, other: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from commonplace.consolidation.merging import Merged, Source, diff, merge
+from commonplace.consolidation.merging import Merged, Source, contradictions, diff, merge
 from commonplace.consolidation.units import units_of
 
 
@@ -54,6 +57,74 @@ def test_else_the_longest_comes_first_and_what_the_others_add_behind_it() -> Non
         "Ruff lints. Mypy checks types.", "Ruff lints. The release is cut on Fridays by Maria.", "It rains."
     )
     assert merged.text == ("Ruff lints. The release is cut on Fridays by Maria.\n\nMypy checks types.\n\nIt rains.")
+
+
+def _merge_alike(similarity: float, *texts: str) -> str:
+    """Merge texts of one day whose sentences are all alike by the same."""
+    sources = [Source(f"m{number}", text, _at(1)) for number, text in enumerate(texts)]
+    return merge(sources, lambda said: np.full((len(said), len(said)), similarity, np.float32)).text
+
+
+@pytest.mark.parametrize(
+    ("similarity", "kept", "again"),
+    [
+        (0.9, "Mira prefers commit messages to be short.", "Mira likes brief commit messages."),
+        (0.75, "Mira prefers commit messages that are short.", "Commit messages: Mira prefers them short."),
+        (0.75, "Acme's office is located in Madrid.", "The office of Acme is in Madrid."),
+    ],
+)
+def test_a_sentence_that_says_what_another_source_says_is_not_glued_on(
+    similarity: float, kept: str, again: str
+) -> None:
+    """A merge that says the same thing thrice is worse to read than what it was made of."""
+    assert _merge_alike(similarity, again, kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("similarity", "first", "second"),
+    [
+        (0.89, "Mira prefers commit messages to be short.", "Mira likes brief commit messages."),
+        (1.0, "The database of the shop keeps 30 backups.", "The shop's database keeps backups."),
+        (1.0, "The office that Acme rents is in a city.", "Acme rents an office in Madrid."),
+        (1.0, "The release is planned for March.", "The release is a plan."),
+    ],
+)
+def test_a_sentence_that_adds_something_is_kept(similarity: float, first: str, second: str) -> None:
+    """Another number, name or time, or a thing that only one says, is what somebody may look for."""
+    assert _merge_alike(similarity, first, second) == f"{first}\n\n{second}"
+
+
+def test_a_sentence_is_left_out_where_a_shorter_source_says_it_and_more() -> None:
+    longest = "Ruff lints the code. Maria cuts the release in spring."
+    said = {
+        ("Ruff lints the code.", "Ruff lints the code and sorts the imports."): 0.95,
+        ("Ruff lints the code and sorts the imports.", "Ruff lints the code."): 0.95,
+    }
+
+    def likeness(units: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[said.get((one, other), float(one == other)) for other in units] for one in units], np.float32)
+
+    sources = [Source("a", longest, _at(1)), Source("b", "Ruff lints the code and sorts the imports.", _at(1))]
+    assert merge(sources, likeness).text == (
+        "Maria cuts the release in spring.\n\nRuff lints the code and sorts the imports."
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        ("The import runs on staging-2.", "The import runs on staging-3.", True),
+        ("Feature flags are enabled in production.", "Feature flags are disabled in production.", True),
+        ("A cook slices onions in the kitchen.", "A cook cuts onions in the kitchen.", False),
+        (
+            "It runs on staging-2. It is slow. Ada wrote it. Bob reads it.",
+            "It runs on staging-3. Tea is hot. Go on.",
+            False,
+        ),
+    ],
+)
+def test_texts_contradict_each_other_where_that_is_most_of_what_they_say(one: str, other: str, is_one: bool) -> None:
+    assert bool(contradictions(Source("a", one, _at(1)), Source("b", other, _at(1)))) is is_one
 
 
 def test_a_sentence_that_two_texts_have_stands_once_however_it_is_written() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from commonplace.consolidation import clustering
 from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.combining import confidence_of, merged_text
+from commonplace.consolidation.combining import DOUBTFUL, confidence_of, contradictions_of, merged_text
 from commonplace.consolidation.grouping import Group, active_memories, best_group, group_of, groups_of, linked_pairs
+from commonplace.consolidation.merging import Doubt
 from commonplace.consolidation.results import ClusterResult
 from commonplace.errors import NoRelation, UsageError
 from commonplace.ledger import filing
@@ -21,10 +23,7 @@ from commonplace.types import Link
 from commonplace.types.ledger import UNFINISHED, Agent
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from commonplace.consolidation.acting import Acts
-    from commonplace.consolidation.merging import Doubt
     from commonplace.types.ledger import Issue
 
 RELATED: Final = "related"
@@ -44,7 +43,10 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
     name: ClassVar[Agent] = "cluster"
 
     def scan(self) -> list[str]:
-        """Return the groups that no unfinished issue holds a part of, the most cohesive first, ties by id."""
+        """Return the groups that no unfinished issue holds a part of, the most cohesive first, ties by id.
+
+        Of a group that is linked, each pair that contradicts each other comes behind it, as an item of its own.
+        """
         with self._ground.store.snapshot():
             named = {id_ for issue in self._grouped() for id_ in issue["memory_ids"]}
             memories = (each for each in active_memories(self._ground) if each.owner.id not in named)
@@ -52,7 +54,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             linked = linked_pairs(self._ground, (id_ for group in found for id_ in group.ids))
         fresh = [group for group in found if not _is_done(group, linked)]
         fresh.sort(key=lambda group: (-group.cohesion, group.ids))
-        return [json.dumps(group.ids) for group in fresh]
+        return [json.dumps(ids) for group in fresh for ids in _parts(group, linked)]
 
     def plan(self, item: str) -> Plan[ClusterResult]:
         """Return what is to be done with a group, given by its members or by one of them.
@@ -105,14 +107,21 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         )
 
     def _linking(self, group: Group) -> Plan[ClusterResult]:
+        """Return the plan that links what is alike; what contradicts each other is asked about, pair by pair."""
+        contradicting = _contradicting(group)
+        pairs = tuple(pair for pair in group.alike if pair[:2] not in contradicting)
+        conflicts = sum(contradicting.values(), Counter[Doubt]()) if not pairs else Counter[Doubt]()
+        pairs = pairs or group.alike
         result = _result(group, "ignore" if group.cohesion < clustering.LINKED else "link")
-        is_done = _are_linked(group, linked_pairs(self._ground, group.ids))
+        if conflicts:
+            result = result.model_copy(update={"confidence": min(result.confidence, DOUBTFUL)})
+        is_done = _are_linked(pairs, linked_pairs(self._ground, group.ids))
 
         def link(acts: Acts) -> ClusterResult:
             known = {frozenset((each.source, each.target)) for each in acts.change.links(group.ids)}
-            if not is_done and _are_linked(group, known):
+            if not is_done and _are_linked(pairs, known):
                 raise NoRelation("others linked these memories meanwhile", remedy="leave them as they are")
-            for one, other, similarity in group.alike:
+            for one, other, similarity in pairs:
                 if frozenset((one, other)) not in known:
                     acts.link(Link(one, other, RELATED, similarity, acts.now))
             return result
@@ -123,8 +132,9 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             agent=self.name,
             action=result.action,
             confidence=result.confidence,
-            why=_why(group),
-            extra=_told(group),
+            why=_why(group) + why_doubtful(conflicts),
+            extra=_told(group) | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {}),
+            needs_a_person=bool(conflicts),
             apply=link if result.action == "link" else None,
             is_filed=result.action == "link" and not is_done,
         )
@@ -186,12 +196,31 @@ def _why(group: Group) -> str:
 
 def _is_done(group: Group, linked: set[frozenset[str]]) -> bool:
     """Tell whether no more than linking is to be done with a group, and that was done."""
-    is_merged = clustering.action_of(group.cohesion) == "merge" and not group.has_turns
-    return not is_merged and bool(group.alike) and _are_linked(group, linked)
+    return not _is_alike(group) and bool(group.alike) and _are_linked(group.alike, linked)
 
 
-def _are_linked(group: Group, linked: set[frozenset[str]]) -> bool:
-    return all(frozenset(pair[:2]) in linked for pair in group.alike)
+def _parts(group: Group, linked: set[frozenset[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield the group, where something is to be done with it as a whole, and the pairs to ask a person about."""
+    contradicting = {} if _is_alike(group) else _contradicting(group)
+    if not contradicting or not _are_linked((pair for pair in group.alike if pair[:2] not in contradicting), linked):
+        yield group.ids
+    yield from (pair for pair in contradicting if frozenset(pair) not in linked)
+
+
+def _is_alike(group: Group) -> bool:
+    """Tell whether a group is to be merged, as far as its likeness says."""
+    return clustering.action_of(group.cohesion) == "merge" and not group.has_turns
+
+
+def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[str]]) -> bool:
+    return all(frozenset(pair[:2]) in linked for pair in pairs)
+
+
+def _contradicting(group: Group) -> dict[tuple[str, str], Counter[Doubt]]:
+    """Return the pairs of a group that are alike and say nearly the same, but for where they contradict each other."""
+    memories = dict(zip(group.ids, group.memories, strict=True))
+    found = ((pair[:2], contradictions_of(memories[pair[0]], memories[pair[1]])) for pair in group.alike)
+    return {pair: conflicts for pair, conflicts in found if conflicts}
 
 
 def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import clustering
-from commonplace.consolidation.merging import Doubt, Merged, Source, merge
+from commonplace.consolidation.merging import Doubt, Merged, Source, contradictions, merge
 from commonplace.memories.intake import TRUST
 from commonplace.memories.times import moment_of
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
@@ -17,6 +17,7 @@ from commonplace.timeline import mentions
 from commonplace.types import TIERS, MemoryRecord, Owner
 
 if TYPE_CHECKING:
+    from commonplace.consolidation.merging import Likeness
     from commonplace.types import StoredMemory
 
 DOUBTFUL: Final = 0.5
@@ -36,9 +37,14 @@ def confidence_of(cohesion: float, size: int, conflicts: Counter[Doubt]) -> floa
     return min(confidence, DOUBTFUL) if conflicts else confidence
 
 
-def merged_text(memories: Sequence[StoredMemory]) -> Merged:
-    """Return one text for memories, and where they contradict each other."""
-    return merge(sources_of(memories))
+def merged_text(memories: Sequence[StoredMemory], likeness: Likeness | None = None) -> Merged:
+    """Return one text for memories, and where they contradict each other; see `merging.merge`."""
+    return merge(sources_of(memories), likeness)
+
+
+def contradictions_of(one: StoredMemory, other: StoredMemory) -> Counter[Doubt]:
+    """Return in what two memories that say nearly the same contradict each other."""
+    return contradictions(*sources_of([one, other]))
 
 
 def sources_of(memories: Sequence[StoredMemory]) -> list[Source]:

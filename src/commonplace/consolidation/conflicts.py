@@ -38,12 +38,28 @@ _NUMERALS: Final = {
         "zero one two three four five six seven eight nine ten eleven twelve".split(),
     )
     if word != "one"  # mostly no number: "one of them"
+} | {
+    word: str(10 * number)
+    for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety hundred".split(), 2)
+}
+_ORDINALS: Final = {
+    word: f"{number}."
+    for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1)
 }
 _OPPOSITES: Final = frozenset(
     frozenset(pair.split("/"))
-    for pair in "before/after on/off in/out up/down more/less over/under above/below and/or all/some from/to".split()
+    for pair in (
+        "before/after on/off in/out up/down more/less over/under above/below and/or all/some from/to enabled/disabled "
+        "enable/disable dark/light open/closed allowed/forbidden allowed/denied required/optional public/private "
+        "true/false left/right tabs/spaces always/sometimes first/last early/late morning/evening increased/decreased "
+        "accepted/rejected likes/hates loves/hates internal/external minimum/maximum"
+    ).split()
 )
 _NO_NAMES: Final = frozenset("i i'm i've i'll i'd".split())
+_LETTERED: Final = re.compile(r"(?<![^\W_])[^\W\d_]{2,}[-_][^\W\d_](?![^\W_])")
+"""One of several things that differ by a letter: db-a, node_b."""
+_ROLES: Final = frozenset("from to into onto by before after over under above below behind than via".split())
+"""What stands behind one of these is not what stands behind it elsewhere, whichever comes first in the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,7 @@ class Statement:
         words: folded, in order, without what tells a time.
         stems: of its content words, without times, numbers and negations.
         times: what it speaks of, seconds since the epoch, half-open.
-        names: words with a capital that do not begin the sentence.
+        names: words with a capital that do not begin the sentence, and words with a letter behind a hyphen.
     """
 
     words: tuple[str, ...]
@@ -71,10 +87,13 @@ def read_statement(text: str, at: datetime) -> Statement:
     found = mentions(plain, now=at)
     rest = without(plain, found) if found else plain
     folded = fold(rest)
-    written = _WORD.findall(rest)
+    written = [word.removesuffix("'s") for word in _WORD.findall(rest)]
     words = tuple(fold(word) for word in written)
-    numbers = frozenset(_NUMBER.findall(rest)) | {_NUMERALS[word] for word in words if word in _NUMERALS}
+    numbers = frozenset(_NUMBER.findall(rest)) | {
+        known[w] for w in words for known in (_NUMERALS, _ORDINALS) if w in known
+    }
     names = frozenset(fold(word) for word in written[1:] if word[:1].isupper() and fold(word) not in _NO_NAMES)
+    names |= frozenset(map(fold, _LETTERED.findall(rest)))
     stems = frozenset(analyse(_NUMBER.sub(" ", _NEGATION.sub(" ", folded))))
     return Statement(
         words=words,
@@ -98,6 +117,15 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
     if not _are_alike(one, other):
         return None
     return next((kind for kind, differ in _WAYS.items() if differ(one, other)), None)
+
+
+def contradiction(one: Statement, other: Statement) -> Conflict | None:
+    """Return in what two different sentences contradict each other for sure, None where another word may mean the same.
+
+    As `conflict`, but "slices" in the place of "cuts" is none, as "enabled" in the place of "disabled" is.
+    """
+    kind = conflict(one, other)
+    return None if kind == "word" and not _are_opposite(one.words, other.words) else kind
 
 
 def _are_alike(one: Statement, other: Statement) -> bool:
@@ -126,11 +154,14 @@ def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
     for tag, begin, end, first, last in matcher.get_opcodes():
         if tag == "replace" and end - begin <= _LONGEST_SLOT and last - first <= _LONGEST_SLOT:
             mine, theirs = ones[begin:end], others[first:last]
-            if any(frozenset(pair) in _OPPOSITES for pair in zip(mine, theirs, strict=False)):
-                return True
-            if _are_other(mine, theirs, ones, others):
+            if _are_opposite(mine, theirs) or _are_other(mine, theirs, ones, others):
                 return True
     return False
+
+
+def _are_opposite(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Tell whether a word of the one stands where its opposite stands in the other, with as many words before it."""
+    return any(frozenset(pair) in _OPPOSITES for pair in zip(ones, others, strict=False))
 
 
 def _are_other(mine: tuple[str, ...], theirs: tuple[str, ...], ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -139,31 +170,64 @@ def _are_other(mine: tuple[str, ...], theirs: tuple[str, ...], ones: tuple[str, 
     return bool(own) and bool(other) and own.isdisjoint(_stems(others)) and other.isdisjoint(_stems(ones))
 
 
-def _are_turned(ones: list[str], others: list[str]) -> bool:
+def _are_turned(one: Statement, other: Statement) -> bool:
     """Tell whether the same content words stand in an order that moving one phrase does not explain."""
+    ones, others = _content(one), _content(other)
     if ones == others or sorted(ones) != sorted(others):
         return False
+    mine, theirs = _roles(one.words), _roles(other.words)
+    if any(mine[role].isdisjoint(theirs[role]) for role in mine.keys() & theirs.keys()):
+        return True  # "from Redis to Kafka", "from Kafka to Redis"
     begin = next(place for place, pair in enumerate(zip(ones, others, strict=True)) if pair[0] != pair[1])
     pairs = zip(reversed(ones), reversed(others), strict=True)
     end = len(ones) - next(place for place, pair in enumerate(pairs) if pair[0] != pair[1])
-    mine, theirs = ones[begin:end], others[begin:end]
-    return not any(mine[cut:] + mine[:cut] == theirs for cut in range(1, len(mine)))
+    between, then = ones[begin:end], others[begin:end]
+    return not any(between[cut:] + between[:cut] == then for cut in range(1, len(between)))
 
 
-def _content(words: tuple[str, ...]) -> list[str]:
-    return analyse(" ".join(word for word in words if word not in STOP_WORDS))
+def _content(said: Statement) -> list[str]:
+    """Return the stems of the content words in order; "A" is one where it is a name."""
+    return [
+        stem
+        for word in said.words
+        for stem in ([word] if word in said.names else [] if word in STOP_WORDS else analyse(word))
+    ]
+
+
+def _roles(words: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return the content words that stand behind each of the words that say what has which part in something."""
+    found: dict[str, set[str]] = {}
+    role = ""
+    for word in words:
+        if word in _ROLES:
+            role = word
+        elif role and (stems := _stems((word,))):
+            found.setdefault(role, set()).update(stems)
+            role = ""
+    return found
 
 
 def _stems(words: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(_content(words))
+    return frozenset(analyse(" ".join(word for word in words if word not in STOP_WORDS)))
+
+
+def have_same_marks(one: Statement, other: Statement) -> bool:
+    """Tell whether two sentences have the same numbers, names and times, and both or none is negated."""
+    return (
+        (one.numbers, one.times, one.is_negated) == (other.numbers, other.times, other.is_negated)
+        and one.names <= other.names.union(other.words)
+        and other.names <= one.names.union(one.words)
+    )
 
 
 _WAYS: Final[Mapping[Conflict, Callable[[Statement, Statement], bool]]] = {
     "negation": lambda one, other: one.is_negated != other.is_negated,
     "number": lambda one, other: bool(one.numbers - other.numbers and other.numbers - one.numbers),
     "time": lambda one, other: _lie_apart(one.times, other.times),
-    "name": lambda one, other: bool(one.names - set(other.words) and other.names - set(one.words)),
+    "name": lambda one, other: bool(
+        one.names.difference(other.words, other.names) and other.names.difference(one.words, one.names)
+    ),
     "word": lambda one, other: _differ_in_place(one.words, other.words),
-    "order": lambda one, other: _are_turned(_content(one.words), _content(other.words)),
+    "order": _are_turned,
 }
 """In what two sentences can contradict each other, the plainest first."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from commonplace.consolidation.confidence import ConfidenceConfig
+    from commonplace.consolidation.merging import Likeness
     from commonplace.consolidation.vault import Vault
     from commonplace.memories.fading import Fading
     from commonplace.store.contract import Store
@@ -33,6 +34,7 @@ class Ground:
         write_of: makes passages and vectors of a memory's words.
         stamp: the embedder of these vectors.
         calibrated: maps cosines of that embedder's vectors to similarity, 0–1.
+        likeness: the similarity of each of some sentences to each, 0–1, by that embedder.
         actor: who acts, for the ledger.
         issues: the ledger.
         elsewhere: the same where issues are kept by another program, else None.
@@ -52,6 +54,7 @@ class Ground:
     write_of: Callable[[Owner, MemoryRecord], MemoryWrite]
     stamp: Callable[[], Embedding]
     calibrated: Callable[[NDArray[Any]], NDArray[Any]]
+    likeness: Likeness
     actor: str
     issues: Issues
     elsewhere: Issues | None

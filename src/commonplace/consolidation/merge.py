@@ -91,7 +91,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
     def _plan(self, asked: _Asked) -> Plan[MergeResult]:
         memories = [self._active(id_) for id_ in sorted(asked.memory_ids)]
         cohesion = group_of(self._ground, memories).cohesion if asked.cohesion is None else asked.cohesion
-        merged = merged_text(memories)
+        merged = merged_text(memories, self._ground.likeness)
         confidence = confidence_of(cohesion, len(memories), merged.conflicts)
         if asked.confidence is not None:
             confidence = min(asked.confidence, confidence) if merged.conflicts else asked.confidence
@@ -100,7 +100,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         refuse_unfit(merged.text, force=True)
         result = _result(id_, memories, record)
         trusts = [memory.record.trust for memory in memories]
-        needs_a_person = min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
+        needs_a_person = bool(merged.conflicts) or min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
         is_done = not needs_a_person and self.confidence_config.decide(confidence) != "wait"
 
         def write() -> MemoryWrite:

@@ -1,26 +1,47 @@
-"""Make one text of several that say alike, without losing a sentence. It knows texts and times, no memories.
+"""Make one text of several that say alike, without losing what one of them adds. It knows texts and times, no memories.
 
 Where every other text is contained in the longest, that is the text. Else it is the longest, and after it what each
-other one says that no one before it said. Sentences that contradict each other are all kept, each with the date from
-which it is, and so is one that tells a time by its own date ("yesterday") where the sources are of different days.
+other one says that none before it said, in these or in other words. Sentences that contradict each other are all kept,
+each with the date from which it is, and so is one that tells a time by its own date ("yesterday") where the sources are
+of different days.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
 from itertools import combinations, product
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from commonplace.consolidation.conflicts import Conflict, Statement, conflict, read_statement
+from commonplace.consolidation.conflicts import (
+    Conflict,
+    Statement,
+    conflict,
+    contradiction,
+    have_same_marks,
+    read_statement,
+)
 from commonplace.consolidation.units import Unit, units_of
 from commonplace.timeline import mentions
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Likeness = Callable[[Sequence[str]], NDArray[Any]]
+    """Returns the similarity of each of n texts to each, 0–1, float32, shape (n, n)."""
+
 Doubt = Conflict | Literal["length"]
+
+SAID_AGAIN: Final = 0.9
+"""The least similarity of two sentences of which one says what the other says."""
+SAID_IN_THE_SAME_WORDS: Final = 0.75
+"""The same of two whose content words are the same, in whatever order."""
+_MAX_UNITS: Final = 400
+"""The sentences of so many texts are compared by their vectors, each of which takes milliseconds."""
 
 MOST_COMPARED: Final = 40_000
 """Of pairs of sentences: two texts of 200 sentences each. Longer ones are documents, whose merge a person looks at."""
@@ -65,8 +86,13 @@ class _Said:
     is_relative: bool
 
 
-def merge(sources: Sequence[Source]) -> Merged:
-    """Return one text for several, the same in whatever order they are given."""
+def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged:
+    """Return one text for several, the same in whatever order they are given.
+
+    Args:
+        likeness: by which a sentence that says in other words what another source says is told, and left out; without
+            it all sentences are kept that are not the same.
+    """
     ordered = sorted(sources, key=lambda source: (-len(source.text), source.at, source.id))
     said = [_read(source) for source in ordered]
     disputed, counted = _disputed(said)
@@ -74,10 +100,29 @@ def merge(sources: Sequence[Source]) -> Merged:
     of_one_day = len({source.at.date() for source in sources}) == 1
     is_undated = of_one_day or not any(each.is_relative for each in longest)
     known = {each.key for each in longest}
-    is_contained = all(each.key in known or _is_within(each, longest) for other in others for each in other)
+    again = _said_again(said, disputed, likeness) if likeness is not None else frozenset()
+    is_contained = not any(place == 0 for place, _ in again) and all(
+        each.key in known or (place, each.key) in again or _is_within(each, longest)
+        for place, other in enumerate(others, 1)
+        for each in other
+    )
     if is_contained and is_undated and not disputed:
         return Merged(ordered[0].text, counted)
-    return Merged(_together(said, disputed, of_one_day=of_one_day), counted)
+    fresh = [[each for each in some if (place, each.key) not in again] for place, some in enumerate(said)]
+    return Merged(_together(fresh, disputed, of_one_day=of_one_day), counted)
+
+
+def contradictions(one: Source, other: Source) -> Counter[Doubt]:
+    """Return in what two texts that say nearly the same contradict each other; nothing where that is beside the point.
+
+    It is the point where at least half of what the shorter one says contradicts the other.
+    """
+    said = [_read(one), _read(other)]
+    disputed, counted = _disputed(said, contradiction)
+    sizes = [sum(not each.unit.is_heading for each in some) for some in said]
+    shorter = sizes.index(min(sizes))
+    share = sum(place == shorter for place, _ in disputed)
+    return counted if disputed and 2 * share >= sizes[shorter] else Counter()
 
 
 def diff(sources: Sequence[Source], merged: str, name: str) -> str:
@@ -100,7 +145,9 @@ def _said(unit: Unit, at: datetime) -> _Said:
     return _Said(unit, at, key, read_statement(unit.said, at), is_relative)
 
 
-def _disputed(said: Sequence[Sequence[_Said]]) -> tuple[set[tuple[int, str]], Counter[Doubt]]:
+def _disputed(
+    said: Sequence[Sequence[_Said]], judge: Callable[[Statement, Statement], Conflict | None] = conflict
+) -> tuple[set[tuple[int, str]], Counter[Doubt]]:
     """Return the units, by source and key, that contradict one of another source, and the kinds of contradiction."""
     found: set[tuple[int, str]] = set()
     counted: Counter[Doubt] = Counter()
@@ -112,11 +159,47 @@ def _disputed(said: Sequence[Sequence[_Said]]) -> tuple[set[tuple[int, str]], Co
             counted["length"] += 1
             break
         for one, other in product(ones, others):
-            kind = conflict(one.statement, other.statement)
+            kind = judge(one.statement, other.statement)
             if kind is not None:
                 counted[kind] += 1
                 found |= {(place, one.key), (behind, other.key)}
     return found, counted
+
+
+def _said_again(
+    said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], likeness: Likeness
+) -> frozenset[tuple[int, str]]:
+    """Return the sentences, by source and key, of which another source says everything in other words."""
+    units = [
+        (place, each)
+        for place, some in enumerate(said)
+        for each in {each.key: each for each in some}.values()
+        if each.unit.is_prose and not each.unit.is_heading and (place, each.key) not in disputed
+    ]
+    if len({place for place, _ in units}) < 2 or len(units) > _MAX_UNITS:
+        return frozenset()
+    alike = likeness([each.unit.said for _, each in units])
+    kept: list[int] = []
+    again: set[int] = set()
+    for row, (place, each) in enumerate(units):
+        others = [known for known in kept if units[known][0] != place and known not in again]
+        if any(_adds_nothing(each, units[known][1], alike[row][known]) for known in others):
+            again.add(row)
+            continue
+        again |= {known for known in others if _adds_nothing(units[known][1], each, alike[row][known])}
+        kept.append(row)
+    return frozenset((units[row][0], units[row][1].key) for row in again)
+
+
+def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
+    """Tell whether a sentence says no more than another one, and nothing else."""
+    one, two = each.statement, other.statement
+    if similarity < SAID_IN_THE_SAME_WORDS or not have_same_marks(one, two) or conflict(one, two) is not None:
+        return False
+    own, theirs = one.stems - two.stems, two.stems - one.stems
+    if similarity >= SAID_AGAIN:
+        return len(own) <= max(1, len(theirs))
+    return not own and len(theirs) <= 1
 
 
 def _differing(some: Sequence[_Said], others: Sequence[_Said]) -> list[_Said]:

@@ -12,6 +12,8 @@ from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairing
 from commonplace.consolidation.base import PlannedAgent
+from commonplace.consolidation.cluster import why_doubtful
+from commonplace.consolidation.combining import DOUBTFUL, contradictions_of
 from commonplace.consolidation.grouping import active_memories, vectors_of
 from commonplace.consolidation.naming import Named, Names, speakers
 from commonplace.consolidation.planning import Plan
@@ -117,6 +119,8 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
                 f" the least is {pairing.LEAST_CONFIDENCE}",
                 remedy="leave them apart, or link them yourself",
             )
+        conflicts = contradictions_of(first, second)
+        confidence = min(shared.confidence, DOUBTFUL) if conflicts else shared.confidence
         strength = pairing.strength((named[0].keys(), named[1].keys()), tags)
         result = RelationResult(
             from_memory_id=ids[0],
@@ -125,16 +129,17 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             strength=strength,
             reasoning=_reasoning(names, sorted(tags[0] & tags[1]), similarity),
             shared_entities=names,
-            confidence=shared.confidence,
+            confidence=confidence,
         )
         return Plan(
             result=result,
             basis=(first, second),
             agent=self.name,
             action="link",
-            confidence=shared.confidence,
+            confidence=confidence,
             urgency="low",
-            why=f"shared names {shared.names}, shared tags {shared.tags}, similarity {similarity:.2f}",
+            why=f"shared names {shared.names}, shared tags {shared.tags}, similarity {similarity:.2f}"
+            + why_doubtful(conflicts),
             extra={
                 "relation_id": result.relation_id,
                 "strength": round(strength, 6),
@@ -142,6 +147,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
                 "tags": shared.tags,
                 "similarity": round(similarity, 6),
             },
+            needs_a_person=bool(conflicts),
             apply=_linking(result),
         )
 

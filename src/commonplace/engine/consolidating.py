@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,11 +11,15 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.finding import Finding
 from commonplace.engine.ledgering import Ledgering
+from commonplace.errors import CommonplaceError
 from commonplace.memories.intake import flag, one_of, place, refuse_unfit_id, short_text, whole
 from commonplace.types import Selection
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from commonplace.consolidation.confidence import ConfidenceConfig
     from commonplace.consolidation.ground import Ground
     from commonplace.consolidation.running import RunReport
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
     from commonplace.consolidation.status import ConsolidationStatus
     from commonplace.consolidation.undoing import Undone
     from commonplace.health.report import Health
+
+_log = logging.getLogger(__name__)
 
 MOST_A_MINUTE = 1_000_000
 
@@ -198,6 +205,7 @@ class Consolidating(Ledgering, Finding):
             write_of=self._keeper.write_of,
             stamp=lambda: self._destination().embedder.stamp,
             calibrated=scale_of(self._embedder.stamp.name),
+            likeness=self._likeness,
             actor=actor_of("consolidation"),
             issues=self.ledger,
             elsewhere=None if self.settings.ledger.backend == "store" else self.ledger,
@@ -205,6 +213,22 @@ class Consolidating(Ledgering, Finding):
             progress=self._tell_progress,
             rate_limit=chosen.rate_limit,
         )
+
+    def _likeness(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return how similar texts are to each other; where the embedder fails, each is like itself alone."""
+        import numpy as np
+
+        from commonplace.models.calibrating import scale_of
+        from commonplace.models.contract import TokenizedText
+        from commonplace.models.mixed import for_kind
+
+        embedder = for_kind(self._destination().embedder, "memory")
+        try:
+            vectors = embedder.embed([TokenizedText(text, self._tokens.tokenize(text)) for text in texts])
+        except CommonplaceError as error:
+            _log.warning("sentences could not be compared, and all are kept: %s", error)
+            return np.eye(len(texts), dtype=np.float32)
+        return scale_of(embedder.stamp.name)(vectors @ vectors.T)
 
     def _found(self, query: str) -> set[str]:
         """Return what the first hits of a query are: ids of memories and of their sources, and paths."""
