@@ -328,8 +328,8 @@ class Remembering(Workings):
             sources=texts("sources", sources),
             sessions=texts("sessions", sessions),
             categories=tuple(category.lower() for category in labels("categories", categories)),
-            since=moment("since", since, self._now()),
-            until=moment("until", until, self._now()),
+            since=None if since is None else moment("since", since, self._now()),
+            until=None if until is None else moment("until", until, self._now()),
             limit=limit + offset,
         )
         self._before()
