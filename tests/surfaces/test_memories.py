@@ -219,3 +219,27 @@ def test_a_store_that_is_made_by_the_way_is_told(bare: Program) -> None:
     told = bare.run("remember", NOTES[0]).stderr
     assert told.startswith("note: there was no store here; one was made in ")
     assert bare.run("remember", NOTES[1]).stderr == ""
+
+
+def test_ids_may_be_abbreviated(bare: Program) -> None:
+    """Nobody types 36 characters; a beginning that only one memory has is enough, as in git."""
+    bare.run("init")
+    one = bare.json("remember", "The heron stands in the reeds")["id"]
+    bare.run("remember", "Egrets came")
+    assert bare.json("get", one[:8])["id"] == one
+    assert bare.json("archive", one[:8])[0]["status"] == "archived"
+    bare.run("restore-memory", one[:8])
+    assert bare.json("forget", one[:8], "--yes")["ids"] == [one]
+    assert bare.error("get", one[:8], code=1)["message"].startswith("there is no memory")
+
+
+def test_an_abbreviation_of_several_ids_names_them(bare: Program) -> None:
+    """Acting on one of them would be a guess."""
+    bare.run("init")
+    with commonplace.open(bare.project / ".commonplace") as book:
+        book.remember_many([{"content": text, "id": f"note-{text}"} for text in ("alpha", "beta")])
+        assert book.resolve_id("note-a") == "note-alpha"
+        assert (book.resolve_id("not"), book.resolve_id("zzzzz")) == ("not", "zzzzz")
+    error = bare.error("archive", "note-", code=2)
+    assert error["message"] == "'note-' begins the ids of 2 memories: note-alpha, note-beta"
+    assert error["remedy"] == "give more characters"

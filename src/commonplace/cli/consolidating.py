@@ -249,7 +249,7 @@ def undo(invocation: Invocation, /, id_: str) -> None:
 @pass_invocation
 def unmerge(invocation: Invocation, /, memory: str) -> None:
     """Undo the merge that made MEMORY."""
-    _print_undone(invocation, lambda engine: engine.unmerge(memory))
+    _print_undone(invocation, lambda engine: engine.unmerge(engine.resolve_id(memory)))
 
 
 def _print_undone(invocation: Invocation, undo: Any) -> None:

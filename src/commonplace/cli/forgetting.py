@@ -52,7 +52,7 @@ def forget(
         return _list_receipts(invocation)
 
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
-        return engine.forget(list(ids) or None, dry_run=dry_run, **given)
+        return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **given)
 
     if dry_run:
         return _rehearse(invocation, act)

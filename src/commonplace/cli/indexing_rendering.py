@@ -1,4 +1,4 @@
-"""What an indexing run tells a person. It runs nothing."""
+"""What an indexing run tells a person."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli.escaping import harmless_line
 from commonplace.cli.screen import counted
+from commonplace.formats.front_matter import FAULT
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from commonplace.types import IndexReport
+    from commonplace.types import FileProblem, IndexReport
 
 PROBLEMS_SHOWN = 10
 
@@ -22,10 +23,25 @@ def print_report(place: str, found: IndexReport, target: Console) -> None:
         target.print(
             "   skipped: " + ", ".join(f"{n:,} {why}" for why, n in sorted(found.skipped.items())), style="dim"
         )
-    for problem in found.problems[:PROBLEMS_SHOWN]:
-        target.print(f"   {harmless_line(problem.path)}: {harmless_line(problem.reason)}", style="dim")
-    if len(found.problems) > PROBLEMS_SHOWN:
-        target.print(f"   … and {len(found.problems) - PROBLEMS_SHOWN:,} more; --json lists all", style="dim")
+    of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
+    others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
+    for problem in others[:PROBLEMS_SHOWN]:
+        target.print(f"   {_shown(problem)}", style="dim")
+    if len(others) > PROBLEMS_SHOWN:
+        target.print(f"   … and {len(others) - PROBLEMS_SHOWN:,} more; --json lists all", style="dim")
+    if len(of_front_matter) == 1:
+        target.print(f"   {_shown(of_front_matter[0])}", style="dim")
+    elif of_front_matter:
+        files = len({problem.path for problem in of_front_matter})
+        target.print(
+            f"   front matter of {counted(files, 'file')} is not used in full, such as {_shown(of_front_matter[0])}; "
+            "--json lists all",
+            style="dim",
+        )
+
+
+def _shown(problem: FileProblem) -> str:
+    return f"{harmless_line(problem.path)}: {harmless_line(problem.reason)}"
 
 
 def line_of(place: str, found: IndexReport) -> str:

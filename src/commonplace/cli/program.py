@@ -53,9 +53,14 @@ class Program(Group):
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Let Ctrl-C pass click, which would put a blank line before our message, as an abortion, which it leaves alone."""
+    """Keep click from putting a blank line before our message, and from taking a closed pipe for a failure."""
     try:
         yield
+    except BrokenPipeError:
+        from commonplace.cli.failures import silence_output
+
+        silence_output()
+        raise click.exceptions.Exit(0) from None
     except KeyboardInterrupt as error:
         raise click.Abort from error
 

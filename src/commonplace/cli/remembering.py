@@ -110,7 +110,7 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
     loaded = invocation.settings()
     content = said(text, file, loaded.memory.max_bytes) if text or file is not None else None
     with invocation.open(loaded) as engine:
-        memory = engine.update(id, content, **given)
+        memory = engine.update(engine.resolve_id(id), content, **given)
     notify(memory.notices, invocation)
     if invocation.as_json:
         print_json(memory.to_dict())
@@ -134,6 +134,7 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
     from commonplace.cli.screen import console, print_json
 
     with invocation.open(invocation.settings()) as engine:
+        id = engine.resolve_id(id)  # noqa: A001 - the name of the argument
         found = engine.versions(id) if versions else [engine.get(id, as_of=as_of, touch=touch)]
         engine.log_use(id)
     if invocation.as_json:
@@ -251,6 +252,7 @@ def link(
     if remove and target is None:
         raise click.UsageError("--remove needs SOURCE and TARGET")
     with invocation.open(invocation.settings()) as engine:
+        source, target = (None if end is None else engine.resolve_id(end) for end in (source, target))
         if remove:
             gone = engine.unlink(str(source), str(target), type_)
         elif source is not None and target is not None:
@@ -271,9 +273,8 @@ def _for_each(invocation: Invocation, ids: tuple[str, ...], act: Callable[[Any, 
 
     with invocation.open(invocation.settings()) as engine:
         # Each is looked up before any is changed: a wrong id among many leaves all as they were.
-        for id_ in ids:
-            engine.get(id_, touch=False)
-        done = [act(engine, id_) for id_ in ids]
+        whole = [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]
+        done = [act(engine, id_) for id_ in whole]
     if invocation.as_json:
         print_json([memory.to_dict() for memory in done])
         return

@@ -154,7 +154,7 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
     except (Exception, KeyboardInterrupt) as caught:
         error = _without_descriptors(caught) or caught
         try:
-            from commonplace.cli.failures import FAILURE, exit_code, report, silence_output
+            from commonplace.cli.failures import exit_code, report, silence_output
             from commonplace.cli.output import OutputError
         except OSError:
             # No descriptor is left to read these modules with.
@@ -164,9 +164,8 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
         if isinstance(error, BrokenPipeError | OutputError):
             with suppress(OSError, ValueError):
                 silence_output()
-        if isinstance(error, BrokenPipeError):
-            code = FAILURE
-        else:
+        # A reader such as `head` that has seen enough is no failure.
+        if not isinstance(error, BrokenPipeError):
             report(error, invocation)
             code = exit_code(error)
     finally:

@@ -23,6 +23,8 @@ PROJECTED_AT_ONCE = 256
 """So many memories given at once go into the index when they are stored; fewer wait for the next search or update."""
 
 MAX_LISTED = 10_000
+MIN_ABBREVIATION = 4
+"""Characters; fewer would be mistyped ids that happen to begin another."""
 MAX_OFFSET = 10**9
 
 
@@ -99,7 +101,8 @@ class Remembering(Workings):
         and found by their words before they are embedded.
 
         Args:
-            items: mappings with `content` and any of the other arguments of `remember`.
+            items: mappings with `content` and any of the other arguments of `remember`, or chat messages: with `role`
+                (user, assistant, tool), which gives the origin, and `content` as a text or a list of text parts.
             force: as for `remember`.
             wait: return when they can be found by meaning too; otherwise that is done beside what follows.
 
@@ -125,6 +128,29 @@ class Remembering(Workings):
             self._tokens.release()
         self._after()
         return kept
+
+    def resolve_id(self, abbreviation: str) -> str:
+        """Return the id that begins with some characters, as git takes them; what is no beginning comes back as given.
+
+        Args:
+            abbreviation: a whole id, or its first characters, at least 4.
+
+        Raises:
+            UsageError: several memories begin so.
+        """
+        refuse_unfit_id(abbreviation)
+        if len(abbreviation) < MIN_ABBREVIATION or self._store.memory(self.namespace, abbreviation) is not None:
+            return abbreviation
+        self._before()
+        stored = (id_ for _, id_, _ in self._store.memory_digests(self.namespace))
+        ids = sorted(id_ for id_ in stored if id_.startswith(abbreviation))
+        if len(ids) > 1:
+            more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
+            raise UsageError(
+                f"{abbreviation!r} begins the ids of {len(ids):,} memories: {', '.join(ids[:5])}{more}",
+                remedy="give more characters",
+            )
+        return ids[0] if ids else abbreviation
 
     def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
         """Return a memory by its id, live or archived, and count that as a use, at most once an hour.

@@ -33,6 +33,8 @@ class FrontMatter:
     fault: str = ""
 
 
+FAULT: Final = "front matter "
+"""How each sentence about one that cannot be used begins."""
 NONE: Final = FrontMatter()
 
 
@@ -49,10 +51,10 @@ def parse_front_matter(text: str) -> FrontMatter:
         return FrontMatter(lines=count)
     values, fault = _toml(block) if head[0].startswith("+") else _yaml(block)
     if fault:
-        return FrontMatter(lines=count, fault=f"front matter cannot be read: {fault}")
+        return FrontMatter(lines=count, fault=f"{FAULT}cannot be read: {fault}")
     if not isinstance(values, dict):
         # A document may open with a thematic break; then the block is prose, and nothing is broken.
-        return NONE if isinstance(values, str) else FrontMatter(lines=count, fault="front matter is not a mapping")
+        return NONE if isinstance(values, str) else FrontMatter(lines=count, fault=f"{FAULT}is not a mapping")
     return FrontMatter({str(key).lower(): value for key, value in values.items()}, count)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from commonplace.formats.front_matter import FrontMatter, parse_front_matter
+from commonplace.formats.front_matter import FAULT, FrontMatter, parse_front_matter
 from commonplace.ingest.references import find_references
 from commonplace.text.languages import PROSE, Language
 from commonplace.text.sections import plain_heading
@@ -136,7 +136,7 @@ def _line(value: object) -> str:
 def _choice(values: Mapping[str, object], key: str, allowed: tuple[str, ...], faults: list[str]) -> str:
     given = _line(values.get(key)).lower()
     if given and given not in allowed:
-        faults.append(f"front matter {key} {given[:60]!r} is not one of {', '.join(allowed)}; it is ignored")
+        faults.append(f"{FAULT}{key} {given[:60]!r} is not one of {', '.join(allowed)}; it is ignored")
         return ""
     return given
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.memories.times import Moment, moment_in_words, seconds
-from commonplace.types import ORIGINS, TIERS, Origin, Tier
+from commonplace.types import ORIGIN_OF_ROLE, ORIGINS, TEXT_PARTS, TIERS, Origin, Tier
 
 if TYPE_CHECKING:
     from commonplace.types import MemoryRecord, Owner
@@ -65,7 +65,8 @@ def checked(
     """Return what a caller gave as a memory to be written.
 
     Args:
-        values: `content`, and any other of `KEYS`; None is as if it were absent.
+        values: `content`, and any other of `KEYS`; None is as if it were absent. A chat message has `role` besides, may
+            have `name`, and its content may be a list of parts.
         max_bytes: the most bytes of UTF-8 that a content may have.
         force: take a text that looks binary.
         now: when they are given, so that `at` may be said in words; None takes no words.
@@ -76,6 +77,8 @@ def checked(
     if not isinstance(values, Mapping):
         raise UsageError(f"a memory is given as {type(values).__name__}", remedy="give a mapping with `content`")
     given = {name: value for name, value in values.items() if value is not None}
+    if "role" in given:
+        given = _of_message(given)
     unknown = sorted(map(str, given.keys() - set(KEYS)))
     if unknown:
         raise UsageError(f"a memory has no {unknown[0]!r}", remedy=f"it may have {', '.join(KEYS)}")
@@ -100,6 +103,28 @@ def checked(
         at=moment("at", given.get("at"), now),
         derived_from=labels("derived_from", given.get("derived_from", ())),
     )
+
+
+def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a chat message, with `role` and `content`, as a memory is given: its origin follows from the role."""
+    given = dict(message)
+    role = given.pop("role")
+    if role not in ORIGIN_OF_ROLE:
+        raise UsageError(
+            f"role is {role!r:.80}",
+            remedy=f"give one of {', '.join(ORIGIN_OF_ROLE)}; leave messages of the system out, or give an `origin`",
+        )
+    given.setdefault("origin", ORIGIN_OF_ROLE[role])
+    name = given.pop("name", "")
+    given.setdefault("source", name)
+    if isinstance(given.get("content"), list):
+        parts = given["content"]
+        if not all(isinstance(part, Mapping) and part.get("type") in TEXT_PARTS for part in parts):
+            raise UsageError(
+                "a message has parts that are no text", remedy="leave images and tool calls out, or say them in words"
+            )
+        given["content"] = "\n\n".join(str(part.get("text", "")) for part in parts)
+    return given
 
 
 def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:

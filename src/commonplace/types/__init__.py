@@ -42,6 +42,18 @@ SEARCH_FIELDS: Final[Mapping[str, float]] = MappingProxyType(
     {"title": 2.0, "content": 1.0, "tags": 1.0, "summary": 0.5}
 )
 """The fields of a passage with the weights of their BM25 scores."""
+ORIGIN_OF_ROLE: Mapping[str, Origin] = {
+    "user": "user",
+    "human": "user",
+    "assistant": "agent",
+    "ai": "agent",
+    "model": "agent",
+    "tool": "tool",
+    "function": "tool",
+}
+"""Who says a chat message of a role; what a system or developer says is an instruction, and no memory."""
+TEXT_PARTS: tuple[str, ...] = ("text", "input_text", "output_text")
+"""The types of the parts of a chat message that are text."""
 METHODS: tuple[Method, ...] = ("bm25", "semantic", "two-stage")
 RerankMode = Literal["none", "single", "batch"]
 RERANK_MODES: tuple[RerankMode, ...] = ("none", "single", "batch")

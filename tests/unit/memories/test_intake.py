@@ -31,6 +31,9 @@ GOOD = {"content": "a text"}
         ({**GOOD, "tags": ["x" * 201]}, "tags holds 'xxx"),
         ({**GOOD, "tags": [str(n) for n in range(101)]}, "there are 101 tags, the limit is 100"),
         ({**GOOD, "origin": "mars"}, "origin is 'mars'; give one of user, agent, tool, document, web"),
+        ({**GOOD, "role": "system"}, "role is 'system'; give one of user, human, assistant"),
+        ({"content": [{"type": "image"}], "role": "user"}, "a message has parts that are no text"),
+        ({"content": None, "role": "user"}, "a memory has no content"),
         ({**GOOD, "trust": 1.5}, "trust is 1.5; give a number from 0 to 1"),
         ({**GOOD, "trust": float("nan")}, "trust is nan"),
         ({**GOOD, "metadata": ["x"]}, "metadata is .*; give a mapping"),
@@ -135,3 +138,21 @@ def test_keys_that_are_secrets_never_become_one() -> None:
     metadata = json.loads(without_secrets(checked({**GOOD, "metadata": {one: 1, two: 2}})).metadata)
     assert sorted(metadata.values()) == [1, 2]
     assert all(key.startswith("[redacted: github token]") for key in metadata)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"role": "user", "content": "A"}, ("A", "user", "")),
+        (
+            {"role": "assistant", "content": [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]},
+            ("A\n\nB", "agent", ""),
+        ),
+        ({"role": "tool", "content": "A", "name": "grep"}, ("A", "tool", "grep")),
+        ({"role": "user", "content": "A", "origin": "web", "source": "x", "name": "y"}, ("A", "web", "x")),
+    ],
+)
+def test_a_chat_message_is_a_memory(message: dict[str, Any], expected: tuple[str, str, str]) -> None:
+    """What people have is a list of messages; its roles say who spoke, unless the caller knows better."""
+    new = checked(message)
+    assert (new.content, new.origin, new.source) == expected

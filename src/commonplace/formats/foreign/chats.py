@@ -15,17 +15,10 @@ from typing import Final
 from commonplace.formats.foreign.files import json_lines, load_json, read_text, unless_empty
 from commonplace.formats.foreign.records import Foreign, ForeignMemory
 from commonplace.formats.foreign.values import Notes, plain_mapping
-from commonplace.types import Origin
+from commonplace.types import ORIGIN_OF_ROLE, TEXT_PARTS
 
-ORIGINS: Final[Mapping[str, Origin]] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "agent",
-    "ai": "agent",
-    "model": "agent",
-}
+_ORIGINS: Final = {role: origin for role, origin in ORIGIN_OF_ROLE.items() if origin != "tool"}
 """Whose message is kept, by its role; those of systems and tools are not."""
-_TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
 _TEXT_MESSAGES: Final = frozenset({"text", "multimodal_text"})
 _IDS: Final = ("id", "uuid", "message_id")
 _SESSIONS: Final = ("session", "session_id", "sessionId", "conversation_id", "conversation", "thread_id", "chat_id")
@@ -62,7 +55,7 @@ class _Talk:
         """Take the messages of one conversation, oldest first."""
         for message in messages:
             role = str(message.role).lower() if isinstance(message.role, str) else ""
-            if role not in ORIGINS:
+            if role not in _ORIGINS:
                 self.leave_out(f"messages of the role {role[:40]!r}" if role else "entries without a role")
                 continue
             text = self.notes.text(self._text(message.content), where, "a message").strip()
@@ -80,7 +73,7 @@ class _Talk:
                 source=self.notes.text(message.name, where, "name") or self._source,
                 session=session,
                 position=self._positions[session],
-                origin=ORIGINS[role],
+                origin=_ORIGINS[role],
                 metadata=plain_mapping({"role": role, **metadata}),
             )
             self._positions[session] += 1
@@ -101,7 +94,7 @@ class _Talk:
             return content if isinstance(content, str) else None
         texts = []
         for part in content:
-            text = part.get("text") if isinstance(part, Mapping) and part.get("type") in _TEXT_PARTS else part
+            text = part.get("text") if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS else part
             if isinstance(text, str):
                 texts.append(text)
             else:
@@ -245,7 +238,7 @@ def _of_chatgpt(branch: Iterable[Mapping[str, object]], talk: _Talk) -> Iterator
         is_hidden = isinstance(metadata, Mapping) and metadata.get("is_visually_hidden_from_conversation") is True
         is_text = isinstance(content, Mapping) and content.get("content_type") in _TEXT_MESSAGES
         # A model's message to a tool is no answer to the person.
-        if role in ORIGINS and (is_hidden or not is_text or message.get("recipient") not in (None, "", "all")):
+        if role in _ORIGINS and (is_hidden or not is_text or message.get("recipient") not in (None, "", "all")):
             talk.leave_out("thoughts, tool calls and hidden messages")
             continue
         parts = content.get("parts") if isinstance(content, Mapping) else None
