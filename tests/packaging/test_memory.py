@@ -73,5 +73,5 @@ def test_a_process_that_only_recalls_has_not_loaded_what_reads_texts_for_the_gra
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()
-    assert "commonplace.memories.keeping" in loaded
+    assert "commonplace.search.pipeline" in loaded
     assert not [name for name in loaded if name.startswith(("commonplace.extract", "commonplace.graph."))]

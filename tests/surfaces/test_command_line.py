@@ -31,6 +31,7 @@ def test_init_creates_a_store_that_git_ignores_and_leaves_an_old_one_alone(bare:
         "created": False,
         "hides": None,
         "moved": 0,
+        "taken_in": 0,
     }
     assert bare.json("index", "status")["store_id"] == identity
 
@@ -430,4 +431,4 @@ def test_front_matter_that_is_not_used_takes_one_line(bare: Program) -> None:
     shown = " ".join(bare.run("index", "build").stdout.split())
     assert shown.count(" files is not used in full, such as ") == 1
     assert shown.count(" is not one of requirement, ") == 1
-    assert len(bare.json("index", "build", "--force")[0]["problems"]) >= 12
+    assert len(bare.json("index", "build", "--force")["roots"][str(bare.project)]["problems"]) >= 12

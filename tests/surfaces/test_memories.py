@@ -68,7 +68,7 @@ def test_what_people_see_reads_well(bare: Program) -> None:
     assert done.stdout == "Remembered: invoices (short)\n"
     again = bare.run("remember", NOTES[0])
     assert again.stdout == "Remembered before; touched: invoices (short)\n"
-    assert again.stderr.startswith("note: this was remembered before, exactly, as invoices")
+    assert again.stderr.splitlines()[-1].startswith("note: this was remembered before, exactly, as invoices")
     listed = bare.run("list").stdout.splitlines()
     assert listed[0].startswith("invoices · short · ")
     assert listed[0].endswith("· #db")
@@ -217,7 +217,8 @@ def test_the_newline_that_ends_a_pipe_is_no_part_of_what_is_said(bare: Program) 
 
 def test_a_store_that_is_made_by_the_way_is_told(bare: Program) -> None:
     told = bare.run("remember", NOTES[0]).stderr
-    assert told.startswith("note: there was no store here; one was made in ")
+    assert told.startswith("note: there is no project here, so your own store is used, ")
+    bare.run("init")
     assert bare.run("remember", NOTES[1]).stderr == ""
 
 

@@ -13,8 +13,7 @@ from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
 from commonplace.memories.usage import used_hits
 from commonplace.search.constants import FIRST_FLOOR, FLOOR
-from commonplace.search.diagnosis import diagnose, kinds_of
-from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, phrasings
+from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, kinds_of, phrasings
 from commonplace.search.result import SearchResult, merged
 from commonplace.settings.model import SearchSettings
 from commonplace.text.query import subject_of
@@ -137,6 +136,9 @@ class Finding(Retrievals):
         """Say why nothing was found; what the index lacks yet is said already, and may be all that is missing."""
         if found.hits or self._incomplete(found.wanted):
             return ()
+        # Most searches find something, and need none of what compares misspelt names.
+        from commonplace.search.diagnosis import diagnose
+
         return tuple(diagnose(self._store, found, self._has_ultra))
 
     def _rerank_mode(self, asked: str | None) -> RerankMode:

@@ -8,9 +8,10 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from commonplace.search.request import kinds_of
 from commonplace.search.times import moment
 from commonplace.store.globs import path_matcher
-from commonplace.types import KINDS, Filter, Selection
+from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
@@ -48,16 +49,6 @@ def diagnose(store: Store, found: SearchResult, has_others: bool) -> Iterator[st
         yield from _filter_faults(store, namespace, wanted)
     elif wanted.as_of is not None and wanted.valid_at is None:
         yield from _stored_later(store, namespace, wanted, wanted.as_of)
-
-
-def kinds_of(wanted: Filter) -> set[str]:
-    """Return the kinds of which something may pass a filter."""
-    kinds: set[str] = set(wanted.kinds or KINDS)
-    if wanted.types or wanted.paths:
-        kinds &= {"artifact"}
-    if wanted.tiers or wanted.sessions or wanted.sources or wanted.valid_at is not None:
-        kinds &= {"memory"}
-    return kinds
 
 
 def _stored_later(store: Store, namespace: str, wanted: Filter, as_of: float) -> Iterator[str]:

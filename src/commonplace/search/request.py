@@ -251,3 +251,13 @@ def _check_choice(name: str, values: Sequence[str], known: Sequence[str]) -> Non
     for value in values:
         if value not in known:
             raise UsageError(f"{name} {value!r} is unknown", remedy=f"use one of {', '.join(known)}")
+
+
+def kinds_of(wanted: Filter) -> set[str]:
+    """Return the kinds of which something may pass a filter."""
+    kinds: set[str] = set(wanted.kinds or KINDS)
+    if wanted.types or wanted.paths:
+        kinds &= {"artifact"}
+    if wanted.tiers or wanted.sessions or wanted.sources or wanted.valid_at is not None:
+        kinds &= {"memory"}
+    return kinds

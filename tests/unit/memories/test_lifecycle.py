@@ -231,4 +231,5 @@ def test_a_clock_that_says_no_time_is_refused_by_every_call(tmp_path: Path, valu
         for call in calls:
             with pytest.raises(UsageError, match="the clock's time is"):
                 call()
+    with commonplace.open(tmp_path / "s") as book:
         assert book.list() == []
