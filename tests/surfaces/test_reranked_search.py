@@ -229,7 +229,7 @@ def test_the_settings_choose_mode_and_model(
     """As a person who always wants it would have it; a call can still go without."""
     monkeypatch.setenv("COMMONPLACE_MODELS_RERANKER", "batch")
     monkeypatch.setenv("COMMONPLACE_MODELS_GENERATOR", "anthropic:claude-stub")
-    server.rule = lambda asked: good('{"scores": []}')
+    server.rule = lambda asked: good('[{"index": 0, "score": 1}]')
     with commonplace.open(tmp_path / ".commonplace") as book:
         book.remember_many([{"content": text} for text in TEXTS])
         assert book.search(QUERY).reranked_by == "anthropic:claude-stub (batch)"
@@ -245,7 +245,7 @@ def test_the_calls_of_a_run_have_one_budget(
 ) -> None:
     """When it is spent, searches go on without the model and say so."""
     monkeypatch.setenv("COMMONPLACE_MODELS_MAX_CALLS", "1")
-    server.rule = lambda asked: good('{"scores": []}')
+    server.rule = lambda asked: good('[{"index": 0, "score": 1}]')
     with commonplace.open(tmp_path / ".commonplace") as book:
         book.remember_many([{"content": text} for text in TEXTS])
         assert not book.search(QUERY, rerank="batch").degraded
@@ -256,7 +256,7 @@ def test_the_calls_of_a_run_have_one_budget(
 
 def test_a_long_memory_is_sent_by_its_beginning(book: Engine, server: ModelServer) -> None:
     """A model reads so much of a candidate; what comes back is whole."""
-    server.rule = lambda asked: good('{"scores": []}')
+    server.rule = lambda asked: good('[{"index": 0, "score": 1}]')
     long = "Billing database. " + "word " * 2_000
     book.remember(long)
     result = book.search(QUERY, rerank="batch", min_score=0.0)

@@ -17,6 +17,7 @@ def test_standardised_values_have_mean_0_and_deviation_1() -> None:
 def test_a_signal_that_is_equal_everywhere_says_nothing() -> None:
     """Division by a zero deviation must not make a signal infinite."""
     assert standardise(np.array([0.4, 0.4], np.float32)).tolist() == [0.0, 0.0]
+    assert standardise(np.array([0.22961336, 0.22961338, 0.22961336], np.float32)).tolist() == [0.0, 0.0, 0.0]
     assert standardise(np.array([], np.float32)).tolist() == []
 
 

@@ -6,6 +6,7 @@ It knows arrays of candidates, not where they came from.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,12 @@ Groups = NDArray[np.uint8]
 """Of each candidate, whose vector it has: an index into embedders; uint8, shape (n,)."""
 
 
+ROUNDING: Final = 1e-6
+"""Relative to the largest value, float32's error after some dozens of additions."""
+
+
 def standardise(values: NDArray[np.float32], groups: Groups | None = None) -> NDArray[np.float32]:
-    """Return (values − mean) / standard deviation over the candidates, zeros where all are equal.
+    """Return (values − mean) / standard deviation over the candidates, zeros where all are equal but for rounding.
 
     Args:
         groups: each one's values are standardised by themselves: cosines of two embedders do not compare.
@@ -28,7 +33,8 @@ def standardise(values: NDArray[np.float32], groups: Groups | None = None) -> ND
     if not len(values):
         return values
     deviation = float(values.std())
-    if deviation < 1e-9:
+    # Sums of float32 in another order differ in their last bits: as a difference of rank that would be noise made loud.
+    if deviation < ROUNDING * max(1.0, float(np.abs(values).max())):
         return np.zeros_like(values)
     return np.asarray((values - values.mean()) / deviation, dtype=np.float32)
 
