@@ -125,7 +125,8 @@ def _print_promotion(result: Any, fate: str, texts: Mapping[str, str], target: C
 
 
 def _print_relation(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
-    told = (f"strength {result.strength:.2f}", f"confidence {result.confidence:.2f}", fate)
+    strength = f"strength {result.strength:.2f}" if result.strength else "by similar texts alone"
+    told = (strength, f"confidence {result.confidence:.2f}", fate)
     print_head(f"{result.from_memory_id} ↔ {result.to_memory_id}", told, target)
     print_under(harmless_line(result.reasoning), target, "dim")
     for id_ in (result.from_memory_id, result.to_memory_id):

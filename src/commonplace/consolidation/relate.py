@@ -138,8 +138,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             action="link",
             confidence=confidence,
             urgency="low",
-            why=f"shared names {shared.names}, shared tags {shared.tags}, similarity {similarity:.2f}"
-            + why_doubtful(conflicts),
+            why=_why(shared, similarity) + why_doubtful(conflicts),
             extra={
                 "relation_id": result.relation_id,
                 "strength": round(strength, 6),
@@ -148,7 +147,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
                 "similarity": round(similarity, 6),
             },
             needs_a_person=bool(conflicts),
-            apply=_linking(result),
+            apply=_linking(result, strength or similarity),
         )
 
     def item_of(self, issue: Issue) -> str:
@@ -211,12 +210,12 @@ def relation_id(one: str, other: str) -> str:
     return str(uuid5(RELATION_IDS, name.encode("utf-8", "surrogatepass").hex()))
 
 
-def _linking(result: RelationResult) -> Callable[[Acts], RelationResult]:
+def _linking(result: RelationResult, strength: float) -> Callable[[Acts], RelationResult]:
     def link(acts: Acts) -> RelationResult:
         source, target = result.from_memory_id, result.to_memory_id
         if any({each.source, each.target} == {source, target} for each in acts.change.links([source])):
             raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
-        acts.link(Link(source, target, RELATED, result.strength, acts.now))
+        acts.link(Link(source, target, RELATED, strength, acts.now))
         return result
 
     return link
@@ -246,11 +245,18 @@ def _tags(memory: StoredMemory) -> set[str]:
 
 
 def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
-    """Return one sentence that tells why two memories hang together."""
+    """Return a sentence that tells by what two memories are related."""
     said = [f"name {_listed(names)}"] if names else []
     said += [f"are tagged {_listed(tags)}"] if tags else []
-    said.append(f"are alike by {similarity:.2f}")
-    return f"Both {_joined(said)}."
+    shared = f"Both {_joined(said)}" if said else "They share no name and no tag"
+    return f"{shared}; their texts are similar by {similarity:.2f}."
+
+
+def _why(shared: pairing.Shared, similarity: float) -> str:
+    """Return the same without words of a memory."""
+    counts = ((shared.names, "shared name"), (shared.tags, "shared tag"))
+    said = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
+    return f"related by {_joined([*said, f'a similarity of {similarity:.2f}'])}{'' if said else ' alone'}"
 
 
 def _listed(words: list[str]) -> str:

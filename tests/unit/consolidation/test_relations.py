@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import commonplace
 from commonplace.consolidation import ConfidenceConfig, RelationshipDiscovery
 from commonplace.consolidation.ground import Ground
 from commonplace.consolidation.relate import item_of_pair, pair_of, relation_id
+from commonplace.consolidation.results import RelationResult
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types.ledger import IssueSelection
@@ -91,7 +93,7 @@ def test_process_must_provide_reasoning_for_relation(book: Engine) -> None:
     keep(book, "a", "Ada Postgres", "x")
     keep(book, "b", "Ada Postgres", "X y")
     result = agent(book).process_item("a:b")
-    assert result.reasoning == "Both name Ada and Postgres, are tagged x and are alike by 0.00."
+    assert result.reasoning == "Both name Ada and Postgres and are tagged x; their texts are similar by 0.00."
     assert result.shared_entities == ["Ada", "Postgres"]
 
 
@@ -307,3 +309,20 @@ def test_namespaces_are_never_linked(book: Engine) -> None:
         keep(other, "b", "Ada Postgres billing", "x")
         assert agent(other).scan() == []
     assert agent(book).scan() == []
+
+
+def test_what_is_related_by_its_words_alone_says_so_and_is_linked_by_its_similarity(tmp_path: Path) -> None:
+    """A strength of 0.00 tells nothing of why two memories are proposed, and a link of 0.00 would come last of all."""
+    with commonplace.open(tmp_path / "store") as book:
+        book.remember("Retry webhooks with exponential backoff, five times at most.", id="a")
+        book.remember("Webhooks are retried five times at most with exponential backoff.", id="b")
+        (result,) = book.consolidate(["relations"], confidence=ConfidenceConfig(0.3, 0.3)).results["relations"]
+        assert isinstance(result, RelationResult)
+        assert (result.strength, result.shared_entities) == (0.0, [])
+        found = re.fullmatch(r"They share no name and no tag; their texts are similar by (0\.\d\d)\.", result.reasoning)
+        assert found is not None
+        assert (
+            book.ledger.get(str(result.beads_issue_id)).close_reason == f"related by a similarity of {found[1]} alone"
+        )
+        (link,) = book._store.links(book.namespace)
+        assert f"{link.strength:.2f}" == found[1]
