@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.consolidation import clustering
 from commonplace.consolidation.pairing import hubs
+from commonplace.consolidation.units import say_the_same
 from commonplace.errors import NoRelation
 from commonplace.text.analysis import analyse
 from commonplace.types import Selection
@@ -151,5 +152,10 @@ def vectors_of(ground: Ground, memories: Sequence[StoredMemory]) -> NDArray[np.f
 
 def _group(memories: Sequence[StoredMemory], similarities: Sequence[Sequence[float]]) -> Group:
     ids = [memory.owner.id for memory in memories]
-    pairs = tuple((ids[one], ids[other], similarities[one][other]) for one, other in combinations(range(len(ids)), 2))
-    return Group(tuple(memories), clustering.cohesion(similarities), pairs)
+    found = [list(row) for row in similarities]
+    for one, other in combinations(range(len(ids)), 2):
+        if say_the_same(memories[one].record.content, memories[other].record.content):
+            # A vector tells what a text speaks of, and takes an aside for a part of that.
+            found[one][other] = found[other][one] = 1.0
+    pairs = tuple((ids[one], ids[other], found[one][other]) for one, other in combinations(range(len(ids)), 2))
+    return Group(tuple(memories), clustering.cohesion(found), pairs)

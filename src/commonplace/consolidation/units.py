@@ -17,6 +17,24 @@ _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _BULLET: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+")
 _HEADING: Final = re.compile(r"#{1,6}[ \t]")
 
+_ASIDE: Final = (
+    r"(?:as (?:(?:i|we|you|was|were|is|has|have|had|been|already|just|also|previously|it) ){0,4}"
+    r"(?:said|mentioned|noted|stated|told|explained|described|written)"
+    r"(?: (?:already|above|before|earlier|previously|once|again|to you)){0,3}"
+    r"|(?:just )?(?:as )?a reminder|to repeat|by the way|btw|fyi|for the record|once again|as you know"
+    r"|wie (?:(?:ich|wir|schon|bereits|oben|vorhin|zuvor|auch) ){0,3}(?:gesagt|erwähnt|geschrieben|sagte|sagten)"
+    r"|übrigens|nebenbei gesagt|nebenbei bemerkt|zur erinnerung"
+    r"|comme (?:(?:je|on|nous|l'ai|l'a|l'avons|ai|a|avons|déjà|été) ){0,4}(?:dit|mentionné|indiqué)"
+    r"(?: (?:plus haut|avant|précédemment|ci-dessus)){0,2}|au fait|pour rappel"
+    r"|como (?:(?:ya|se|he|ha|hemos|te|lo) ){0,4}(?:dije|dijimos|dicho|mencioné|mencionó|mencionado|comenté)"
+    r"(?: (?:antes|anteriormente|arriba)){0,2}|por cierto)"
+)
+"""Words that tell nothing of what is spoken of, where commas, dashes or brackets set them off: they must not keep two
+texts apart. No word of them denies, doubts or agrees."""
+_ASIDE_BEFORE: Final = re.compile(rf"^{_ASIDE} ?[,:] ")
+_ASIDE_BETWEEN: Final = re.compile(rf",? \({_ASIDE}\)(?: |$)|, {_ASIDE}, | - {_ASIDE} - ")
+_ASIDE_BEHIND: Final = re.compile(rf"(?:,| -) {_ASIDE}$")
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -26,7 +44,7 @@ class Unit:
         gap: the white space before it.
         text: as written, with the marks of an item or heading.
         said: without them.
-        key: its normal form; of code the code itself. Units with equal keys say the same.
+        key: its normal form without asides; of code the code itself. Units with equal keys say the same.
     """
 
     gap: str
@@ -46,6 +64,11 @@ class Unit:
         return self.is_prose and _HEADING.match(self.text) is not None
 
 
+def say_the_same(one: str, other: str) -> bool:
+    """Tell whether two texts say the same things in the same order, asides left out."""
+    return [unit.key for unit in units_of(one)] == [unit.key for unit in units_of(other)]
+
+
 def units_of(text: str) -> list[Unit]:
     """Return the units of a text, in order; a text of nothing but white space has none."""
     found: list[Unit] = []
@@ -62,8 +85,14 @@ def units_of(text: str) -> list[Unit]:
 
 
 def _unit(gap: str, text: str, said: str, *, is_prose: bool) -> Unit:
-    key = normal_form(said) if is_prose else "\n".join(line.rstrip() for line in text.splitlines())
+    key = _without_asides(normal_form(said)) if is_prose else "\n".join(line.rstrip() for line in text.splitlines())
     return Unit(gap, text, said, key or said, is_prose)
+
+
+def _without_asides(form: str) -> str:
+    """Return a normal form without what says only that it was said before, or that something follows."""
+    bare = _ASIDE_BETWEEN.sub(" ", _ASIDE_BEFORE.sub("", _ASIDE_BEHIND.sub("", form)))
+    return bare.strip() or form
 
 
 _Piece = tuple[int, int, str, bool]

@@ -16,6 +16,7 @@ from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.confidence import ConfidenceConfig
 from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.results import MergeResult
+from commonplace.consolidation.units import say_the_same
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger.book import Ledger
@@ -466,3 +467,43 @@ def test_undoing_a_merge_leaves_the_pages_as_they_were(
     with open_() as book:
         book.undo_consolidation(issue)
     assert pages() == before
+
+
+@pytest.mark.parametrize(
+    ("plain", "wordy"),
+    [
+        (
+            "The staging database is rebuilt every night at two.",
+            "The staging database is rebuilt every night at two, as was mentioned before.",
+        ),
+        ("Deploys to production need two approvals.", "Deploys to production, as I already said, need two approvals."),
+        ("The printer on the third floor is broken.", "By the way, the printer on the third floor is broken."),
+        ("Max is allergic to peanuts.", "Max is allergic to peanuts (as noted above)."),
+        ("Das Büro in Graz öffnet um acht.", "Das Büro in Graz öffnet um acht, wie schon erwähnt."),
+        ("Le bureau de Lyon ouvre à huit heures.", "Comme je l'ai dit, le bureau de Lyon ouvre à huit heures."),
+        ("La oficina de Lugo abre a las ocho.", "La oficina de Lugo abre a las ocho, como ya dije antes."),
+    ],
+)
+def test_texts_that_differ_in_an_aside_alone_are_merged(book: Engine, plain: str, wordy: str) -> None:
+    """That something was said before says nothing of it, and vectors take it for a part of what is said."""
+    kept = [book.remember(text, force=True) for text in (plain, wordy)]
+    report = book.consolidate(["cluster", "merge"])
+    assert [(each.cohesion, each.action) for each in report.results["cluster"]] == [(1.0, "merge")]  # type: ignore[attr-defined]
+    assert report.applied == 1
+    assert {book.get(each.id).status for each in kept} == {"archived"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Max is allergic to peanuts", "Max is allergic to peanuts, as was not mentioned before"),
+        ("Deploys need two approvals", "Deploys need two approvals, as was agreed with Lena"),
+        ("The invoice was paid", "The invoice was paid, as Lena said"),
+        ("The bill is the same", "The bill is the same as mentioned before"),
+        ("Ann signs", "Ann, as mentioned before"),
+        ("As mentioned before", "By the way"),
+    ],
+)
+def test_an_aside_that_tells_something_keeps_texts_apart(one: str, other: str) -> None:
+    """A denial, a source and an agreement are no asides, nor is what no comma sets off."""
+    assert not say_the_same(one, other)

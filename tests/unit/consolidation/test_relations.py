@@ -321,8 +321,7 @@ def test_what_is_related_by_its_words_alone_says_so_and_is_linked_by_its_similar
         assert (result.strength, result.shared_entities) == (0.0, [])
         found = re.fullmatch(r"They share no name and no tag; their texts are similar by (0\.\d\d)\.", result.reasoning)
         assert found is not None
-        assert (
-            book.ledger.get(str(result.beads_issue_id)).close_reason == f"related by a similarity of {found[1]} alone"
-        )
+        reason = book.ledger.get(str(result.beads_issue_id)).close_reason
+        assert reason == f"related by a similarity of {found[1]} alone"
         (link,) = book._store.links(book.namespace)
         assert f"{link.strength:.2f}" == found[1]
