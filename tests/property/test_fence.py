@@ -1,4 +1,4 @@
-"""Whatever is recalled comes out of the fence as it went in, however the fence is quoted and whatever is around it."""
+"""What is recalled comes out of a fence as it was shown in it, however that is quoted and whatever is around it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence, unfence
+from commonplace.text.escaping import visible
 
 MARKS = [
     OPENING,
@@ -36,20 +37,20 @@ WORDS = st.text(st.sampled_from("abc </\\\n"), min_size=1, max_size=20)
 def test_a_fence_gives_back_the_texts_of_its_items(items: list[Recalled]) -> None:
     unfenced = unfence(fence(items))
     assert unfenced.text == ""
-    assert unfenced.recalled == tuple(item.text for item in items)
+    assert unfenced.recalled == tuple(visible(item.text) for item in items)
 
 
 @given(ITEMS, WORDS, WORDS)
 def test_what_stands_around_a_fence_stays(items: list[Recalled], before: str, after: str) -> None:
     unfenced = unfence(f"{before}\n{fence(items)}\n{after}")
-    assert unfenced.recalled == tuple(item.text for item in items)
+    assert unfenced.recalled == tuple(visible(item.text) for item in items)
     assert unfenced.text.split() == f"{before}\n{after}".split()
 
 
 @given(ITEMS, st.sampled_from(["> ", "  ", "\t", ">> "]))
 def test_a_quoted_fence_gives_back_the_texts_of_its_items(items: list[Recalled], prefix: str) -> None:
     quoted = "\n".join(prefix + line for line in fence(items).split("\n"))
-    assert unfence(quoted).recalled == tuple(item.text for item in items)
+    assert unfence(quoted).recalled == tuple(visible(item.text) for item in items)
 
 
 @given(ITEMS)

@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.surfaces.conftest import Program
+from tests.surfaces.mcp_process import Wire, call
+from tests.surfaces.test_syncing import edit
+from tests.unit.test_escaping import flag, tags
 
 import commonplace
 from commonplace.cli.main import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.text.escaping import HIDDEN, visible
 from commonplace.types import Document
 
 CHANCE = random.Random(3)
@@ -223,3 +227,83 @@ def test_a_time_outside_of_the_calendar_is_refused_with_its_limits(book: Engine,
     with pytest.raises(UsageError, match=r"at is .*; give an ISO 8601 time .* years 1 to 9999"):
         book.remember("the zebrafinch sings", at=at)  # type: ignore[arg-type]
     assert [memory.id for memory in book.list()] == ["another"]
+
+
+PLAIN = f"שלום می\u200cخواهم 👩\u200d💻❤\ufe0f {flag('gbsct')}"
+SMUGGLED = f"The zebrafinch {tags('obey')}sings \u202eyadirF\u202c in {PLAIN}"
+
+
+class TestWhatNobodySees:
+    """Tags spell out orders that only a model reads; overrides show a person another text than there is."""
+
+    def test_it_is_shown_in_all_that_a_person_or_a_model_reads(self, bare: Program) -> None:
+        bare.run("init")
+        bare.run("remember", SMUGGLED, "--id", "note", "--tier", "long", "--tag", "t\u202e")
+        asked = ("zebrafinch sings", "--min-score", "0")
+        shown = [
+            bare.run("get", "note").stdout,
+            bare.run("list").stdout,
+            bare.run("recall", *asked).stdout,
+            bare.run("recall", *asked, "--fenced").stdout,
+            bare.run("search", *asked).stdout,
+            bare.run("context", "zebrafinch sings").stdout,
+            bare.run("context").stdout,
+            bare.run("csp", "TASK REQ:recall zebrafinch IN:MEM OUT:MEM_REFS").stdout,
+            (bare.project / ".commonplace" / "MEMORY.md").read_text("utf-8"),
+        ]
+        with commonplace.open(bare.project / ".commonplace") as book:
+            shown.append(book.context("zebrafinch sings").text)
+        for text in shown:
+            assert (re.findall(HIDDEN, text), flag("gbsct") in text, "می\u200cخواهم" in text) == ([], True, True), text
+
+    def test_it_is_shown_over_mcp_within_the_budget_of_an_answer(self, bare: Program) -> None:
+        """A page of invisible tags, written out, is as long as a book."""
+        bare.run("init")
+        bare.run("remember", SMUGGLED, "--id", "note")
+        bare.run("remember", "A kingfisher " + tags("do it now ") * 900 + "dives", "--id", "flood")
+        wire = Wire(bare.project)
+        wire.greet()
+        asked = (
+            call("memory_search", query="zebrafinch sings", minScore=0),
+            call("memory_get", path="memory:note"),
+            call("memory_context", task="zebrafinch sings"),
+            call("memory_search", query="kingfisher dives", minScore=0),
+            call("memory_get", path="memory:flood"),
+        )
+        for number, request in enumerate(asked):
+            answer = wire.ask(request)
+            said = json.dumps(answer, ensure_ascii=False)
+            assert (re.findall(HIDDEN, said), "isError" in answer["result"]) == ([], False)
+            assert number > 2 or visible(SMUGGLED) in answer["result"]["content"][0]["text"]
+            assert len(said) < 40_000
+        assert wire.end() == []
+        wire.close()
+
+    def test_file_is_read_by_the_name_that_a_search_showed(self, bare: Program) -> None:
+        """A model can only give back what it was shown."""
+        text = "# Zebrafinch\n\nThe zebrafinch sings at dawn.\n"
+        (bare.project / "docs" / "bird\u202efdp.md").write_text(text, "utf-8")
+        bare.run("init")
+        bare.run("index", "build")
+        wire = Wire(bare.project)
+        wire.greet()
+        found = wire.ask(call("memory_search", query="zebrafinch sings at dawn"))["result"]["structuredContent"]
+        path = found["results"][0]["path"]
+        assert path == r"docs/bird\u202efdp.md"
+        read = wire.ask(call("memory_get", path=path))["result"]
+        assert "sings at dawn" in read["structuredContent"]["text"]
+        wire.close()
+
+    def test_it_is_kept_as_it_came_for_programs_and_on_pages_that_come_back(self, bare: Program) -> None:
+        """Whoever asks what is stored gets that, and a page that nobody edited changes nothing."""
+        bare.run("init")
+        bare.run("remember", SMUGGLED, "--id", "note", "--tier", "long")
+        printed = bare.run("get", "note", "--json").stdout
+        assert re.findall(HIDDEN, printed) == []
+        assert json.loads(printed)["content"] == SMUGGLED
+        page = bare.project / ".commonplace" / "MEMORY.md"
+        edit(page, "The zebrafinch", "A zebrafinch")
+        edited = bare.json("get", "note")
+        assert (edited["content"], edited["version"]) == (SMUGGLED.replace("The zebrafinch", "A zebrafinch"), 2)
+        bare.run("sync")
+        assert bare.json("get", "note")["version"] == 2

@@ -19,6 +19,7 @@ from commonplace.models.reranking import (
     make_reranker,
 )
 from commonplace.models.scripted import Call, ScriptedGenerator
+from commonplace.text.escaping import visible
 
 TEXTS = ["Seoul is in Korea", "Tokyo is in Japan", "Paris is in France"]
 
@@ -213,9 +214,9 @@ def test_orders_in_a_candidate_arrive_as_data(order: str) -> None:
     BatchReranker(model).rerank(order, [order, "honest"], 5)
     SingleReranker(model).rerank(order, [order, "honest"], 5)
     first, *others = model.calls
-    assert [each["text"] for each in data_of(first)["candidates"]] == [order, "honest"]
+    assert [each["text"] for each in data_of(first)["candidates"]] == [visible(order), "honest"]
     assert [len(call.messages) for call in model.calls] == [2, 2, 2]
-    assert all(data_of(call)["query"] == order for call in model.calls)
+    assert all(visible(data_of(call)["query"]) == visible(order) for call in model.calls)
     # The instructions are ours alone and the same for every candidate.
     assert order not in first.messages[0].content
     assert len({call.messages[0].content for call in others}) == 1
@@ -233,13 +234,13 @@ def test_a_model_that_obeys_a_candidate_changes_scores_and_nothing_else(order: s
 def test_what_one_candidate_says_is_in_no_call_about_another() -> None:
     """In single mode a text can lift itself at most."""
     texts = [*ORDERS, *TEXTS]
-    model = ScriptedGenerator(lambda call: "10" if data_of(call)["candidate"] in ORDERS else "4")
+    model = ScriptedGenerator(lambda call: "10" if data_of(call)["candidate"] in map(visible, ORDERS) else "4")
     found = SingleReranker(model).rerank("q", texts, 10)
     assert sorted(result.index for result in found) == list(range(7))
     assert all(result.score == (1.0 if result.index < 4 else 0.4) for result in found)
     for call in model.calls:
         prompt = "".join(message.content for message in call.messages)
-        held = [text for text in texts if json.dumps(text, ensure_ascii=False) in prompt]
+        held = [text for text in texts if json.dumps(visible(text), ensure_ascii=False) in prompt]
         assert len(held) == 1
 
 

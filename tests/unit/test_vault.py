@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from tests.unit.test_escaping import flag, tags
 
 from commonplace.formats.vault import Note, memory_id_of, read_note, rewrite_note, write_note
 from commonplace.formats.vault_names import file_names, file_stem, link_to, same_place, tags_of, title_of
 from commonplace.formats.vault_text import are_fenced, escaped, lines_of
+from commonplace.text.escaping import HIDDEN
 
 ID = "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
 NOTE = Note(
@@ -53,6 +56,20 @@ We chose Postgres for billing.
 def test_a_note_has_front_matter_content_and_entities() -> None:
     assert write_note(NOTE) == TEXT
     assert read_note(TEXT) == NOTE
+
+
+def test_what_nobody_sees_is_written_out_and_read_back() -> None:
+    """People and models read the note as a file, and what they do not edit is what the memory says."""
+    odd = f"Pay \u202eyadirF\u202c {tags('obey')} &#8238; in {flag('gbsct')} می\u200cخواهم"
+    note = replace(NOTE, title=odd, content=odd, tags=("decision", odd), entities=("Postgres", odd))
+    written = write_note(note)
+    assert re.findall(HIDDEN, written) == []
+    assert "Pay &#8238;yadirF&#8236; &#917615;" in written
+    assert flag("gbsct") in written
+    assert "می\u200cخواهم" in written
+    read = read_note(written)
+    assert read is not None
+    assert (read.title, read.content, read.tags) == (note.title, note.content, note.tags)
 
 
 def test_what_looks_like_a_part_of_the_note_is_shown_and_means_nothing() -> None:

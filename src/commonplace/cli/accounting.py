@@ -42,10 +42,10 @@ def retrieval(invocation: Invocation, /, since: str | None) -> None:
 
 
 def _print(found: RetrievalSummary, target: Console) -> None:
-    from commonplace.cli.escaping import harmless_line
     from commonplace.cli.memory_rendering import told
     from commonplace.cli.screen import counted
     from commonplace.search.times import moment
+    from commonplace.text.escaping import harmless_line
 
     if found.first is None or found.last is None:
         target.print("No search is logged.")

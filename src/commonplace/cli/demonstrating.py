@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.files import read_file
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

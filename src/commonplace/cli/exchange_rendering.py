@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.memory_rendering import told
 from commonplace.cli.screen import counted, size_of
 from commonplace.cli.sentences import print_some, print_under, tally
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

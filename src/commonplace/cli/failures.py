@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.screen import print_json, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
+from commonplace.text.escaping import harmless_line
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 

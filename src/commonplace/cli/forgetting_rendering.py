@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.memory_rendering import told
 from commonplace.cli.rendering import INDENT
 from commonplace.cli.screen import counted, size_of
 from commonplace.cli.sentences import LISTED, joined, print_more, print_some, print_under, tally
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

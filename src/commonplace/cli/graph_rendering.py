@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.memory_rendering import told
 from commonplace.cli.rendering import INDENT
 from commonplace.cli.screen import console, counted, notify, print_json
@@ -21,6 +20,7 @@ from commonplace.cli.sentences import (
 )
 from commonplace.graph.describing import when
 from commonplace.graph.views import EntityView
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.screen import counted
 from commonplace.cli.sentences import LISTED, joined, print_beginning, print_head, print_more, print_under
 from commonplace.formats.health_page import HEADINGS
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
 from commonplace.cli.values import filled, globs
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from commonplace.engine.upkeep import IndexStatus
@@ -314,9 +314,9 @@ def export(invocation: Invocation, output: Path | None) -> None:
     It has the form of the auto-retrieval contract's artifact index. Where the settings `index.export_path` and
     `index.export_embeddings` name files below the project, those are written instead.
     """
-    from commonplace.cli.escaping import harmless_json
     from commonplace.cli.screen import print_json, say
     from commonplace.cli.writing import VECTORS_FILE, write_whole
+    from commonplace.text.escaping import harmless_json
 
     loaded = invocation.settings()
     target = output or _named(loaded, "export_path")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.screen import counted
 from commonplace.formats.front_matter import FAULT
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

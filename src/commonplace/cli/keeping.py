@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.screen import counted
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings

@@ -8,11 +8,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.memory_rendering import told
 from commonplace.cli.screen import counted
 from commonplace.cli.sentences import joined, print_beginning, print_head, print_under
 from commonplace.errors import NotFoundError
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

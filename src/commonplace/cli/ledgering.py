@@ -177,8 +177,8 @@ def _acts(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
 
 
 def _tell(invocation: Invocation, told: dict[str, Any], words: str) -> None:
-    from commonplace.cli.escaping import harmless_line
     from commonplace.cli.screen import console, print_json
+    from commonplace.text.escaping import harmless_line
 
     if invocation.as_json:
         print_json(told)

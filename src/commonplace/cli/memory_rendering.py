@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from commonplace.cli.escaping import harmless, harmless_line
 from commonplace.cli.rendering import INDENT, columns, print_held_back, said, snippet_lines, wrapped
 from commonplace.cli.screen import counted
 from commonplace.cli.sentences import (
@@ -18,6 +17,7 @@ from commonplace.cli.sentences import (
     print_more,
     print_under,
 )
+from commonplace.text.escaping import harmless, harmless_line
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.screen import notify, say
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from commonplace.cli.invocation import Invocation

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from commonplace.cli.escaping import harmless, harmless_line
 from commonplace.cli.screen import counted
+from commonplace.text.escaping import harmless, harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

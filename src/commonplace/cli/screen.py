@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from commonplace.cli.escaping import harmless, harmless_json, harmless_line
+from commonplace.text.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
     from commonplace.cli.invocation import Invocation

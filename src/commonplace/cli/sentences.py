@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from commonplace.cli.escaping import harmless, harmless_line
 from commonplace.cli.rendering import INDENT, WIDEST, wrapped
 from commonplace.cli.screen import counted
+from commonplace.text.escaping import harmless, harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

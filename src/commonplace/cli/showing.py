@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.text.escaping import harmless_line
 
 
 @click.group(cls=Group)

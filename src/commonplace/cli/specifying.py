@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from commonplace.cli.escaping import harmless_line
 from commonplace.cli.failures import FAILURE, SUCCESS, WRONG_USE
 from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
 from commonplace.files import read_file
 from commonplace.formats.guarded_yaml import fault_of
+from commonplace.text.escaping import harmless_line
 
 MAX_INPUT_BYTES = 16 * 1024 * 1024
 

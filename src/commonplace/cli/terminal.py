@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from commonplace.cli.escaping import harmless
+from commonplace.text.escaping import harmless
 
 
 class Terminal(Console):

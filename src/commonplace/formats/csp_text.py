@@ -11,6 +11,7 @@ import re
 from typing import Any, Final
 
 from commonplace.errors import UsageError
+from commonplace.text.escaping import HIDDEN, harmless_json
 
 BAD_REQUEST: Final = "BAD_REQUEST"
 BAD_JSON: Final = "BAD_JSON"
@@ -23,11 +24,8 @@ BLANKS: Final = " \t"
 DIRECTED: Final = "→"
 MUTUAL: Final = "↔"
 
-_HIDDEN: Final = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f"
-"""Delete and the second set of controls, line separators, direction marks, half characters, invisible tags."""
-_UNSAFE: Final = re.compile(f"[\x00-\x1f{_HIDDEN}]")
-_IN_JSON: Final = re.compile(f"[{_HIDDEN}]")
-_IN_ITEM: Final = re.compile(f'[",{MUTUAL}{DIRECTED}\x00-\x1f{_HIDDEN}]')
+_UNSAFE: Final = re.compile(f"[\x00-\x1f]|{HIDDEN}")
+_IN_ITEM: Final = re.compile(f'[",{MUTUAL}{DIRECTED}\x00-\x1f]|{HIDDEN}')
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _DECODER: Final = json.JSONDecoder()
@@ -200,7 +198,7 @@ def read_string_at(text: str, at: int, key: str) -> tuple[str, int]:
 
 def write_string(text: str) -> str:
     """Return a JSON string on one line, in which everything that could act or hide is an escape."""
-    return _IN_JSON.sub(_escape, json.dumps(text, ensure_ascii=False))
+    return harmless_json(text)
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:
@@ -223,7 +221,7 @@ def read_object(text: str, key: str) -> dict[str, Any]:
 
 def write_object(values: dict[str, Any]) -> str:
     """Return a JSON object on one line."""
-    return _IN_JSON.sub(_escape, json.dumps(values, ensure_ascii=False, allow_nan=False))
+    return harmless_json(values, allow_nan=False)
 
 
 def refuse_unfit_line(line: str, number: int) -> None:
@@ -239,10 +237,6 @@ def refuse_unfit_line(line: str, number: int) -> None:
             f"line {number} holds the control character U+{ord(control.group()):04X}",
             remedy="write the value as a JSON string with an escape, or leave the character out",
         )
-
-
-def _escape(match: re.Match[str]) -> str:
-    return json.dumps(match.group())[1:-1]
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,11 +9,10 @@ from math import isfinite
 from typing import Final
 
 from commonplace.formats.drawing import Drawing, Edge, Node
+from commonplace.text.escaping import HIDDEN
 
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_HIDDEN: Final = re.compile(
-    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
-)
+_HIDDEN: Final = re.compile(f"[\u200b\u2060-\u2065\ufdd0-\ufdef\ufeff\ufffe\uffff]|{HIDDEN}")
 """Half characters, marks that change the direction of writing, what nobody sees and what no XML may hold."""
 _ELLIPSIS: Final = "…"
 _JOINERS: Final = "\u200c\u200d"

@@ -14,6 +14,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from commonplace.text.escaping import CHARACTERS, HIDDEN
+
 _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 """Controls but tab and line feed, which would act on a terminal or end a line; and what UTF-8 cannot write."""
 
@@ -160,14 +162,17 @@ def read_topic(written: str) -> str:
     return read_characters(written, _IN_LINE + _EDGES)
 
 
-def write_characters(text: str, also: str = "", readable: str = "") -> str:
+def write_characters(text: str, also: str = "", readable: str = "", *, always: str = _ALWAYS) -> str:
     """Write out characters that do not belong in a file, `&#13;`, and protect what would be read as such.
+
+    With them goes what nobody sees, see `text.escaping`.
 
     Args:
         also: more characters to write out.
+        always: those that are written out in every place.
         readable: characters that the reader takes as well, though they are not written out here.
     """
-    known = _characters(also + readable)
+    known = _characters(always + also + readable)
 
     def write(match: re.Match[str]) -> str:
         token = match.group()
@@ -175,12 +180,12 @@ def write_characters(text: str, also: str = "", readable: str = "") -> str:
             return f"&#{ord(token)};"
         return f"&#38;{token[1:]}" if _is_known(match[1], known) else token
 
-    return _tokens(also).sub(write, text)
+    return _tokens(always + also).sub(write, text)
 
 
-def read_characters(written: str, also: str = "") -> str:
+def read_characters(written: str, also: str = "", *, always: str = _ALWAYS) -> str:
     """Return the text that `write_characters` wrote; `also` is its `also` and `readable` together."""
-    known = _characters(also)
+    known = _characters(always + also)
 
     def read(match: re.Match[str]) -> str:
         token = match.group()
@@ -188,7 +193,7 @@ def read_characters(written: str, also: str = "") -> str:
             return token
         return f"&{token[5:]}" if token.startswith("&#38;#") else chr(int(match[1]))
 
-    return _tokens("").sub(read, written)
+    return _tokens(always).sub(read, written)
 
 
 def _paired(lines: Sequence[str], border: re.Pattern[str] | None = None) -> list[bool]:
@@ -264,13 +269,14 @@ def _mark_outside(deepest: int) -> re.Pattern[str]:
 
 
 @cache
-def _characters(also: str) -> re.Pattern[str]:
-    return re.compile(f"[{_ALWAYS}{also}]")
+def _characters(characters: str) -> re.Pattern[str]:
+    return re.compile(f"[{characters}{CHARACTERS}]")
 
 
 @cache
-def _tokens(also: str) -> re.Pattern[str]:
-    return re.compile(rf"&(?:#38;)*#(0|[1-9][0-9]{{0,6}});|[{_ALWAYS}{also}]")
+def _tokens(characters: str) -> re.Pattern[str]:
+    written = f"[{characters}]|{HIDDEN}" if characters else HIDDEN
+    return re.compile(rf"&(?:#38;)*#(0|[1-9][0-9]{{0,6}});|{written}")
 
 
 def _is_known(code: str, known: re.Pattern[str]) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 from commonplace.errors import CommonplaceError
+from commonplace.text.escaping import visible_json
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -26,6 +27,7 @@ LONGEST_MESSAGE = 2_000
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
 _ID_LAST = re.compile(rb",\s*" + _ID + rb"\}\s*$")
+_OWN_TO_THE_CLIENT = ("jsonrpc", "id")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 RequestId: TypeAlias = int | str
@@ -172,9 +174,12 @@ def notification(method: str, params: Mapping[str, Any]) -> Answer:
 def encode(message: Answer) -> bytes:
     """Return a message as one line without its end; JSON escapes every newline within.
 
+    What nobody sees in its texts is written out, see `text.escaping`; only its id is as the client gave it.
+
     Raises:
         ValueError: a value in it is no JSON: not a number, or of a type that JSON lacks.
         TypeError: the same.
     """
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _SURROGATE.sub("\ufffd", text).encode()
+    head = {name: value for name, value in message.items() if name in _OWN_TO_THE_CLIENT}
+    rest = {name: value for name, value in message.items() if name not in head}
+    return f"{json.dumps(head, ensure_ascii=False, separators=(',', ':'))[:-1]},{visible_json(rest)[1:]}".encode()

@@ -37,6 +37,7 @@ from typing import Final
 from commonplace.formats.guarded_yaml import load_yaml
 from commonplace.formats.vault_names import link_to, same_place
 from commonplace.formats.vault_text import are_fenced, escaped, lines_of, section_name, unescaped
+from commonplace.text.escaping import HIDDEN
 
 CONTENT: Final = "Content"
 ENTITIES: Final = "Entities"
@@ -55,7 +56,7 @@ _KEYS: Final = (
 )
 _KEY: Final = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s\-#'"&*!|>%@`\[\]{},?:][^:#]*?))[ ]*:(?=[ \n]|\Z)""")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\n|\Z)")
-_UNSEEN: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_UNSEEN: Final = re.compile(f"[\ufeff\ufffe\uffff]|{HIDDEN}")
 _MEMORY_ID: Final = re.compile(r"[\"']?memory_id[\"']?[ \t]*:(.*)")
 
 
@@ -295,8 +296,12 @@ def _property(note: Note, key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    # JSON's texts are YAML's, but for what ends a line there or must not stand in a file.
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+    # JSON's texts are YAML's, but for what ends a line there, must not stand in a file, or is seen by nobody.
+    def written(found: re.Match[str]) -> str:
+        code = ord(found[0])
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    return _UNSEEN.sub(written, json.dumps(text, ensure_ascii=False))
 
 
 def _scalar(written: str) -> str:

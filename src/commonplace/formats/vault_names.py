@@ -12,6 +12,7 @@ from typing import Final
 
 from commonplace.formats.journal_entry import topic_of
 from commonplace.text.digests import sha256
+from commonplace.text.escaping import visible
 
 EXTENSION: Final = ".md"
 
@@ -76,7 +77,7 @@ def link_to(name: str) -> str:
     if not re.search(r"[^\W_]", name):
         return ""
     target = file_stem(name)
-    shown = " ".join(re.sub(r"[\[\]|]", " ", _one_line(name)).split())
+    shown = visible(" ".join(re.sub(r"[\[\]|]", " ", _one_line(name)).split()))
     return f"[[{target}]]" if shown in (target, "") else f"[[{target}|{shown}]]"
 
 

@@ -3,7 +3,7 @@ r"""Write a text into a section of a note, and read it back, so that nothing in 
 What would begin a section, hide what follows, or link somewhere gets a backslash, as in Markdown, and shows what the
 text says: headings of the first two levels and lines that make one of the line above; fences that nothing closes;
 `[[`, `%%`, `$$` and `<` before a tag. Text inside of fences that are closed is left as it is. Backslashes that stand
-there already are counted, so that reading gives back the text to the byte.
+there already are counted, so that reading gives back the text to the byte. What nobody sees is written `&#8238;`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from typing import Final
+
+from commonplace.formats.journal_marks import read_characters, write_characters
 
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
@@ -56,12 +58,12 @@ def section_name(line: str) -> str | None:
 
 def escaped(text: str) -> str:
     """Return a text as it is written into a section."""
-    return "".join(_changed(text, more=True))
+    return "".join(_changed(write_characters(text, always=""), more=True))
 
 
 def unescaped(text: str) -> str:
     """Return the text that was written into a section."""
-    return "".join(_changed(text, more=False))
+    return read_characters("".join(_changed(text, more=False)), always="")
 
 
 def _closing(lines: list[str], opened: int, mark: str) -> int | None:

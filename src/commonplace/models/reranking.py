@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.errors import ProviderError
 from commonplace.models.answers import json_of
 from commonplace.models.contract import Message, RerankResult
+from commonplace.text.escaping import visible
 
 if TYPE_CHECKING:
     from commonplace.models.contract import Generator, Reranker
@@ -218,7 +219,7 @@ def _batches(candidates: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _cut(text: str) -> str:
-    return text[:MAX_CHARACTERS]
+    return visible(text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
 
 
 def _lone_number(answer: str) -> float | None:

@@ -25,6 +25,7 @@ from commonplace.search.joining import (
     together,
 )
 from commonplace.search.result import hit_json, label, reference
+from commonplace.text.escaping import visible
 from commonplace.types import Hit
 
 if TYPE_CHECKING:
@@ -224,13 +225,15 @@ def _fitting(hits: Sequence[Hit], room: int, count: CountTokens, form: Form) -> 
     """Return the first hits that there is room for, the last of them cut where it is too long."""
     chosen: list[_Chosen] = []
     for hit in hits:
-        cost = _cost(hit, hit.text, count, form)
+        # As it goes out: what is written out takes more room.
+        text = visible(hit.text)
+        cost = _cost(hit, text, count, form)
         if cost > room:
-            piece = shortened(hit.text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
+            piece = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
             if count(piece) >= _FEWEST_TOKENS:
                 chosen.append(_Chosen(hit, piece, is_cut=True))
             break
-        chosen.append(_Chosen(hit, hit.text))
+        chosen.append(_Chosen(hit, text))
         room -= cost
     return chosen
 

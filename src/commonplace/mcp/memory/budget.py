@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from commonplace.text.budget import MOST_TOKENS, most_tokens
+from commonplace.text.escaping import visible
 
 CountTokens = Callable[[str], int]
 
@@ -21,7 +22,8 @@ def largest(count: int, fits: Callable[[int], bool]) -> int:
 
 
 def beginning(text: str, tokens: int, count: CountTokens) -> str:
-    """Return a text, or as much of its beginning as has so many tokens, with a mark where it was cut."""
+    """Return a text as it is shown, or as much of its beginning as has so many tokens, with a mark where it was cut."""
+    text = visible(text)
     if len(text) <= tokens or count(text) <= tokens:  # a token has a character at least
         return text
     most = min(len(text), tokens * 16)

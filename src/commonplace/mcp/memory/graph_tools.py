@@ -103,13 +103,14 @@ def _told(known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, An
     """Return both forms of an answer."""
     from commonplace.formats.fence import Recalled, fence
     from commonplace.graph.describing import entity_item, fact_item
+    from commonplace.text.escaping import visible
     from commonplace.text.snippets import snippet
 
     chosen = {id(each) for each in shown}
     facts = [each for each in known.facts if id(each) in chosen]
     entities = [each for each in known.entities if id(each) in chosen]
     memories = [
-        {"id": each.id, "snippet": snippet(each.content, query, limit=SNIPPET_CHARACTERS).text}
+        {"id": each.id, "snippet": snippet(visible(each.content), query, limit=SNIPPET_CHARACTERS).text}
         for each in known.memories
         if id(each) in chosen
     ]

@@ -12,6 +12,7 @@ from commonplace.mcp.memory.budget import beginning, has_room, largest
 from commonplace.mcp.memory.graph_tools import graph, link
 from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
 from commonplace.text.budget import MOST_TOKENS
+from commonplace.text.escaping import meant, visible
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -68,6 +69,8 @@ _CALLED: Final = {
     "relation_type": "type",
 }
 """What the tools call parameters that the library calls otherwise."""
+_NAMES: Final = frozenset({"id", "ids", "path", "source", "target", "tag", "session"})
+"""Parameters that name something stored."""
 
 
 def _bound(
@@ -80,10 +83,24 @@ def _bound(
             error.rename(_CALLED)
             raise
         except NotFoundError as error:
+            named = _as_stored(arguments)
+            if named != arguments:
+                return run(named, context)
             error.advise("memory_search and memory_graph tell what there is")
             raise
 
     return run
+
+
+def _as_stored(arguments: Arguments) -> Arguments:
+    """Return arguments with the names that the store has: a model read them with what nobody sees written out."""
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(each) for each in value]
+        return meant(value) if isinstance(value, str) else value
+
+    return {name: named(value) if name in _NAMES else value for name, value in arguments.items()}
 
 
 def _search(book: Engine, given: Arguments) -> ToolResult:
@@ -138,7 +155,7 @@ def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict
         "endLine": last,
         "score": round(hit.score, 4),
         "confidence": hit.confidence,
-        "snippet": snippet(hit.text, query, limit=SNIPPET_CHARACTERS).text,
+        "snippet": snippet(visible(hit.text), query, limit=SNIPPET_CHARACTERS).text,
         "source": hit.kind,
         **({} if hit.at is None else {"at": moment(hit.at).date().isoformat()}),
         **({} if hit.superseded_by is None else {"supersededBy": hit.superseded_by}),
@@ -181,7 +198,8 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     first = given.get("from", 1)
     excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES), touch=True)
     _log_use(book, excerpt)
-    lines = excerpt.text.split("\n")
+    # As it goes out: what is written out takes more room.
+    lines = visible(excerpt.text).split("\n")
     room = MOST_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
 
     def fits(size: int) -> bool:

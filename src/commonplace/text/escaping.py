@@ -1,0 +1,104 @@
+r"""Show what a text hides, wherever a stored text leaves for a person or a model; the text itself stays as it came.
+
+Somebody else's text may hold escape sequences that retitle or overwrite a terminal, marks that turn the direction of
+writing and so show another text than there is, and characters that nobody sees and a model reads. They are written out:
+`\x1b`, `\u202e`, `\U000e0041`. Letters of every script, joiners (U+200C, U+200D), the selector that follows a
+character, and flags, also those that are made of tags, are text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+_DIRECTIONS: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_INVISIBLE: Final = "\u206a-\u206f\ufff9-\ufffb\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
+"""Deprecated formatting characters, annotation marks, and what Unicode reserves for characters without a look."""
+_TAGS: Final = "\U000e0000-\U000e007f"
+_FLAG_TAGS: Final = "\U000e0030-\U000e0039\U000e0061-\U000e007a"
+_END_OF_FLAG: Final = "\U000e007f"
+_FLAG_LENGTHS: Final = (3, 4, 5)
+"""Tags of a flag: a country's two letters, and one to three letters or digits of a part of it, as in gbsct."""
+_RARE_SELECTORS: Final = "\U000e0100-\U000e01ef"
+_SELECTORS: Final = f"\ufe00-\ufe0f{_RARE_SELECTORS}"
+
+_ALWAYS: Final = f"\x7f-\x9f\u2028\u2029\ud800-\udfff{_DIRECTIONS}{_INVISIBLE}"
+"""With delete, the second set of controls, line separators, and halves of surrogate pairs, which nothing can write."""
+CHARACTERS: Final = f"{_ALWAYS}{_TAGS}{_RARE_SELECTORS}"
+"""For a class of a regular expression: all characters that are written out, in some places at least."""
+
+
+def _no_flag() -> str:
+    """Return an expression that holds behind a tag which is in no flag."""
+    begin, tag = "\U0001f3f4", f"[{_FLAG_TAGS}]"
+    longest = _FLAG_LENGTHS[-1]
+    inside = [
+        f"(?<={begin}{tag * at})(?={tag}{{{max(0, _FLAG_LENGTHS[0] - at)},{longest - at}}}{_END_OF_FLAG})"
+        for at in range(1, longest + 1)
+    ]
+    ends = [f"(?<={begin}{tag * length}{_END_OF_FLAG})" for length in _FLAG_LENGTHS]
+    return f"(?!{'|'.join((*inside, *ends))})"
+
+
+HIDDEN: Final = f"(?:[{_ALWAYS}]|[{_TAGS}]{_no_flag()}|(?<=[{_SELECTORS}])[{_RARE_SELECTORS}])"
+"""A regular expression for one character that is written out. Selectors that follow each other spell out bytes."""
+
+_HIDDEN: Final = re.compile(HIDDEN)
+_ANY: Final = re.compile(f"[\x00-\x08\x0b-\x1f{CHARACTERS}]")
+_IN_MODEL_TEXT: Final = re.compile(f"[\x00-\x08\x0b\x0e-\x1f]|{HIDDEN}")
+_IN_TEXT: Final = re.compile(f"[\x00-\x08\x0b-\x1f]|{HIDDEN}")
+_IN_LINE: Final = re.compile(f"[\x00-\x1f]|{HIDDEN}")
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_WRITTEN: Final = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
+_CHARACTERS: Final = re.compile(f"[\x00-\x1f{CHARACTERS}]")
+
+
+def visible(text: str) -> str:
+    r"""Return a text for a model, with all that nobody sees written out; tabs and every line end stay."""
+    # Most texts hold nothing of it, and a class of characters is looked for ten times as fast.
+    return _IN_MODEL_TEXT.sub(_written, text) if _ANY.search(text) else text
+
+
+def visible_json(value: Any) -> str:
+    r"""Return the shortest JSON text of a value, in whose texts what nobody sees is written out, `\\u202e`.
+
+    Raises:
+        ValueError, TypeError: the value holds what JSON cannot.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _HIDDEN.sub(lambda match: f"\\{_written(match)}", text)
+
+
+def meant(text: str) -> str:
+    r"""Return a name with the characters that `visible` has written out in it, as the store has it."""
+
+    def read(match: re.Match[str]) -> str:
+        code = int(match[1] or match[2] or match[3], 16)
+        return chr(code) if code < 0x110000 and _CHARACTERS.fullmatch(chr(code)) else match.group()
+
+    return _WRITTEN.sub(read, text)
+
+
+def harmless(text: str) -> str:
+    r"""Return a text for a terminal, with its control characters written out too; line feeds and tabs stay."""
+    return _IN_TEXT.sub(_written, text) if _ANY.search(text) else text
+
+
+def harmless_line(text: str) -> str:
+    r"""Return a name, a path or a message as one line: line ends and tabs are written out too."""
+    return _IN_LINE.sub(_written, text)
+
+
+def harmless_json(value: Any, *, indent: int | None = None, ascii_only: bool = False, allow_nan: bool = True) -> str:
+    """Return a JSON text of the same value, in which every control character is an escape of JSON's own."""
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only, allow_nan=allow_nan)
+    return _HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
+
+
+def _written(match: re.Match[str]) -> str:
+    character = match.group()
+    code = ord(character)
+    if code < 0x100:
+        return _SHORT.get(character) or f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
