@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.snippets import Snippet, snippet
+from commonplace.text.snippets import Layout, Snippet, snippet
 
 
 def marked(found: Snippet) -> list[str]:
@@ -37,7 +37,7 @@ def test_window_begins_with_the_sentence_of_the_match() -> None:
 
 def test_code_keeps_its_lines_and_loses_shared_indentation() -> None:
     """Python without its lines is no Python."""
-    found = snippet("    def login(self):\n\n        return 1\n", "login", keep_lines=True)
+    found = snippet("    def login(self):\n\n        return 1\n", "login", layout="code")
     assert found.text == "def login(self):\n    return 1"
 
 
@@ -59,10 +59,10 @@ def test_query_without_terms_shows_the_beginning(query: str) -> None:
     assert found.emphasis == ()
 
 
-@given(st.text(max_size=600), st.text(max_size=40), st.integers(10, 400), st.booleans())
-def test_snippet_is_never_too_long_and_marks_lie_inside(text: str, query: str, limit: int, keep: bool) -> None:
+@given(st.text(max_size=600), st.text(max_size=40), st.integers(10, 400), st.sampled_from(["line", "text", "code"]))
+def test_snippet_is_never_too_long_and_marks_lie_inside(text: str, query: str, limit: int, layout: Layout) -> None:
     """Any text, any query: the limit holds and every mark is a piece of the snippet."""
-    found = snippet(text, query, limit=limit, keep_lines=keep)
+    found = snippet(text, query, limit=limit, layout=layout)
     assert len(found.text) <= limit
     ends = [0, *(place for mark in found.emphasis for place in mark), len(found.text)]
     assert ends == sorted(ends)

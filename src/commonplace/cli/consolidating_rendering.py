@@ -7,9 +7,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from commonplace.cli.rendering import INDENT
 from commonplace.cli.screen import counted
-from commonplace.cli.sentences import LISTED, joined, print_beginning, print_head, print_more, print_under
+from commonplace.cli.sentences import INDENT, LISTED, joined, print_beginning, print_head, print_more, print_under
 from commonplace.errors import NotFoundError
 from commonplace.text.escaping import harmless, harmless_line
 

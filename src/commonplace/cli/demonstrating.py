@@ -134,18 +134,16 @@ def _show_answer(result: SearchResult, roots: Sequence[Path], target: Console) -
     if not result.hits:
         target.print("   Nothing relevant found.")
     for rank, hit in enumerate(result.hits, 1):
-        print_hit(rank, hit, result.query, target, harmless_line(_name(hit, roots)))
+        print_hit(rank, _from_root(hit, roots), result.query, target)
 
 
-def _name(hit: Hit, roots: Sequence[Path]) -> str:
-    """Return the hit's reference, with the path told from the directory that was indexed."""
+def _from_root(hit: Hit, roots: Sequence[Path]) -> Hit:
+    """Return the hit with its path told from the directory that was indexed."""
     from dataclasses import replace
-
-    from commonplace.search.result import reference
 
     for root in roots:
         for base in (Path("/"), *root.parents):
             path = base / hit.path
             if path.is_relative_to(root) and path.exists():
-                return reference(replace(hit, path=str(path.relative_to(root.parent))))
-    return reference(hit)
+                return replace(hit, path=str(path.relative_to(root.parent)))
+    return hit

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from commonplace.cli.memory_rendering import told
-from commonplace.cli.rendering import INDENT
 from commonplace.cli.screen import counted, size_of
-from commonplace.cli.sentences import LISTED, joined, print_more, print_some, print_under, tally
+from commonplace.cli.sentences import INDENT, LISTED, joined, print_more, print_some, print_under, tally
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:

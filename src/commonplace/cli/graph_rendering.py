@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from commonplace.cli.memory_rendering import told
-from commonplace.cli.rendering import INDENT
 from commonplace.cli.screen import console, counted, notify, print_json
 from commonplace.cli.sentences import (
+    INDENT,
     LISTED,
     broken,
     joined,

@@ -6,16 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from commonplace.cli.rendering import INDENT, columns, print_held_back, said, snippet_lines, wrapped
+from commonplace.cli.rendering import older, print_grounds, print_held_back, print_snippet, print_stages, rating
 from commonplace.cli.screen import counted
 from commonplace.cli.sentences import (
-    LINES_LISTED,
-    LISTED,
+    INDENT,
     broken,
     print_beginning,
     print_head,
-    print_more,
     print_under,
+    wrapped,
 )
 from commonplace.text.escaping import harmless, harmless_line
 
@@ -74,19 +73,27 @@ def print_list(memories: Sequence[Memory], target: Console, *, is_filtered: bool
         print_beginning(memory.content, target)
 
 
-def print_recalled(result: SearchResult, target: Console) -> None:
-    """Print the memories that were found, best first, each with its score and the part of its text that matches."""
-    from rich.text import Text
+def print_recalled(
+    result: SearchResult, target: Console, *, receipts: Sequence[Receipt] = (), has_stages: bool = False
+) -> None:
+    """Print the memories that were found, best first, each with its score and the part of its text that matches.
 
+    Args:
+        receipts: one for each hit, to be printed beneath it.
+        has_stages: print also how many candidates each stage had, and how long it took.
+    """
     from commonplace.search.times import moment
 
+    if has_stages:
+        print_stages(result, target)
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else told(moment(hit.at))
         tags = " ".join(f"#{tag}" for tag in hit.tags)
-        known = (said(hit), hit.tier, when, hit.source, tags)
+        known = (rating(hit), older(hit), hit.tier, when, hit.source, tags)
         print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
-        for line in snippet_lines(hit, result.query, columns(target.width)):
-            target.print(Text(INDENT) + line)
+        print_snippet(hit, result.query, target)
+        if receipts:
+            print_grounds(rank, receipts[rank - 1], len(result.hits), target)
     if not result.hits:
         target.print("No memory is about this.", style="bold")
         if result.trace.candidates:
@@ -115,44 +122,6 @@ def print_links(links: Sequence[Link], target: Console) -> None:
         target.print(f"{source} → {target_id}  {harmless_line(link.type)} ({link.strength:.2f})")
     if not links:
         target.print("No links.")
-
-
-def print_receipt(receipt: Receipt, text: str, target: Console) -> None:
-    """Print why a hit was found: the passage, each signal with what it added, the words, and what was left out."""
-    from rich.text import Text
-
-    name = harmless_line(receipt.reference)
-    likely = "" if receipt.probability is None else f", {receipt.confidence}: probability {receipt.probability:.2f}"
-    target.print(
-        Text.assemble("Why ", (name, "cyan"), f" is hit {receipt.rank} with {receipt.score:.2f}{likely}"), style="bold"
-    )
-    for moved in _moved(receipt):
-        target.print(INDENT + moved, style="dim")
-    for line in wrapped(Text(harmless(text), style="dim"), target.width)[:LINES_LISTED]:
-        target.print(Text(INDENT) + line)
-    target.print()
-    if receipt.reranked_by:
-        name = harmless_line(receipt.reranked_by)
-        target.print(f"{INDENT}re-ranked by {name}; it was candidate {receipt.first_rank} before\n")
-    for share in receipt.signals:
-        weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
-        adds = f"  log-odds {share.evidence:+.2f}" if share.evidence else ""
-        target.print(f"{INDENT}{share.name:<12}{share.value:>9.3f}{weighed}{adds}")
-    matched = ", ".join(map(harmless_line, receipt.matched_terms)) or "none"
-    missing = ", ".join(map(harmless_line, receipt.missing_terms)) or "none"
-    target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")
-    if receipt.rejected:
-        target.print(f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):")
-        for left in receipt.rejected[:LISTED]:
-            target.print(f"{INDENT}{left.rank}. {harmless_line(left.reference)} ({left.score:.2f}): {left.reason}")
-        print_more(len(receipt.rejected), target)
-
-
-def _moved(receipt: Receipt) -> list[str]:
-    """Say where a hit stands because a memory is newer than another."""
-    newer = f"stands before {harmless_line(receipt.stands_before)}, which is older" if receipt.stands_before else ""
-    older = f"older: {harmless_line(receipt.superseded_by)} is newer" if receipt.superseded_by else ""
-    return [line for line in (newer, older) if line]
 
 
 def told(moment: datetime) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import also, filled, score, time
+from commonplace.cli.values import also, filled, forms, score, time, whole_as_json
 from commonplace.errors import UsageError
 from commonplace.types import KINDS, TIERS
+
+if TYPE_CHECKING:
+    from commonplace.search.result import SearchResult
 
 _QUOTE: Final = "put a query of several words in quotation marks"
 
@@ -29,7 +32,7 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this."),
             click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this."),
             click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far."),
-            click.option("--limit", type=int, metavar="N", help="How many results at most."),
+            click.option("-n", "--limit", type=int, metavar="N", help="How many results at most."),
             click.option("--min-score", metavar="SCORE", callback=score, help="Hold back hits below it, 0 to 1."),
         )
     ):
@@ -41,9 +44,10 @@ def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("query", nargs=-1, required=True)
 @_of_memories
 @also
-@click.option("--fenced", is_flag=True, help="Print the memories as labelled data, to be given to a model.")
+@forms
+@click.option("--fenced", "form", flag_value="fenced", help="Print the memories as labelled data, to give to a model.")
 @pass_invocation
-def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **options: Any) -> None:
+def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **options: Any) -> None:
     """Find the memories that answer QUERY, best first.
 
     A newer one stands before the one that it may have overtaken. Each is sure, likely or weak; what is weak may only be
@@ -51,12 +55,15 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
     """
     from commonplace.cli.keeping import hidden_memories
     from commonplace.cli.memory_rendering import print_recalled
-    from commonplace.cli.screen import console, counted, notify, print_json, progress_bars, say
+    from commonplace.cli.rendering import show
+    from commonplace.cli.screen import counted, progress_bars
 
+    whole_as_json(form, as_json=invocation.as_json)
     loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.recall(" ".join(query), **options)
         engine.log_retrieval(result, "recall")
+        receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
         is_bare = not result.hits and not engine.list(statuses=(), limit=1)
     if is_bare and (hidden := hidden_memories(loaded)):
         count = counted(len(hidden), "memory", "memories")
@@ -64,13 +71,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], fenced: bool, **op
             f"your own store holds {count} that a project does not find: `commonplace init --move-memories` moves them"
         )
         result = replace(result, notices=(*result.notices, told))
-    notify(result.notices, invocation)
-    if invocation.as_json:
-        print_json(result.to_dict())
-    elif fenced:
-        say(result.to_text())
-    else:
-        print_recalled(result, console())
+    show(result, invocation, print_recalled, form=form, receipts=receipts)
 
 
 def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> str | None:
@@ -89,26 +90,37 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) -> None:
     """Explain why QUERY finds HIT.
 
-    HIT is the id of a memory, artifact or passage; without one, the best hit is explained.
+    HIT is its rank, as `search` prints it (or `recall`, with --kind memory), or the id of a memory, artifact or
+    passage; without one, the best hit is explained.
 
-    It shows each signal and what it added, the words that matched, and what was left out.
+    It says in a sentence why the hit stands there, and shows each signal and what it added, the words that matched, and
+    what was left out.
     """
-    from commonplace.cli.memory_rendering import print_receipt
+    from commonplace.cli.rendering import print_receipt
     from commonplace.cli.screen import console, notify, print_json
     from commonplace.errors import NotFoundError
 
     loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
     with invocation.open(loaded) as engine:
         result = engine.search(query, **options)
-        names = {"id", "owner_id", "path"}
-        chosen = [each for each in result.hits if hit is None or hit in {getattr(each, name) for name in names}]
-        if not chosen:
-            message = "nothing was found" if hit is None else f"{hit!r} is not among the {len(result.hits)} hits"
+        rank = _rank(result, hit)
+        if rank is None:
+            message = "nothing was found" if not result.hits else f"{hit!r} is not among the {len(result.hits)} hits"
             remedy = "ask for more with --limit and --min-score 0"
             raise NotFoundError(message, remedy=remedy if hit is None else f"{remedy}; {_QUOTE}")
-        receipt = engine.why(result, chosen[0].id)
+        chosen = result.hits[rank - 1]
+        receipt = engine.why(result, chosen.id)
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(asdict(receipt))
     else:
-        print_receipt(receipt, chosen[0].text, console())
+        print_receipt(rank, receipt, chosen, len(result.hits), console())
+
+
+def _rank(result: SearchResult, hit: str | None) -> int | None:
+    """Return the rank of the hit that is named by an id, a path or its rank, None where there is none."""
+    for rank, each in enumerate(result.hits, 1):
+        if hit is None or hit in (each.id, each.owner_id, each.path):
+            return rank
+    ranks = {str(rank): rank for rank in range(1, len(result.hits) + 1)}
+    return ranks.get(hit or "")

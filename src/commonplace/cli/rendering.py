@@ -1,21 +1,36 @@
-"""Print a search's result for a person. It decides how things look, never what was found."""
+"""Print a search's result, and why it holds what it holds, for a person. It decides how things look alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.cli.screen import counted
+from commonplace.cli.sentences import (
+    INDENT,
+    LINES_LISTED,
+    LISTED,
+    broken,
+    columns,
+    fitted,
+    joined,
+    print_more,
+    print_packed,
+    print_under,
+)
 from commonplace.text.escaping import harmless, harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from commonplace.cli.invocation import Invocation
     from commonplace.search.result import SearchResult
+    from commonplace.search.trace import Receipt
     from commonplace.types import Hit, Stage
 
-INDENT = "   "
 REFERENCES_SHOWN = 5
 _TITLES = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
 _RECALL = {"lexical": "BM25", "dense": "dense"}
@@ -25,40 +40,122 @@ NOTHING = (
     "Nothing in the index is about this. Try other words, fewer filters, or --min-score 0 to see everything that was "
     "ranked; `commonplace index status` says what the index holds."
 )
-NARROWEST, WIDEST = 40, 110
-"""Columns that running text is fitted into, whatever the terminal's width."""
+_UNBOUND = 10_000
+_BRIEF_CHARACTERS = 160
+_LEAST_BRIEF = 16
+_LONGEST_HEADING = 80
+_WORDS_NAMED = 8
+_GROUND = 0.25
+"""What a signal must add to be a ground: a quarter of how far candidates differ from each other."""
 
-Name = Callable[["Hit"], str]
+_HANGING = re.compile(r"\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)*")
+"""What the further lines of a broken line are indented by: its own indentation and the marks of a list or quotation."""
+
+_BESIDE_CODE = ("@", "#", "//", "/*", "*", '"', "'")
+_GROUNDS = {
+    "dense": "its meaning is near to the query's",
+    "time": "it is of the time that the query names",
+    "speaker": "the one whom the query asks about says it",
+    "neighbours": "what stands next to it fits too",
+    "retention": "it was used often or lately",
+}
+_LIKELY = {"sure": "it is surely relevant", "likely": "it is likely to be relevant", "weak": "it may only be near"}
 
 
-def print_result(result: SearchResult, target: Console, *, name: Name | None = None) -> None:
-    """Print header, stages, numbered hits with snippets, total latency and references.
+def show(
+    result: SearchResult,
+    invocation: Invocation,
+    print_whole: Callable[..., None],
+    *,
+    form: str | None,
+    receipts: Sequence[Receipt],
+) -> None:
+    """Print a result in the form that was asked for, and its notices on standard error.
 
     Args:
-        name: how a hit is called; None is its reference.
+        print_whole: prints it where no short form was asked for; see `print_result`.
+        receipts: one for each hit where the form is "why", else none.
     """
+    from dataclasses import asdict
+
+    from commonplace.cli.screen import console, notify, print_json, say
+    from commonplace.cli.values import SHORT_FORMS
+
+    nothing = (
+        ()
+        if result.hits or form not in SHORT_FORMS
+        else ("; ".join(filter(None, ["nothing relevant found", held_back(result)])),)
+    )
+    notify((*result.notices, *nothing), invocation)
+    if invocation.as_json:
+        grounds = {"why": [asdict(receipt) for receipt in receipts]} if form == "why" else {}
+        print_json({**result.to_dict(), **grounds})
+    elif form == "fenced":
+        say(result.to_text())
+    elif form in SHORT_FORMS:
+        (print_brief if form == "brief" else print_places)(result, console())
+    else:
+        print_whole(result, console(), receipts=receipts, has_stages=invocation.is_verbose)
+
+
+def print_result(
+    result: SearchResult, target: Console, *, receipts: Sequence[Receipt] = (), has_stages: bool = False
+) -> None:
+    """Print header, numbered hits with snippets, total latency and references.
+
+    Args:
+        receipts: one for each hit, to be printed beneath it.
+        has_stages: print also how many candidates each stage had, and how long it took.
+    """
+    from rich.text import Text
+
     from commonplace.search.result import reference
 
-    naming = name or reference
-    told = [harmless_line(naming(hit)) for hit in result.hits]
     target.print(f'{_TITLES[result.method]} retrieval for: "{harmless_line(result.query)}"', style="bold")
     if result.agent:
         types = ", ".join(result.wanted.types) or "all"
         target.print(f"Agent strategy: {harmless_line(result.agent)} (types: {types})")
-    target.print()
-    print_stages(result, target)
+    if has_stages:
+        target.print()
+        print_stages(result, target)
     if not result.hits:
         print_nothing(result, target)
     else:
         target.print("\nResults:")
         for rank, hit in enumerate(result.hits, 1):
-            print_hit(rank, hit, result.query, target, told[rank - 1])
+            print_hit(rank, hit, result.query, target)
+            if receipts:
+                print_grounds(rank, receipts[rank - 1], len(result.hits), target)
     print_held_back(result, target)
     target.print(f"\nTotal latency: {result.latency_ms}ms")
-    names = list(dict.fromkeys(f"@{name}" for name in told))
+    names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
     if names:
-        more = ", …" if len(names) > REFERENCES_SHOWN else ""
-        target.print(f"References: {', '.join(names[:REFERENCES_SHOWN])}{more}")
+        named = [*names[:REFERENCES_SHOWN], *["…"][: len(names) - REFERENCES_SHOWN]]
+        pieces = [Text(f"{name}{',' * (place < len(named))}") for place, name in enumerate(named, 1)]
+        pieces[0] = Text("References: ") + pieces[0]
+        print_packed(pieces, target, Text(" "), room(target))
+
+
+def print_brief(result: SearchResult, target: Console) -> None:
+    """Print one line a hit: rank, place, score and the words about it that match, as far as the terminal has room."""
+    from rich.text import Text
+
+    from commonplace.text.snippets import snippet
+
+    for rank, hit in enumerate(result.hits, 1):
+        line = Text(" ").join(_head(rank, hit))
+        left = min(room(target) - line.cell_len - 2, _BRIEF_CHARACTERS)
+        if left >= _LEAST_BRIEF:
+            shown = Text(snippet(harmless(hit.text), result.query, limit=left).text, "dim")
+            shown.truncate(left)
+            line = Text.assemble(line, ": ", shown)
+        target.print(line)
+
+
+def print_places(result: SearchResult, target: Console) -> None:
+    """Print each file that was found once, best first, and of what is in no file its id, one a line."""
+    for name in dict.fromkeys(hit.path or hit.owner_id for hit in result.hits):
+        target.print(harmless_line(name))
 
 
 def print_stages(result: SearchResult, target: Console) -> None:
@@ -77,74 +174,204 @@ def print_stages(result: SearchResult, target: Console) -> None:
 
 def print_nothing(result: SearchResult, target: Console) -> None:
     """Say that nothing was found, and what a person can try; a notice says so where there was nothing to rank."""
-    from rich.text import Text
-
     target.print("\nNothing relevant found.", style="bold")
-    if not result.trace.candidates:
-        return
-    for line in wrapped(Text(NOTHING, style="dim"), target.width):
-        target.print(Text(INDENT) + line)
+    if result.trace.candidates:
+        print_under(NOTHING, target, "dim")
 
 
-def print_hit(rank: int, hit: Hit, query: str, target: Console, name: str) -> None:
+def print_hit(rank: int, hit: Hit, query: str, target: Console) -> None:
     """Print one numbered hit with the part of its text that matches, the matching words emphasised."""
     from rich.text import Text
 
-    target.print(Text.assemble(f"{rank}. ", (name, "cyan"), f" ({said(hit)})"))
-    for line in snippet_lines(hit, query, columns(target.width)):
-        target.print(Text(INDENT) + line)
+    print_packed(_head(rank, hit), target, Text(" "), room(target))
+    if hit.superseded_by:
+        print_under(older(hit), target, "dim")
+    if hit.copies:
+        names = [Text(f"{harmless_line(name)},", "dim") for name in hit.copies]
+        names[-1].right_crop(1)
+        names[0] = Text(f"{INDENT}the same in ", "dim") + names[0]
+        print_packed(names, target, Text(" "), room(target))
+    print_snippet(hit, query, target)
 
 
-def said(hit: Hit) -> str:
-    """Return the score of a hit, the word for it, the newer memory that may have overtaken it, and its copies."""
-    older = f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
-    copies = f"the same in {', '.join(map(harmless_line, hit.copies))}" if hit.copies else ""
-    return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence, older, copies)))
+def _head(rank: int, hit: Hit) -> list[Text]:
+    """Return the head of a hit in pieces: rank and place, score, and its symbol or heading."""
+    from rich.text import Text
+
+    name = harmless_line(hit.heading if hit.path else hit.kind)
+    name = f"{name[: _LONGEST_HEADING - 1]}…" if len(name) > _LONGEST_HEADING else name
+    head = [Text.assemble(f"{rank}. ", (harmless_line(place(hit)), "cyan")), Text(f"({rating(hit)})")]
+    return [*head, Text(name, "bold")] if name else head
+
+
+def place(hit: Hit) -> str:
+    """Return where a hit stands as editors open it, `path:line`; the owner's id where there is no file.
+
+    The line is that of the symbol's declaration, else the first one of the passage.
+    """
+    if not hit.path or hit.lines is None:
+        return hit.path or hit.owner_id
+    symbol = re.split(r"\W", hit.heading)[-1] if _is_code(hit) else ""
+    rows = hit.text.split("\n") if symbol else []
+    named = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
+    declared = (at for at, row in enumerate(rows) if not row.strip().startswith(_BESIDE_CODE) and named.search(row))
+    return f"{hit.path}:{hit.lines[0] + next(declared, 0)}"
+
+
+def rating(hit: Hit) -> str:
+    """Return the score of a hit, and the word for it."""
+    return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence)))
+
+
+def older(hit: Hit) -> str:
+    """Return the words for a newer memory that may have overtaken the hit, "" where there is none."""
+    return f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
 
 
 def print_held_back(result: SearchResult, target: Console) -> None:
     """Say how many lie below the floor, where any do."""
     if result.best_held_back is not None:
-        told = f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}"
-        target.print(f"{told}; --min-score 0 shows them", style="dim")
+        print_under(held_back(result), target, "dim", level=0)
 
 
-def snippet_lines(hit: Hit, query: str, width: int) -> list[Text]:
-    """Return the snippet of a hit as styled lines no wider than `width`: code as written, prose re-wrapped."""
+def held_back(result: SearchResult) -> str:
+    """Return the words for how many lie below the floor, "" where none do."""
+    if result.best_held_back is None:
+        return ""
+    return f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}; --min-score 0 shows them"
+
+
+def room(target: Console) -> int:
+    """Return how many columns a line may take: in a pipe, which wraps nothing, any number unless COLUMNS is set."""
+    return target.width if target.is_terminal or os.environ.get("COLUMNS") else _UNBOUND
+
+
+def print_snippet(hit: Hit, query: str, target: Console) -> None:
+    """Print the part of a hit that matches: its lines as they are, cut where they are code and wrapped where not."""
     from rich.text import Text
 
     from commonplace.text.snippets import snippet
 
-    is_code = hit.type in ("code", "test") and hit.path.rpartition(".")[2] not in ("md", "rst", "txt")
-    chosen = snippet(harmless(hit.text), query, keep_lines=is_code)
-    text = Text(chosen.text, style="dim")
+    is_code = _is_code(hit)
+    text = hit.text if is_code else _body(hit)
+    chosen = snippet(harmless(text), query, layout="code" if is_code else "text")
+    styled = Text(chosen.text, style="dim")
     for start, end in chosen.emphasis:
-        text.stylize("bold not dim", start, end)
-    if is_code:
-        lines = list(text.split("\n"))
-        for line in lines:
+        styled.stylize("bold not dim", start, end)
+    width = columns(room(target))
+    for line in styled.split("\n"):
+        if is_code:
             line.truncate(width, overflow="ellipsis")
-        return lines
-    return _fitted(text, width)
+        for part in [line] if is_code else _hanging(line, width):
+            target.print(Text(INDENT) + part)
 
 
-def wrapped(text: Text, width: int) -> list[Text]:
-    """Return running text as lines for a terminal of that width, a little narrower for the indent before them."""
-    return _fitted(text, columns(width))
+def _is_code(hit: Hit) -> bool:
+    return hit.type in ("code", "test") and hit.path.rpartition(".")[2] not in ("md", "rst", "txt")
 
 
-def columns(width: int) -> int:
-    """Return how many columns running text gets below its heading, on a terminal of that width."""
-    return max(NARROWEST, min(width, WIDEST)) - len(INDENT)
+def _body(hit: Hit) -> str:
+    """Return the text without its front matter and the heading that is printed above it, unless it has nothing else."""
+    from commonplace.text.sections import front_matter_end, plain_heading
+
+    lines = hit.text.split("\n") if hit.path else []
+    lines = "\n".join(lines[front_matter_end(lines) :]).strip("\n").split("\n")
+    is_told = hit.heading and plain_heading(lines[0].strip("# ")) == hit.heading
+    return "\n".join(lines[1:] if is_told else lines).strip("\n") or hit.text
 
 
-def _fitted(text: Text, width: int) -> list[Text]:
-    from rich.console import Console
+def _hanging(line: Text, width: int) -> list[Text]:
+    """Return a line of text as lines of that width, the further ones below its first word."""
+    from rich.text import Text
 
-    lines = list(text.wrap(Console(width=width), width))
-    for line in lines:
-        line.rstrip()
-    return lines
+    found = _HANGING.match(line.plain)
+    margin = found.end() if found and found.end() <= width // 3 else 0
+    first, *rest = fitted(line[margin:], width - margin) or [Text()]
+    return [line[:margin] + first, *(Text(" " * margin) + part for part in rest)]
+
+
+def print_grounds(rank: int, receipt: Receipt, hits: int, target: Console) -> None:
+    """Print beneath a hit why it stands there: the sentence, and what each signal added."""
+    _print_reason(rank, receipt, hits, target, "italic", subject="It", level=1)
+    added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
+    if added:
+        print_under(f"added: {', '.join(added)}", target, "dim")
+
+
+def print_receipt(rank: int, receipt: Receipt, hit: Hit, hits: int, target: Console) -> None:
+    """Print why a hit was found: a sentence, the passage, what each signal added, the words, and what was left out.
+
+    Args:
+        rank: of the hit as it is printed, among so many `hits`.
+    """
+    from rich.text import Text
+
+    _print_reason(rank, receipt, hits, target, "bold", subject=harmless_line(place(hit)))
+    likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
+    target.print(f"{INDENT}score {receipt.score:.2f}{likely}", style="dim")
+    for line in fitted(Text(harmless(hit.text), style="dim"), columns(room(target)))[:LINES_LISTED]:
+        target.print(Text(INDENT) + line)
+    target.print()
+    if receipt.reranked_by:
+        name = harmless_line(receipt.reranked_by)
+        target.print(f"{INDENT}re-ranked by {name}; it was candidate {receipt.first_rank} before\n")
+    for share in receipt.signals:
+        weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
+        adds = f"  log-odds {share.evidence:+.2f}" if share.evidence else ""
+        target.print(f"{INDENT}{share.name:<12}{share.value:>9.3f}{weighed}{adds}")
+    matched = ", ".join(map(harmless_line, receipt.matched_terms)) or "none"
+    missing = ", ".join(map(harmless_line, receipt.missing_terms)) or "none"
+    target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")
+    if receipt.rejected:
+        target.print(f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):")
+        for left in receipt.rejected[:LISTED]:
+            target.print(f"{INDENT}{left.rank}. {harmless_line(left.reference)} ({left.score:.2f}): {left.reason}")
+        print_more(len(receipt.rejected), target)
+
+
+def _print_reason(
+    rank: int, receipt: Receipt, hits: int, target: Console, style: str, *, subject: str, level: int = 0
+) -> None:
+    indent = INDENT * level
+    whole = subject.replace(" ", "\xa0")  # no line ends inside a path
+    for line in broken(f"{whole} {reason(receipt, rank, hits)}", target.width - len(indent)):
+        target.print(f"{indent}{line}".replace("\xa0", " "), style=style)
+
+
+def reason(receipt: Receipt, rank: int, hits: int) -> str:
+    """Return in words why a hit has its rank, without a subject: "is hit 1 of 3 because …".
+
+    What adds most to its place among the candidates is named first; that it lacks the query's words, at the end.
+    """
+    added = {each.name: each.standardised * each.weight for each in receipt.signals if each.weight}
+    has, lacks = _words(receipt)
+    if receipt.reranked_by:
+        grounds = [f"{harmless_line(receipt.reranked_by)} put it there; it was candidate {receipt.first_rank} before"]
+    else:
+        shares = added or {each.name: each.value for each in receipt.signals}
+        by_words = shares.get("lexical", 0.0) + shares.get("late", 0.0)
+        weighed = [(value, _GROUNDS[name]) for name, value in shares.items() if name in _GROUNDS]
+        weighed += [(by_words, has or "it has words much like the query's")]
+        grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
+    if receipt.stands_before:
+        grounds.insert(0, f"it is newer than {harmless_line(receipt.stands_before)}, which it may have overtaken")
+    though = f", though {lacks}" if lacks and not receipt.reranked_by else ""
+    because = f"because {joined(grounds)}" if grounds else "because the others fit the query still less"
+    likely = f"; {_LIKELY[receipt.confidence]}" if receipt.confidence else ""
+    passed = f"; {harmless_line(receipt.superseded_by)} is newer and stands before it" if receipt.superseded_by else ""
+    return f"is hit {rank} of {hits} {because}{though}{likely}{passed}."
+
+
+def _words(receipt: Receipt) -> tuple[str, str]:
+    """Return what a passage holds of the query's words, and what is to be said where it holds none."""
+    found, count = receipt.matched_terms, len(receipt.matched_terms) + len(receipt.missing_terms)
+    named = ", ".join([*map(harmless_line, found[:_WORDS_NAMED]), *["…"][: len(found) - _WORDS_NAMED]])
+    if not found:
+        return "", "it holds none of the query's words" if count > 1 else "it does not hold the query's word"
+    if len(found) < count:
+        return f"it holds {len(found)} of the query's {count} words ({named})", ""
+    every = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
+    return f"it holds {every} ({named})", ""
 
 
 def _ms(stages: dict[str, Stage], *names: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import also, filled, globs, score, time
+from commonplace.cli.values import also, filled, forms, globs, score, time, whole_as_json
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES, RERANK_MODES
 
 
@@ -26,7 +26,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked.")
 @click.option("--stage1-topk", type=int, metavar="N", help="At most so many lexical and dense candidates, each.")
 @click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="How many results at most.")
-@click.option("--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
+@click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
 @click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type.")
 @click.option(
     "--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase; what names none passes."
@@ -50,19 +50,21 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
     "--rerank", type=click.Choice(RERANK_MODES), help="Have a language model re-rank: one call a hit, or one for all."
 )
 @also
+@forms
 @pass_invocation
-def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) -> None:
+def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **options: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
     Each is sure, likely or weak; what is weak may only be near. When nothing is relevant, it says so and prints no
-    passage.
+    passage. -v prints its stages too, and how long they took.
 
     An option that can be given several times takes alternatives; different options must all hold. What is given here
     wins over the strategy of --agent.
     """
-    from commonplace.cli.rendering import print_result
-    from commonplace.cli.screen import console, notify, print_json, progress_bars
+    from commonplace.cli.rendering import print_result, show
+    from commonplace.cli.screen import progress_bars
 
+    whole_as_json(form, as_json=invocation.as_json)
     limit = options["limit"]
     loaded = invocation.settings(
         search_method=options["method"],
@@ -83,8 +85,5 @@ def search(invocation: Invocation, /, query: tuple[str, ...], **options: Any) ->
         engine.log_retrieval(result)
         if asked["as_of"] is None:
             engine.count_use(result.hits)
-    notify(result.notices, invocation)
-    if invocation.as_json:
-        print_json(result.to_dict())
-    else:
-        print_result(result, console())
+        receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
+    show(result, invocation, print_result, form=form, receipts=receipts)

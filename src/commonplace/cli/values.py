@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from time import time as clock
 from typing import Any
 
 import click
 
+SHORT_FORMS = ("brief", "paths-only")
 _REDUCED = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 
 
@@ -78,6 +79,27 @@ def _given(context: click.Context, parameter: click.Parameter, value: tuple[str,
 also = click.option(
     "--also", multiple=True, metavar="TEXT", callback=_given, help="The query in other words; up to four times."
 )
+
+
+def forms(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for the form in which hits are printed; of several the last one holds."""
+    for option, told in (
+        (("--why",), "Say beneath each hit why it stands there."),
+        (("--brief",), "Print one line a hit."),
+        (("-l", "--paths-only"), "Print the path of each file alone; of what is in no file, the id."),
+    ):
+        function = click.option(*option, "form", flag_value=option[-1][2:], default=None, help=told)(function)
+    return function
+
+
+def whole_as_json(form: str | None, *, as_json: bool) -> None:
+    """Refuse a short form of JSON, which has whole hits.
+
+    Raises:
+        click.UsageError: both are asked for.
+    """
+    if as_json and form in SHORT_FORMS:
+        raise click.UsageError(f"--json has whole hits: leave out --{form}, or --json")
 
 
 def _quoted(values: Sequence[str]) -> str:

@@ -251,7 +251,7 @@ class Retriever:
 def _hit(item: StoredKnowledge, found: _Ranked, query: str) -> KnowledgeHit:
     record, content = item.record, item.record.content
     if len(content) > MAX_CONTENT_CHARACTERS:
-        passage = found.passage or snippet(content, query, limit=MAX_CONTENT_CHARACTERS, keep_lines=True).text
+        passage = found.passage or snippet(content, query, limit=MAX_CONTENT_CHARACTERS, layout="code").text
         content = passage[:MAX_CONTENT_CHARACTERS]
     known = json.loads(record.metadata)
     return KnowledgeHit(item.owner.id, record.agent, content, found.score, found.similarity, known, found.confidence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from commonplace.text.analysis import analyse
 from commonplace.text.languages import natural_language
@@ -23,6 +24,10 @@ _RULES = re.compile(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
+
+
+Layout = Literal["line", "text", "code"]
+"""How lines are treated: each run of space becomes one; blank lines and drawn rules go; blank lines alone go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +49,22 @@ class _Match:
     terms: frozenset[str]
 
 
-def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, keep_lines: bool = False) -> Snippet:
+def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: Layout = "line") -> Snippet:
     """Return the window of at most `limit` characters with the most different words of the query, the first of equals.
 
     Args:
         limit: at least 2; an ellipsis at either end counts.
-        keep_lines: keep line breaks and indentation, as code needs; otherwise each run of space becomes one.
+        layout: what becomes of line breaks; of "code" the last line is shown whole where that leaves no match out.
     """
-    clean = _without_blank_lines(text) if keep_lines else _as_prose(text)
+    clean = _as_prose(text) if layout == "line" else _as_lines(text, has_rules=layout == "code")
     language = natural_language(clean)
     wanted = frozenset(analyse_query(query, (language,)).terms)
     matches = list(_matches(clean, wanted, language))
     start, end = _window(clean, matches, limit)
+    if layout == "code" and end < len(clean):
+        last = max((match.end for match in matches if match.end <= end), default=start)
+        line_end = clean.rfind("\n", max(start + 1, last), end)
+        end = end if line_end < 0 else line_end
     return _cut(clean, matches, start, end)
 
 
@@ -133,6 +142,8 @@ def _end_before(text: str, position: int) -> int:
 def _cut(text: str, matches: list[_Match], start: int, end: int) -> Snippet:
     before = ELLIPSIS if start > 0 else ""
     after = ELLIPSIS if end < len(text) else ""
+    if before and text[start : start + 1] == " ":
+        start += 1  # the ellipsis takes a column of the indentation, so that the lines below stay in theirs
     end = start + len(text[start:end].rstrip())
     offset = len(before) - start
     inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
@@ -144,8 +155,9 @@ def _as_prose(text: str) -> str:
     return _SPACE.sub(" ", _RULES.sub(" ", _HEADING.sub(r"\1 ·", text))).strip()
 
 
-def _without_blank_lines(text: str) -> str:
-    """Drop blank lines and the indentation that all lines share."""
-    lines = [line.expandtabs(4).rstrip() for line in text.splitlines() if line.strip()]
+def _as_lines(text: str, *, has_rules: bool) -> str:
+    """Drop blank lines, the indentation that all lines share, and, where they are mere drawing, rules."""
+    kept = text if has_rules else _RULES.sub("", text)
+    lines = [line.expandtabs(4).rstrip() for line in kept.splitlines() if line.strip()]
     margins = sorted(len(line) - len(line.lstrip()) for line in lines)
     return "\n".join(line[margins[0] :] for line in lines) if lines else ""
