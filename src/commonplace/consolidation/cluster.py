@@ -218,9 +218,7 @@ def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[s
 
 def _contradicting(group: Group) -> dict[tuple[str, str], Counter[Doubt]]:
     """Return the pairs of a group that are alike and say nearly the same, but for where they contradict each other."""
-    memories = dict(zip(group.ids, group.memories, strict=True))
-    found = ((pair[:2], contradictions_of(memories[pair[0]], memories[pair[1]])) for pair in group.alike)
-    return {pair: conflicts for pair, conflicts in found if conflicts}
+    return contradictions_of(group.memories, [pair[:2] for pair in group.alike])
 
 
 def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
 
@@ -42,9 +42,11 @@ def merged_text(memories: Sequence[StoredMemory], likeness: Likeness | None = No
     return merge(sources_of(memories), likeness)
 
 
-def contradictions_of(one: StoredMemory, other: StoredMemory) -> Counter[Doubt]:
-    """Return in what two memories that say nearly the same contradict each other."""
-    return contradictions(*sources_of([one, other]))
+def contradictions_of(
+    memories: Sequence[StoredMemory], pairs: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Counter[Doubt]]:
+    """Return in what pairs of memories contradict each other; see `merging.contradictions`."""
+    return contradictions(sources_of(memories), pairs)
 
 
 def sources_of(memories: Sequence[StoredMemory]) -> list[Source]:

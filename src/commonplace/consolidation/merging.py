@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
@@ -112,12 +112,22 @@ def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged
     return Merged(_together(fresh, disputed, of_one_day=of_one_day), counted)
 
 
-def contradictions(one: Source, other: Source) -> Counter[Doubt]:
-    """Return in what two texts that say nearly the same contradict each other; nothing where that is beside the point.
+def contradictions(
+    sources: Sequence[Source], pairs: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Counter[Doubt]]:
+    """Return in what pairs of texts that say nearly the same contradict each other; pairs that do not are left out.
 
-    It is the point where at least half of what the shorter one says contradicts the other.
+    They do where at least half of what the shorter one says contradicts the other.
+
+    Args:
+        pairs: of ids of sources.
     """
-    said = [_read(one), _read(other)]
+    said = {source.id: _read(source) for source in sources}
+    found = ((pair, _contradiction([said[id_] for id_ in pair])) for pair in pairs)
+    return {pair: counted for pair, counted in found if counted}
+
+
+def _contradiction(said: Sequence[Sequence[_Said]]) -> Counter[Doubt]:
     disputed, counted = _disputed(said, contradiction)
     sizes = [sum(not each.unit.is_heading for each in some) for some in said]
     shorter = sizes.index(min(sizes))

@@ -119,7 +119,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
                 f" the least is {pairing.LEAST_CONFIDENCE}",
                 remedy="leave them apart, or link them yourself",
             )
-        conflicts = contradictions_of(first, second)
+        conflicts = contradictions_of([first, second], [(ids[0], ids[1])]).get((ids[0], ids[1]))
         confidence = min(shared.confidence, DOUBTFUL) if conflicts else shared.confidence
         strength = pairing.strength((named[0].keys(), named[1].keys()), tags)
         result = RelationResult(
@@ -138,7 +138,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             action="link",
             confidence=confidence,
             urgency="low",
-            why=_why(shared, similarity) + why_doubtful(conflicts),
+            why=_why(shared, similarity) + why_doubtful(conflicts or Counter()),
             extra={
                 "relation_id": result.relation_id,
                 "strength": round(strength, 6),
