@@ -108,7 +108,7 @@ def test_brief_prints_one_line_a_hit(parcels: Program) -> None:
     assert max(map(len, lines)) <= 100 or LONG in max(lines, key=len)
     parcels.run("remember", "The sesame opens.\nAt noon.", "--id", "noon")
     [line] = parcels.run("recall", "sesame", "--brief").stdout.splitlines()
-    assert re.fullmatch(r"1\. noon \([01]\.\d\d, \w+\) memory: The sesame opens\. At noon\.", line)
+    assert re.fullmatch(r"1\. noon \([01]\.\d\d, \w+\): The sesame opens\. At noon\.", line)
 
 
 def test_paths_alone_are_printed_for_other_programs(parcels: Program) -> None:
@@ -152,6 +152,10 @@ def test_why_takes_the_printed_rank_and_begins_with_a_sentence(parcels: Program)
     hits = parcels.json("search", *asked)["hits"]
     for rank, hit in enumerate(hits, 1):
         assert parcels.json("why", *asked, str(rank))["hit_id"] == hit["id"]
+    narrowed = (*asked, "--type", "documentation", "--path", "docs/**")
+    first = parcels.json("search", *narrowed)["hits"][0]
+    assert first["id"] != hits[0]["id"]
+    assert parcels.json("why", *narrowed, "1")["hit_id"] == first["id"]
     shown = " ".join(parcels.run("why", *asked, "1").stdout.split("\n   score")[0].split())
     assert shown.startswith(f"src/parcels.py:7 is hit 1 of {len(hits)} because it")
     assert "it holds both words of the query (parcel, weight)" in shown
@@ -164,6 +168,21 @@ def test_an_id_that_looks_like_a_rank_is_an_id(bare: Program) -> None:
     bare.run("remember", "The kitchen is cleaned on Fridays.", "--id", "7")
     asked = ("where are invoices kept", "--min-score", "0")
     assert bare.json("why", *asked, "2")["rank"] == 1
+
+
+def test_a_memory_before_an_older_one_is_explained_by_that(bare: Program) -> None:
+    """It may fit the query less; the hits are named by their ranks, which are what a person sees."""
+    bare.run("remember", "Our office is in Oslo, in the old harbour.", "--at", "2024-01-01", "--id", "oslo")
+    bare.run("remember", "Our office moved to Bergen, it is no longer in Oslo.", "--at", "2025-01-01", "--id", "bergen")
+    told = " ".join(bare.run("recall", "where is our office in Oslo", "--why").stdout.split())
+    assert "It is hit 1 of 2 because it is newer than hit 2, which it may have overtaken; it" in told
+    assert "; hit 1 is newer and stands before it." in told
+
+
+def test_why_takes_an_abbreviated_id(bare: Program) -> None:
+    """An id has 36 characters; others take the first of them too."""
+    id_ = bare.json("remember", "Invoices are kept in Postgres.")["id"]
+    assert bare.json("why", "where are invoices kept", id_[:8])["rank"] == 1
 
 
 def test_a_hit_without_a_word_of_the_query_is_explained_by_its_meaning(bare: Program) -> None:

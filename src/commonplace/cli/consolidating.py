@@ -183,7 +183,7 @@ def status(invocation: Invocation, /, agent: str | None) -> None:
 
 
 @click.command(cls=_Command)
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
 @pass_invocation
 def runs(invocation: Invocation, /, limit: int) -> None:
     """List the last runs, to find what to undo.

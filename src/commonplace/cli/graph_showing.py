@@ -21,7 +21,9 @@ _READABLE = 60
 @click.command(cls=Command)
 @click.argument("entity")
 @click.option("--depth", type=int, default=2, show_default=True, metavar="N", help="How many facts away, up to 4.")
-@click.option("--limit", type=int, default=_READABLE, show_default=True, metavar="N", help="How many entities at most.")
+@click.option(
+    "-n", "--limit", type=int, default=_READABLE, show_default=True, metavar="N", help="How many entities at most."
+)
 @click.option("--as-of", metavar="TIME", callback=time, help="What was known then.")
 @click.option("--valid-at", metavar="TIME", callback=time, help="What was true in the world then.")
 @click.option("--past", "include_past", is_flag=True, help="Also what has ended, in grey.")

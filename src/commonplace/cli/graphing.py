@@ -25,7 +25,7 @@ for _command in (add, fact, delete_episode, merge, split, settle, show, export, 
 
 def _limit(name: str, default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
-        "--limit", name, type=int, default=default, show_default=True, metavar="N", help="How many at most."
+        "-n", "--limit", name, type=int, default=default, show_default=True, metavar="N", help="How many at most."
     )
 
 

@@ -26,7 +26,7 @@ _MOST_EVENT_BYTES = 4 * 1024 * 1024
 @click.argument("task", nargs=-1)
 @click.option("--max-tokens", type=int, metavar="N", help="How long it may be; the setting, 50,000, if not.")
 @click.option("--agent", metavar="NAME", callback=filled, help="By the strategy of this agent in the settings.")
-@click.option("--limit", type=int, metavar="N", help="How many passages at most; 30 unless an agent has its own.")
+@click.option("-n", "--limit", type=int, metavar="N", help="How many passages at most; 30 unless an agent has its own.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag.")
 @click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far.")

@@ -57,7 +57,7 @@ def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
 @knowledge.command(cls=Command)
 @click.argument("agent")
 @click.argument("text", nargs=-1, required=True)
-@click.option("--limit", type=int, metavar="N", help="How many texts at most.")
+@click.option("-n", "--limit", type=int, metavar="N", help="How many texts at most.")
 @click.option(
     "--min-score", type=float, default=0.0, metavar="SCORE", help="Leave out what is found with less, 0 to 1."
 )

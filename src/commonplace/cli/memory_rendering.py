@@ -93,7 +93,7 @@ def print_recalled(
         print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
         print_snippet(hit, result.query, target)
         if receipts:
-            print_grounds(rank, receipts[rank - 1], len(result.hits), target)
+            print_grounds(rank, receipts[rank - 1], result, target)
     if not result.hits:
         target.print("No memory is about this.", style="bold")
         if result.trace.candidates:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import also, filled, forms, score, time, whole_as_json
+from commonplace.cli.values import also, filled, forms, from_flags, of_artifacts, score, time, whole_as_json
 from commonplace.errors import UsageError
 from commonplace.types import KINDS, TIERS
 
 if TYPE_CHECKING:
+    from commonplace.engine import Engine
     from commonplace.search.result import SearchResult
 
 _QUOTE: Final = "put a query of several words in quotation marks"
@@ -85,13 +86,15 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 @click.argument("query")
 @click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
+@of_artifacts
 @_of_memories
+@also
 @pass_invocation
 def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) -> None:
     """Explain why QUERY finds HIT.
 
-    HIT is its rank, as `search` prints it (or `recall`, with --kind memory), or the id of a memory, artifact or
-    passage; without one, the best hit is explained.
+    HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or the id of a
+    memory, artifact or passage; without one, the best hit is explained.
 
     It says in a sentence why the hit stands there, and shows each signal and what it added, the words that matched, and
     what was left out.
@@ -100,27 +103,31 @@ def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) 
     from commonplace.cli.screen import console, notify, print_json
     from commonplace.errors import NotFoundError
 
-    loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
+    method, limit, min_score = (options.pop(name) for name in ("method", "limit", "min_score"))
+    loaded = invocation.settings(search_method=method, search_limit=limit, search_min_score=min_score)
+    asked: dict[str, Any] = {name: None if value == () else value for name, value in options.items()} | from_flags(
+        loaded
+    )
     with invocation.open(loaded) as engine:
-        result = engine.search(query, **options)
-        rank = _rank(result, hit)
+        result = engine.search(query, **asked)
+        rank = _rank(engine, result, hit)
         if rank is None:
             message = "nothing was found" if not result.hits else f"{hit!r} is not among the {len(result.hits)} hits"
             remedy = "ask for more with --limit and --min-score 0"
             raise NotFoundError(message, remedy=remedy if hit is None else f"{remedy}; {_QUOTE}")
-        chosen = result.hits[rank - 1]
-        receipt = engine.why(result, chosen.id)
+        receipt = engine.why(result, result.hits[rank - 1].id)
     notify(result.notices, invocation)
     if invocation.as_json:
         print_json(asdict(receipt))
     else:
-        print_receipt(rank, receipt, chosen, len(result.hits), console())
+        print_receipt(rank, receipt, result, console())
 
 
-def _rank(result: SearchResult, hit: str | None) -> int | None:
-    """Return the rank of the hit that is named by an id, a path or its rank, None where there is none."""
-    for rank, each in enumerate(result.hits, 1):
-        if hit is None or hit in (each.id, each.owner_id, each.path):
-            return rank
-    ranks = {str(rank): rank for rank in range(1, len(result.hits) + 1)}
-    return ranks.get(hit or "")
+def _rank(engine: Engine, result: SearchResult, hit: str | None) -> int | None:
+    """Return the rank of the hit that is named by an id, which may be abbreviated, a path or its rank, else None."""
+    ranks = {str(rank): rank for rank in range(len(result.hits), 0, -1)}
+    for rank, each in reversed(list(enumerate(result.hits, 1))):
+        ranks |= dict.fromkeys((each.id, each.owner_id, each.path), rank)
+    if not ranks or hit is None:
+        return 1 if ranks else None
+    return ranks[hit] if hit in ranks else ranks.get(engine.resolve_id(hit))

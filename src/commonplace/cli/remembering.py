@@ -154,7 +154,7 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 @click.option("--category", "categories", multiple=True, metavar="WORD", callback=filled, help="Only of this.")
 @click.option("--since", metavar="TIME", callback=beginning, help="Only from then on: ISO 8601, or 'yesterday'.")
 @click.option("--until", metavar="TIME", callback=beginning, help="Only before then: ISO 8601, or 'yesterday'.")
-@click.option("--limit", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
+@click.option("-n", "--limit", type=int, default=20, show_default=True, metavar="N", help="How many at most.")
 @click.option("--offset", type=int, default=0, metavar="N", help="Pass over the first so many.")
 @pass_invocation
 def list_(invocation: Invocation, /, **options: Any) -> None:

@@ -125,7 +125,7 @@ def print_result(
         for rank, hit in enumerate(result.hits, 1):
             print_hit(rank, hit, result.query, target)
             if receipts:
-                print_grounds(rank, receipts[rank - 1], len(result.hits), target)
+                print_grounds(rank, receipts[rank - 1], result, target)
     print_held_back(result, target)
     target.print(f"\nTotal latency: {result.latency_ms}ms")
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
@@ -143,7 +143,10 @@ def print_brief(result: SearchResult, target: Console) -> None:
     from commonplace.text.snippets import snippet
 
     for rank, hit in enumerate(result.hits, 1):
-        line = Text(" ").join(_head(rank, hit))
+        head = _head(rank, hit)
+        line = Text(" ").join(head if hit.path else head[:2])
+        if line.cell_len > room(target):
+            line = Text(" ").join(head[:2])
         left = min(room(target) - line.cell_len - 2, _BRIEF_CHARACTERS)
         if left >= _LEAST_BRIEF:
             shown = Text(snippet(harmless(hit.text), result.query, limit=left).text, "dim")
@@ -290,23 +293,24 @@ def _hanging(line: Text, width: int) -> list[Text]:
     return [line[:margin] + first, *(Text(" " * margin) + part for part in rest)]
 
 
-def print_grounds(rank: int, receipt: Receipt, hits: int, target: Console) -> None:
+def print_grounds(rank: int, receipt: Receipt, result: SearchResult, target: Console) -> None:
     """Print beneath a hit why it stands there: the sentence, and what each signal added."""
-    _print_reason(rank, receipt, hits, target, "italic", subject="It", level=1)
+    _print_reason("It", reason(receipt, rank, result), target, "italic", level=1)
     added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
     if added:
         print_under(f"added: {', '.join(added)}", target, "dim")
 
 
-def print_receipt(rank: int, receipt: Receipt, hit: Hit, hits: int, target: Console) -> None:
+def print_receipt(rank: int, receipt: Receipt, result: SearchResult, target: Console) -> None:
     """Print why a hit was found: a sentence, the passage, what each signal added, the words, and what was left out.
 
     Args:
-        rank: of the hit as it is printed, among so many `hits`.
+        rank: of the hit as it is printed.
     """
     from rich.text import Text
 
-    _print_reason(rank, receipt, hits, target, "bold", subject=harmless_line(place(hit)))
+    hit = result.hits[rank - 1]
+    _print_reason(harmless_line(place(hit)), reason(receipt, rank, result), target, "bold", level=0)
     likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
     target.print(f"{INDENT}score {receipt.score:.2f}{likely}", style="dim")
     for line in fitted(Text(harmless(hit.text), style="dim"), columns(room(target)))[:LINES_LISTED]:
@@ -315,51 +319,62 @@ def print_receipt(rank: int, receipt: Receipt, hit: Hit, hits: int, target: Cons
     if receipt.reranked_by:
         name = harmless_line(receipt.reranked_by)
         target.print(f"{INDENT}re-ranked by {name}; it was candidate {receipt.first_rank} before\n")
+    names = max((len(share.name) for share in receipt.signals), default=0)
     for share in receipt.signals:
         weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
         adds = f"  log-odds {share.evidence:+.2f}" if share.evidence else ""
-        target.print(f"{INDENT}{share.name:<12}{share.value:>9.3f}{weighed}{adds}")
+        target.print(f"{INDENT}{share.name:<{names}}{share.value:>9.3f}{weighed}{adds}")
     matched = ", ".join(map(harmless_line, receipt.matched_terms)) or "none"
     missing = ", ".join(map(harmless_line, receipt.missing_terms)) or "none"
     target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")
     if receipt.rejected:
         target.print(f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):")
         for left in receipt.rejected[:LISTED]:
-            target.print(f"{INDENT}{left.rank}. {harmless_line(left.reference)} ({left.score:.2f}): {left.reason}")
+            print_under(f"{left.rank}. {left.reference} ({left.score:.2f}): {left.reason}", target)
         print_more(len(receipt.rejected), target)
 
 
-def _print_reason(
-    rank: int, receipt: Receipt, hits: int, target: Console, style: str, *, subject: str, level: int = 0
-) -> None:
+def _print_reason(subject: str, told: str, target: Console, style: str, *, level: int) -> None:
     indent = INDENT * level
     whole = subject.replace(" ", "\xa0")  # no line ends inside a path
-    for line in broken(f"{whole} {reason(receipt, rank, hits)}", target.width - len(indent)):
+    for line in broken(f"{whole} {told}", target.width - len(indent)):
         target.print(f"{indent}{line}".replace("\xa0", " "), style=style)
 
 
-def reason(receipt: Receipt, rank: int, hits: int) -> str:
+def reason(receipt: Receipt, rank: int, result: SearchResult) -> str:
     """Return in words why a hit has its rank, without a subject: "is hit 1 of 3 because …".
 
     What adds most to its place among the candidates is named first; that it lacks the query's words, at the end.
     """
-    added = {each.name: each.standardised * each.weight for each in receipt.signals if each.weight}
-    has, lacks = _words(receipt)
+    ranks = {each.id: at for at, each in enumerate(result.hits, 1)}
+    ranks |= {each.owner_id: at for at, each in enumerate(result.hits, 1)}
+
+    def named(id_: str) -> str:
+        return f"hit {ranks[id_]}" if id_ in ranks else harmless_line(id_)
+
     if receipt.reranked_by:
-        grounds = [f"{harmless_line(receipt.reranked_by)} put it there; it was candidate {receipt.first_rank} before"]
+        by = harmless_line(receipt.reranked_by)
+        because = f"because {by} put it there; it was candidate {receipt.first_rank} before"
+    elif receipt.stands_before:
+        because = f"because it is newer than {named(receipt.stands_before)}, which it may have overtaken"
     else:
-        shares = added or {each.name: each.value for each in receipt.signals}
-        by_words = shares.get("lexical", 0.0) + shares.get("late", 0.0)
-        weighed = [(value, _GROUNDS[name]) for name, value in shares.items() if name in _GROUNDS]
-        weighed += [(by_words, has or "it has words much like the query's")]
-        grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
-    if receipt.stands_before:
-        grounds.insert(0, f"it is newer than {harmless_line(receipt.stands_before)}, which it may have overtaken")
-    though = f", though {lacks}" if lacks and not receipt.reranked_by else ""
-    because = f"because {joined(grounds)}" if grounds else "because the others fit the query still less"
+        because = _because(receipt)
     likely = f"; {_LIKELY[receipt.confidence]}" if receipt.confidence else ""
-    passed = f"; {harmless_line(receipt.superseded_by)} is newer and stands before it" if receipt.superseded_by else ""
-    return f"is hit {rank} of {hits} {because}{though}{likely}{passed}."
+    passed = f"; {named(receipt.superseded_by)} is newer and stands before it" if receipt.superseded_by else ""
+    return f"is hit {rank} of {len(result.hits)} {because}{likely}{passed}."
+
+
+def _because(receipt: Receipt) -> str:
+    """Return the grounds of the ranking, from what each signal added."""
+    added = {each.name: each.standardised * each.weight for each in receipt.signals if each.weight}
+    shares = added or {each.name: each.value for each in receipt.signals}
+    has, lacks = _words(receipt)
+    by_words = shares.get("lexical", 0.0) + shares.get("late", 0.0)
+    weighed = [(value, _GROUNDS[name]) for name, value in shares.items() if name in _GROUNDS]
+    weighed.append((by_words, has or "it has words much like the query's"))
+    grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
+    because = f"because {joined(grounds)}" if grounds else "because the others fit the query still less"
+    return f"{because}, though {lacks}" if lacks else because
 
 
 def _words(receipt: Receipt) -> tuple[str, str]:

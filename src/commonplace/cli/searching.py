@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import also, filled, forms, globs, score, time, whole_as_json
-from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, PHASES, RERANK_MODES
+from commonplace.cli.values import also, filled, forms, from_flags, of_artifacts, score, time, whole_as_json
+from commonplace.types import KINDS, RERANK_MODES
 
 
 def _stage2(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
@@ -23,22 +23,14 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 
 @click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
-@click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked.")
 @click.option("--stage1-topk", type=int, metavar="N", help="At most so many lexical and dense candidates, each.")
 @click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="How many results at most.")
 @click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
-@click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type.")
-@click.option(
-    "--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase; what names none passes."
-)
+@of_artifacts
 @click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only what has this tag.")
-@click.option(
-    "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
-)
 @click.option(
     "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or words such as 'last Tuesday'."
 )
-@click.option("--agent", metavar="NAME", callback=filled, help="Search by the strategy of this agent in the settings.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
 @click.option(
     "--min-score",
@@ -76,10 +68,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     asked: dict[str, Any] = {
         name: options[name] or None for name in ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
     }
-    # A strategy wins over the settings, but not over what stands on the command line.
-    for name in ("limit", "min_score", "stage1_limit"):
-        if loaded.origins.get(f"search.{name}") == "flag":
-            asked[name] = getattr(loaded.search, name)
+    asked |= from_flags(loaded)
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **asked)
         engine.log_retrieval(result)

@@ -6,9 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from time import time as clock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from commonplace.types import ARTIFACT_TYPES, METHODS, PHASES
+
+if TYPE_CHECKING:
+    from commonplace.settings import Settings
 
 SHORT_FORMS = ("brief", "paths-only")
 _REDUCED = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
@@ -79,6 +84,35 @@ def _given(context: click.Context, parameter: click.Parameter, value: tuple[str,
 also = click.option(
     "--also", multiple=True, metavar="TEXT", callback=_given, help="The query in other words; up to four times."
 )
+
+
+def of_artifacts(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for how artifacts are found, and which."""
+    for option in (
+        click.option("--agent", metavar="NAME", callback=filled, help="Search by the strategy of this agent."),
+        click.option(
+            "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
+        ),
+        click.option(
+            "--phase",
+            "phases",
+            multiple=True,
+            type=click.Choice(PHASES),
+            help="Only this phase; what names none passes.",
+        ),
+        click.option(
+            "--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type."
+        ),
+        click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked."),
+    ):
+        function = option(function)
+    return function
+
+
+def from_flags(loaded: Settings) -> dict[str, Any]:
+    """Return what of the settings stands on the command line: it wins over an agent's strategy."""
+    names = ("limit", "min_score", "stage1_limit")
+    return {name: getattr(loaded.search, name) for name in names if loaded.origins.get(f"search.{name}") == "flag"}
 
 
 def forms(function: Callable[..., Any]) -> Callable[..., Any]:
