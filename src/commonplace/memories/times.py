@@ -89,7 +89,8 @@ def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[floa
 def _unread(name: str, moment: str) -> UsageError:
     return UsageError(
         f"{name} is {moment!r:.80}",
-        remedy='give an ISO 8601 time like 2026-03-01T09:30:00Z, of the years 1 to 9999, or words such as "last Tuesday"',
+        remedy="give an ISO 8601 time like 2026-03-01T09:30:00Z, of the years 1 to 9999,"
+        ' or words such as "last Tuesday"',
         parameters=(name,),
     )
 
