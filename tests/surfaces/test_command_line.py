@@ -227,12 +227,13 @@ def test_unexpected_error_is_one_sentence_with_the_traceback_in_the_log(
     assert "Traceback" in program.run("search", "x", "--verbose", code=1).stderr
 
 
-def test_closed_pipe_is_silent_and_no_failure(program: Program) -> None:
+@pytest.mark.parametrize("arguments", [("index", "export"), ("search", "session"), ("search", "session", "--json")])
+def test_closed_pipe_is_silent_and_no_failure(program: Program, arguments: tuple[str, ...]) -> None:
     """`commonplace index export | head` is ordinary use, also in a script that stops at the first failure."""
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-c", "from commonplace.cli.main import main; main()", "index", "export"],
+        [sys.executable, "-c", "from commonplace.cli.main import main; main()", *arguments],
         stdout=writer,
         stderr=subprocess.PIPE,
         check=False,

@@ -20,3 +20,7 @@ class Terminal(Console):
         """Yield what is to be written; whatever is no control code of rich's own is text, and made harmless."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(harmless(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the end of the run: a reader that has seen enough is no failure, and rich would exit with 1."""
+        raise  # noqa: PLE0704 - called while the error is handled
