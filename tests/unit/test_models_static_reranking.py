@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from commonplace.models.contract import RerankResult, TokenizedText
 from commonplace.models.static import StaticEmbedder
-from commonplace.models.static_reranking import MEANT, StaticReranker
+from commonplace.models.static_reranking import MEANT, MEANT_TOKENS, StaticReranker
 
 RERANKER = StaticReranker()
 ANSWER = "We chose Postgres for billing"
@@ -75,16 +75,36 @@ def test_a_transformer_judges_what_the_best_by_the_table_mean() -> None:
     assert sum(score > 0 for score in scores) == MEANT
 
 
+def test_a_text_is_embedded_once_for_several_questions() -> None:
+    """A long message is asked sentence by sentence, and each time a transformer would read all turns again."""
+    texts = [f"Remark {n} on the invoices of billing." for n in range(10)]
+    model = Counting()
+    ranks = StaticReranker(embedder=model)
+    apart = [StaticReranker(embedder=Counting()).scores(query, texts) for query in ("the invoices", "remark 7")]
+    assert [ranks.scores(query, texts).tolist() for query in ("the invoices", "remark 7")] == [
+        each.tolist() for each in apart
+    ]
+    assert model.embedded == 2 + len(texts)
+
+
+def test_of_a_long_text_the_beginning_says_what_it_means() -> None:
+    """A pasted log has thousands of tokens, and a transformer takes seconds for all of them."""
+    model = Counting()
+    StaticReranker(embedder=model).scores("where are the invoices", ["invoices of billing " * 5_000])
+    assert model.longest == MEANT_TOKENS
+
+
 class Counting:
-    """The static embedder, and how many texts it was given."""
+    """The static embedder, how many texts it was given, and the tokens of the longest."""
 
     def __init__(self) -> None:
         self._inner = StaticEmbedder.load()
         self.stamp = self._inner.stamp
-        self.embedded = 0
+        self.embedded = self.longest = 0
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         self.embedded += len(texts)
+        self.longest = max(self.longest, *(len(text.token_ids) for text in texts))
         return self._inner.embed(texts)
 
 

@@ -21,7 +21,8 @@ DEFAULT_TOP_K: Final = 5
 RELEVANT: Final = 0.3
 """What our own re-ranker must find in a turn, 0–1: what the memory specialist asks for where nothing is said. Where no
 turn has so much, the message is about something else."""
-
+NEAREST: Final = 50
+"""The sentences of a long message are asked of so many turns, those nearest to all of it."""
 
 _STRAIGHT: Final = str.maketrans(
     dict.fromkeys("‘’‚‛′`´", "'") | dict.fromkeys("“”„‟″«»", '"') | dict.fromkeys("‐‑‒–—―−", "-") | {"…": "..."}
@@ -77,14 +78,13 @@ def rank(reranker: Reranker, values: Mapping[str, Any]) -> dict[str, Any]:
     candidates, limit = values["candidates"], _limit(values)
     texts = [candidate["content"] for candidate in candidates]
 
-    def relevant(query: str) -> dict[int, float]:
-        found = reranker.rerank(query, texts, limit)
-        return {result.index: result.score for result in found if result.score >= RELEVANT}
-
-    scores = relevant(values["query"])
+    found = reranker.rerank(values["query"], texts, max(limit, NEAREST))
+    scores = {result.index: result.score for result in found if result.score >= RELEVANT}
+    near = [result.index for result in found]
     for sentence in () if scores else _sentences(values["query"]):
-        for place, score in relevant(sentence).items():
-            scores[place] = max(score, scores.get(place, 0.0))
+        for result in reranker.rerank(sentence, [texts[place] for place in near], limit):
+            if result.score >= RELEVANT:
+                scores[near[result.index]] = max(result.score, scores.get(near[result.index], 0.0))
     chosen = sorted(scores, key=lambda place: (-scores[place], place))[:limit]
     return retrieved([candidates[place] for place in _oldest_first(chosen, candidates)])
 
