@@ -234,6 +234,16 @@ def test_ids_may_be_abbreviated(bare: Program) -> None:
     assert bare.error("get", one[:8], code=1)["message"].startswith("there is no memory")
 
 
+def test_the_whole_id_of_a_document_is_no_abbreviation(bare: Program) -> None:
+    """A memory whose id begins with it must not be forgotten in its place."""
+    bare.run("init")
+    with commonplace.open(bare.project / ".commonplace") as book:
+        book.remember("The guide needs a chapter on herons", id="guide-notes")
+        book.index_documents([commonplace.Document("guide", "The guide says where the egrets are.")])
+    assert bare.json("forget", "guide", "--yes")["ids"] == ["guide"]
+    assert bare.json("get", "guide")["id"] == "guide-notes"
+
+
 def test_an_abbreviation_of_several_ids_names_them(bare: Program) -> None:
     """Acting on one of them would be a guess."""
     bare.run("init")

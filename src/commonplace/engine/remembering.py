@@ -10,7 +10,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.memories.intake import flag, labels, moment, one_of, refuse_unfit_id, series, short_text, texts, whole
 from commonplace.memories.memory import Memory, seen
 from commonplace.memories.times import Moment, moment_in_words
-from commonplace.types import STATUSES, TIERS, Selection
+from commonplace.types import KINDS, STATUSES, TIERS, Selection
 
 if TYPE_CHECKING:
     from commonplace.memories.usage import Use
@@ -130,7 +130,9 @@ class Remembering(Workings):
         return kept
 
     def resolve_id(self, abbreviation: str) -> str:
-        """Return the id that begins with some characters, as git takes them; what is no beginning comes back as given.
+        """Return the id of the memory that begins with some characters, as git takes them.
+
+        What is no beginning, and the whole id of anything else, comes back as given.
 
         Args:
             abbreviation: a whole id, or its first characters, at least 4.
@@ -142,6 +144,8 @@ class Remembering(Workings):
         if len(abbreviation) < MIN_ABBREVIATION or self._store.memory(self.namespace, abbreviation) is not None:
             return abbreviation
         self._before()
+        if any(self._store.owner_numbers(self.namespace, kind, [abbreviation]) for kind in KINDS):
+            return abbreviation
         stored = (id_ for _, id_, _ in self._store.memory_digests(self.namespace))
         ids = sorted(id_ for id_ in stored if id_.startswith(abbreviation))
         if len(ids) > 1:
