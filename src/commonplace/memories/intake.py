@@ -109,22 +109,26 @@ def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a chat message, with `role` and `content`, as a memory is given: its origin follows from the role."""
     given = dict(message)
     role = given.pop("role")
-    if role not in ORIGIN_OF_ROLE:
+    if not isinstance(role, str) or role not in ORIGIN_OF_ROLE:
         raise UsageError(
             f"role is {role!r:.80}",
-            remedy=f"give one of {', '.join(ORIGIN_OF_ROLE)}; leave messages of the system out, or give an `origin`",
+            remedy=f"give one of {', '.join(ORIGIN_OF_ROLE)}, or an `origin` in its place; leave out system messages",
         )
     given.setdefault("origin", ORIGIN_OF_ROLE[role])
     name = given.pop("name", "")
     given.setdefault("source", name)
     if isinstance(given.get("content"), list):
         parts = given["content"]
-        if not all(isinstance(part, Mapping) and part.get("type") in TEXT_PARTS for part in parts):
+        if not all(map(_is_text, parts)):
             raise UsageError(
                 "a message has parts that are no text", remedy="leave images and tool calls out, or say them in words"
             )
-        given["content"] = "\n\n".join(str(part.get("text", "")) for part in parts)
+        given["content"] = "\n\n".join(part["text"] for part in parts)
     return given
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str)
 
 
 def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
