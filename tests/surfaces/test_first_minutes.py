@@ -293,6 +293,16 @@ def test_ctrl_c_says_what_was_kept(many: Program, monkeypatch: pytest.MonkeyPatc
     assert many.error("index", "build", "--force", code=130)["remedy"].endswith("goes on with the rest")
 
 
+def test_a_damaged_store_of_ones_own_stops_nothing_in_a_project(bare: Program) -> None:
+    """What a project holds has nothing to do with it; only the offer to move memories cannot be made."""
+    bare.run("remember", "Invoices are sent on Fridays")
+    (user_store() / "store.db").write_bytes(b"damaged" * 1_000)
+    said = " ".join(bare.run("init").stderr.split())
+    assert f"your own store, {user_store()}, cannot be looked into" in said
+    assert bare.json("recall", "when are invoices sent")["hits"] == []
+    assert "store.db" in bare.error("init", "--move-memories", code=1)["message"]
+
+
 def test_what_was_remembered_before_there_was_a_project_is_told_of_and_moved(bare: Program) -> None:
     """People try `remember` first, and would never find again what `init` then hides."""
     told = bare.run("remember", "Invoices are sent on Fridays", "--tag", "billing", "--id", "friday")

@@ -82,7 +82,11 @@ def init(invocation: Invocation, directory: Path, move_memories: bool, anew: boo
 
 
 def hidden_memories(settings: Settings) -> tuple[str, ...]:
-    """Return the beginnings of the memories of the user's own store, which a project's store hides; none elsewhere."""
+    """Return the beginnings of the memories of the user's own store, which a project's store hides; none elsewhere.
+
+    Raises:
+        CommonplaceError: that store cannot be opened or read.
+    """
     from commonplace.engine.layout import DATABASE
     from commonplace.engine.opening import open_engine
     from commonplace.settings.locations import user_store
@@ -98,9 +102,16 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
     """Move the memories of the user's own store here where that is agreed; return how many were moved."""
     from commonplace.cli.screen import notify, progress_bars
     from commonplace.engine.opening import open_engine
+    from commonplace.errors import CommonplaceError
     from commonplace.settings.locations import user_store
 
-    texts = hidden_memories(loaded)
+    try:
+        texts = hidden_memories(loaded)
+    except CommonplaceError as error:
+        if is_agreed:
+            raise
+        notify((f"your own store, {user_store()}, cannot be looked into: {error.args[0]}",), invocation)
+        return 0
     if not texts:
         return 0
     told = f"your own store, {user_store()}, holds {counted(len(texts), 'memory', 'memories')} not found from here"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ import click
 
 from commonplace.cli.invocation import Command, Invocation, pass_invocation
 from commonplace.cli.values import also, filled, forms, from_flags, of_artifacts, score, time, whole_as_json
-from commonplace.errors import UsageError
+from commonplace.errors import CommonplaceError, UsageError
 from commonplace.types import KINDS, TIERS
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
         engine.log_retrieval(result, "recall")
         receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
         is_bare = not result.hits and not engine.list(statuses=(), limit=1)
-    if is_bare and (hidden := hidden_memories(loaded)):
+    hidden: tuple[str, ...] = ()
+    with suppress(CommonplaceError):  # a fault of another store is none of this answer
+        hidden = hidden_memories(loaded) if is_bare else ()
+    if hidden:
         count = counted(len(hidden), "memory", "memories")
         told = (
             f"your own store holds {count} that a project does not find: `commonplace init --move-memories` moves them"
