@@ -11,8 +11,10 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import EmbedderMismatchError, NotFoundError, StoreError, UsageError
+from commonplace.search.result import label
 from commonplace.types import Document
 
+LICENCE = "# Licence\n\nWho has a copy of this software may deal in the software without restriction.\n"
 FILES = {
     "src/auth/login-service.ts": """export class loginService {
   constructor(private readonly users: UserStore, private readonly hasher: PasswordHasher) {}
@@ -113,6 +115,20 @@ def test_copies_of_one_text_take_one_place_and_are_named(book: Engine, project: 
     assert "same text as a better hit" in rejected
     assert [hit["copies"] for hit in result.to_dict()["hits"]] == [hit.copies for hit in result.hits]
     assert result.held_back == 0
+
+
+def test_of_many_copies_the_first_are_named_where_room_is_short(book: Engine, project: Path) -> None:
+    """A licence lies in every package: their paths would fill a context that is to hold what the task needs."""
+    for number in range(60):
+        (project / f"packages/part{number}").mkdir(parents=True)
+        (project / f"packages/part{number}/LICENCE.md").write_text(LICENCE, encoding="utf-8")
+    book.index(project)
+    (hit,) = book.search("who may deal in the software without restriction", min_score=0.0, paths=["packages/**"]).hits
+    assert len(hit.copies) == 59
+    told = f"the same in {', '.join(hit.copies[:5])}, 54 more"
+    assert label(hit).endswith(told)
+    made = book.context("who may deal in the software without restriction", kinds=["artifact"]).text
+    assert told in made
 
 
 def test_documents_of_ones_own_and_memories_are_no_copies_of_each_other(book: Engine) -> None:

@@ -186,11 +186,13 @@ def print_hit(rank: int, hit: Hit, query: str, target: Console) -> None:
     """Print one numbered hit with the part of its text that matches, the matching words emphasised."""
     from rich.text import Text
 
+    from commonplace.search.result import copies_named
+
     print_packed(_head(rank, hit), target, Text(" "), room(target))
     if hit.superseded_by:
         print_under(older(hit), target, "dim")
     if hit.copies:
-        names = [Text(f"{harmless_line(name)},", "dim") for name in hit.copies]
+        names = [Text(f"{harmless_line(name)},", "dim") for name in copies_named(hit)]
         names[-1].right_crop(1)
         names[0] = Text(f"{INDENT}the same in ", "dim") + names[0]
         print_packed(names, target, Text(" "), room(target))

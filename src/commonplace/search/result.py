@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.search.times import moment
 from commonplace.types import Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:
     from commonplace.search.trace import Trace
+
+COPIES_NAMED: Final = 5
+"""Of the copies of a hit's text, as many as a person can look through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,12 @@ def hit_json(hit: Hit) -> dict[str, Any]:
     }
 
 
+def copies_named(hit: Hit) -> tuple[str, ...]:
+    """Return the first copies of a hit's text, and how many more there are: hundreds would leave room for nothing."""
+    more = len(hit.copies) - COPIES_NAMED
+    return hit.copies if more <= 0 else (*hit.copies[:COPIES_NAMED], f"{more:,} more")
+
+
 def label(hit: Hit) -> str:
     """Return what a reader should know of a text before believing it."""
     date = _iso(hit.at)
@@ -163,7 +172,7 @@ def label(hit: Hit) -> str:
         f"retention {hit.score:.2f}" if hit.signals.keys() == {"retention"} else f"score {hit.score:.2f}",
         hit.confidence,
         hit.superseded_by and f"older: {hit.superseded_by} is newer",
-        hit.copies and f"the same in {', '.join(hit.copies)}",
+        hit.copies and f"the same in {', '.join(copies_named(hit))}",
     )
     return ", ".join(part for part in parts if part)
 
