@@ -170,6 +170,10 @@ NOTHING = {
         "the index holds no file: `commonplace index build` reads those of a project",
     ),
     "no memories": (("recall", "invoices"), "nothing is remembered yet: `commonplace remember TEXT` keeps a text"),
+    "no knowledge": (
+        ("search", "invoices", "--kind", "knowledge"),
+        "no knowledge is indexed yet: `commonplace knowledge index AGENT.YAML` reads an agent's",
+    ),
     "a type that is not there": (
         ("search", "invoices", "--type", "research"),
         "no indexed file has the type 'research'; there is code, documentation, test",
@@ -204,6 +208,16 @@ def test_a_search_that_could_find_nothing_says_why_and_what_to_do(bare: Program,
     told = bare.run(*arguments)
     assert notice in " ".join(told.stderr.split())
     assert "Try other words" not in told.stdout
+
+
+def test_who_asks_for_files_is_not_sent_to_memories(bare: Program) -> None:
+    """Their times are another matter: --valid-at would find memories alone."""
+    bare.run("init")
+    bare.run("index", "build")
+    bare.run("remember", "Invoices were sent on Mondays", "--at", "2019-01-01")
+    arguments = ("search", "invoices", "--as-of", "2020-01-01")
+    assert "valid_at (--valid-at) finds" in bare.json(*arguments)["notices"][0]
+    assert bare.json(*arguments, "--kind", "artifact")["notices"] == []
 
 
 def test_the_commands_that_a_search_names_carry_its_namespace(bare: Program) -> None:

@@ -41,13 +41,16 @@ def diagnose(store: Store, found: SearchResult, has_others: bool) -> Iterator[st
     others = [] if counts["owners"] else [name for name in store.namespaces() if name and name != namespace]
     if others:
         yield f"namespace {namespace!r} holds nothing; the store has: {_listed(map(repr, others), len(others))}"
-    if "artifact" in kinds and not any(counts[NAMES[kind]] for kind in kinds):
+    is_bare = not any(counts[NAMES[kind]] for kind in kinds)
+    if is_bare and "artifact" in kinds:
         yield f"the index holds no file: `commonplace index build{option}` reads those of a project"
-    elif kinds == {"memory"} and not counts["memories"] and not has_others:
+    elif is_bare and "memory" in kinds and not has_others:
         yield f"nothing is remembered yet: `commonplace remember{option} TEXT` keeps a text"
+    elif is_bare and kinds == {"knowledge"}:
+        yield f"no knowledge is indexed yet: `commonplace knowledge index{option} AGENT.YAML` reads an agent's"
     elif not wanted.is_empty and not store.matching_owners(namespace, replace(wanted, as_of=None, valid_at=None)):
         yield from _filter_faults(store, namespace, wanted)
-    elif wanted.as_of is not None and wanted.valid_at is None:
+    elif "memory" in kinds and wanted.as_of is not None and wanted.valid_at is None:
         yield from _stored_later(store, namespace, wanted, wanted.as_of)
 
 
