@@ -282,6 +282,30 @@ def test_a_build_of_the_whole_project_completes_what_was_interrupted_in_a_part(m
     assert many.json("search", "heron by pond 3")["notices"] == []
 
 
+def test_a_project_that_was_moved_completes_what_was_interrupted_before(
+    many: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notice that names the old place, and a command that fails there, would stand over every search for ever."""
+    with commonplace.open(progress=stop_at_300) as book, pytest.raises(KeyboardInterrupt):
+        book.index(many.project)
+    moved = many.project.with_name("moved")
+    many.project.rename(moved)
+    monkeypatch.chdir(moved)
+    *_, notice = many.json("search", "heron by pond 3")["notices"]
+    assert notice.endswith(f" files of {moved}; `commonplace index build` reads the rest")
+    many.run("index", "build")
+    assert many.json("search", "heron by pond 3")["notices"] == []
+
+
+def test_of_a_directory_that_is_gone_nothing_is_incomplete(many: Program) -> None:
+    """The command that would complete it could only fail."""
+    docs = many.project / "docs"
+    with commonplace.open(progress=stop_at_300) as book, pytest.raises(KeyboardInterrupt):
+        book.index(docs)
+    docs.rename(docs.with_name("elsewhere"))
+    assert not [told for told in many.json("search", "heron by pond 3")["notices"] if "incomplete" in told]
+
+
 def test_while_a_first_build_runs_searches_say_that_the_rest_is_being_read(many: Program) -> None:
     """Whoever is told to start a build that runs already would wait for nothing."""
     told = []

@@ -183,7 +183,7 @@ class Upkeep:
         Raises:
             KeyboardInterrupt: a note on it says what is kept and how to go on.
         """
-        root, lock = str(selection.root), FileLock(self._directory / INDEXING_LOCK)
+        root, lock = selection.root, FileLock(self._directory / INDEXING_LOCK)
         lock.acquire(LOCK_S)  # where another run has it, that one tells searches that somebody is at work
         came = (0, 0)
 
@@ -192,12 +192,12 @@ class Upkeep:
             came = done, total
             if done < total:
                 with self._store.change_memories(namespace) as change:
-                    change.put_note(Note(INDEXING, root, at, json.dumps({"done": done, "total": total})))
+                    change.put_note(Note(INDEXING, self._named(root), at, json.dumps({"done": done, "total": total})))
 
         try:
             yield stored
-            done = [note.id for note in self._store.notes(namespace, INDEXING) if Path(note.id).is_relative_to(root)]
-            if done:
+            notes = self._store.notes(namespace, INDEXING)
+            if done := [note.id for note in notes if self._root(note.id).is_relative_to(root)]:
                 with self._store.change_memories(namespace) as change:
                     for each in done:
                         change.drop_note(INDEXING, each)
@@ -213,8 +213,11 @@ class Upkeep:
             lock.release()
 
     def incomplete(self, namespace: str) -> tuple[str, ...]:
-        """Say of each indexing run that is under way, or was interrupted, which part of its files can be found."""
-        notes = self._store.notes(namespace, INDEXING)
+        """Say of each indexing run that is under way, or was interrupted, which part of its files can be found.
+
+        Where a root is gone, no run can go on.
+        """
+        notes = [note for note in self._store.notes(namespace, INDEXING) if self._root(note.id).exists()]
         if not notes:
             return ()
         lock, is_running = FileLock(self._directory / INDEXING_LOCK), False
@@ -224,13 +227,21 @@ class Upkeep:
         return tuple(self._incomplete(namespace, note, is_running) for note in notes)
 
     def _incomplete(self, namespace: str, note: Note, is_running: bool) -> str:
-        told = json.loads(note.body)
-        rest = "the rest is being read" if is_running else f"{self._build_command(namespace, note.id)} reads the rest"
-        return f"the index is incomplete: it has {told['done']:,} of {told['total']:,} files of {note.id}; {rest}"
+        told, root = json.loads(note.body), self._root(note.id)
+        rest = "the rest is being read" if is_running else f"{self._build_command(namespace, root)} reads the rest"
+        return f"the index is incomplete: it has {told['done']:,} of {told['total']:,} files of {root}; {rest}"
 
-    def _build_command(self, namespace: str, root: str) -> str:
+    def _named(self, root: Path) -> str:
+        """Return a root's name in a note: inside a project it is relative, so that the project can be moved."""
+        project = project_of(self._directory)
+        return str(root.relative_to(project) if project and root.is_relative_to(project) else root)
+
+    def _root(self, named: str) -> Path:
+        return (project_of(self._directory) or Path()) / named
+
+    def _build_command(self, namespace: str, root: Path) -> str:
         option = "" if namespace == DEFAULT else f" --namespace {shlex.quote(namespace)}"
-        place = "" if Path(root) == project_of(self._directory) else f" {shlex.quote(root)}"
+        place = "" if root == project_of(self._directory) else f" {shlex.quote(str(root))}"
         return f"`commonplace index build{place}{option}`"
 
     def _reader(self) -> Generation:
