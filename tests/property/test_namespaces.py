@@ -41,6 +41,7 @@ EXEMPT = {
     "backup": "it copies the whole store, and is for whoever owns it",
     "consolidation_ground": "it is what agents stand on, and answers nothing",
     "count_tokens": "it counts what it is given",
+    "move_memories": "it exports to another store and forgets here, each of which is tried",
     "namespaces": "names are no secret: there is no other way to know what there is",
 }
 
@@ -269,6 +270,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "forget": lambda book, values: book.forget(**values.wanted),
     "forget_namespace": deleting,
     "gc": lambda book, values: book.gc(0, dry_run=values.one(True, False)),
+    "resolve_id": lambda book, values: book.resolve_id(values.id[:8]),
     "get": lambda book, values: book.get(values.id, touch=values.one(True, False)),
     "import_": importing,
     "graph": graphing,

@@ -9,6 +9,7 @@ from tests.surfaces.conftest import Program
 
 import commonplace
 from commonplace.errors import EmbedderMismatchError
+from commonplace.models.modeldata import ModelData
 from commonplace.models.static import StaticEmbedder
 from commonplace.types import Embedding
 
@@ -27,7 +28,7 @@ class Earlier(StaticEmbedder):
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "old"
-    with commonplace.open(path, embedder=Earlier.load()) as engine:
+    with commonplace.open(path, embedder=Earlier(ModelData())) as engine:
         engine.remember("Billing uses Postgres", id="m")
         engine.remember("Her sister hikes in the Alps", id="n")
     return path

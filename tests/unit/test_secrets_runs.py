@@ -202,7 +202,7 @@ class TestWhatStays:
             "order of others": [[hit.id for hit in found if hit.owner_id not in spoilt] for found in hits],
         }
 
-    @pytest.mark.parametrize("seconds", [0.0, 1e-6, 0.1, 86_400.000001, 1.7e9, 4e12])
+    @pytest.mark.parametrize("seconds", [0.0, 1e-6, 0.1, 86_400.000001, 1.7e9, 2.5e11])
     def test_a_file_counts_from_the_same_moment_on(self, book: Engine, clock: Clock, seconds: float) -> None:
         clock.now = seconds
         store_file(book, "a.md", TOKEN)

@@ -29,8 +29,8 @@ _NUMBERS_AT_ONCE = 500
 def still_stored(store: Store, needles: Needles) -> set[bytes]:
     """Return the needles that stand in a text, vector or list of token ids that any namespace still holds.
 
-    Or in the files of any store whatever it holds, or in what it tells of its forgettings: a text may be the same
-    word as the namespace or the id that a receipt names. A tag may also be that of a page or of another copy.
+    Or in the files of any store whatever it holds, or in the name of a namespace that a receipt is of. Names also where
+    the store tells of itself: a tag may be the same word as the id, page or path that a receipt gives.
     """
     found: set[bytes] = set()
     for batch in _batches(_held(store)):
@@ -39,7 +39,7 @@ def still_stored(store: Store, needles: Needles) -> set[bytes]:
             break
     if len(found) < len(needles):
         found |= needles.found(own_words())
-        found |= needles.found(b"\0\0".join(_notes(store, RECEIPT, FORGETTING)))
+        found |= needles.found(b"\0\0".join(_namespaces_of_receipts(store)))
         found |= needles.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
     return found
 
@@ -71,14 +71,15 @@ def _held(store: Store) -> Iterator[bytes]:
         yield from _forms(texts_of_ledger(store.ledger(namespace)))
 
 
-def _notes(store: Store, *kinds: str) -> Iterator[bytes]:
-    for kind in kinds:
-        yield from (f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
+def _namespaces_of_receipts(store: Store) -> Iterator[bytes]:
+    for kind in (RECEIPT, FORGETTING):
+        yield from _forms(str(json.loads(note.body).get("namespace", "")) for note in store.notes(None, kind))
 
 
 def _noted(store: Store) -> Iterator[bytes]:
-    """Yield what else the store has of itself: copies elsewhere, what waits for an outside graph, pages."""
-    yield from _notes(store, BACKUP, WAITING, GROUPS)
+    """Yield what the store has of itself: receipts, what is pending, copies elsewhere, pages."""
+    for kind in (RECEIPT, FORGETTING, BACKUP, WAITING, GROUPS):
+        yield from (f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
     for namespace in store.namespaces():
         yield from _forms(page.page for page in store.pages(namespace))
 

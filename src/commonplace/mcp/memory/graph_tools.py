@@ -92,7 +92,9 @@ def _answers(book: Engine, given: Arguments) -> _Known:
     facts = book.graph.search_edges(query, limit, **times)
     entities = book.graph.search_entities(query, limit, **times)
     hits = book.search(query, 1, ("memory",), as_of=times.get("as_of"))
-    notices = dict.fromkeys(chain(facts.notices, entities.notices, hits.notices))
+    # That there are no memories is no news to who is shown facts.
+    of_memories = hits.notices if hits.hits or not (facts or entities) else ()
+    notices = dict.fromkeys(chain(facts.notices, entities.notices, of_memories))
     if not hits.hits:
         return _Known(list(facts), list(entities), notices=list(notices))
     around = book.neighbourhood(hits.hits[0].owner_id, depth=given.get("depth", _DEPTH), limit=limit)
