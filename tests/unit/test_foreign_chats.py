@@ -145,3 +145,44 @@ def test_a_file_without_messages_is_refused(tmp_path: Path, value: str) -> None:
     """An import that brings nothing must not look like a success."""
     with pytest.raises(UsageError, match=r"nothing in .* could be read as conversations"):
         chats.read_messages(written(tmp_path, value, "talk.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["id", "uuid"])
+def test_each_message_of_a_conversation_has_an_id_of_its_own(tmp_path: Path, name: str) -> None:
+    """The conversation's id is that of none of its messages, and two conversations may both count from 1."""
+    messages = [{"role": "user", "content": "A"}, {"role": "assistant", "content": "B"}]
+    counted = [{"id": number, **each} for number, each in enumerate(messages, 1)]
+    talks = [{name: "s", "messages": messages}, {name: "t", "messages": counted}, {name: "u", "messages": counted}]
+    read = chats.read_messages(written(tmp_path, talks, "talk.json"))
+    assert turns(read) == [
+        (text, session, position, origin)
+        for session in "stu"
+        for position, (text, origin) in enumerate([("A", "user"), ("B", "agent")])
+    ]
+    assert len({each.id for each in read.memories}) == 6
+    assert read.notices == ()
+
+
+def test_two_messages_with_one_id_are_both_kept_unless_they_say_the_same(tmp_path: Path) -> None:
+    """A reply may bear the id of what it answers; a line that was written twice is one message."""
+    line = {"id": "1", "role": "user", "content": "A"}
+    read = chats.read_messages(
+        written(tmp_path, [line, {**line, "role": "assistant", "content": "B"}, line], "talk.json")
+    )
+    assert [each.content for each in read.memories] == ["A", "B"]
+    assert read.notices[0].reason == "left out: 1 messages that came twice"
+
+
+@pytest.mark.parametrize("odd", [["text"], {"a": 1}, 7, None])
+def test_values_of_a_kind_that_nobody_expects_leave_out_one_message_alone(tmp_path: Path, odd: object) -> None:
+    """A damaged or foreign file must not end the import with an error of Python's."""
+    mapping = {
+        "a": {"message": {"author": {"role": odd}, "content": {"content_type": "text", "parts": ["A"]}}},
+        "b": {**node("b", "a", "user", "B", content_type=odd), "parent": "a"},
+        "c": node("c", "b", "user", {"type": odd, "text": "no"}, "C"),
+    }
+    read = chats.read_chatgpt(written(tmp_path, [{"id": "s", "mapping": mapping}]))
+    assert turns(read) == [("C", "s", 0, "user")]
+    parts = [{"type": odd, "text": "no"}, {"type": "text", "text": "D"}]
+    read = chats.read_messages(written(tmp_path, [{"role": "user", "content": parts}]))
+    assert [each.content for each in read.memories] == ["D"]

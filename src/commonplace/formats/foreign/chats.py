@@ -19,7 +19,9 @@ from commonplace.types import ORIGIN_OF_ROLE, TEXT_PARTS
 
 _ORIGINS: Final = {role: origin for role, origin in ORIGIN_OF_ROLE.items() if origin != "tool"}
 """Whose message is kept, by its role; those of systems and tools are not."""
-_TEXT_MESSAGES: Final = frozenset({"text", "multimodal_text"})
+# Tuples, since a file may hold a list or an object where a word belongs, of which no set can say whether it has it.
+_ROLES: Final = tuple(_ORIGINS)
+_TEXT_MESSAGES: Final = ("text", "multimodal_text")
 _IDS: Final = ("id", "uuid", "message_id")
 _SESSIONS: Final = ("session", "session_id", "sessionId", "conversation_id", "conversation", "thread_id", "chat_id")
 _TIMES: Final = ("timestamp", "created_at", "create_time", "time", "ts", "date")
@@ -62,10 +64,13 @@ class _Talk:
             if not text:
                 self.leave_out("messages without text")
                 continue
-            id_ = self.notes.text(message.id, where, "id") or self.notes.made_id(f"{self._file} {session}", text)
-            if id_ in self._memories:
+            id_ = self.notes.text(message.id, where, "id")
+            known = self._memories.get(id_)
+            if known is not None and (known.session, known.origin, known.content) == (session, _ORIGINS[role], text):
                 self.leave_out("messages that came twice")
                 continue
+            if not id_ or known is not None:  # some files number the messages of each conversation
+                id_ = self.notes.made_id(f"{self._file} {session}", text)
             self._memories[id_] = ForeignMemory(
                 id=id_,
                 content=text,
@@ -185,9 +190,12 @@ def read_messages(path: Path) -> Foreign:
         if isinstance(messages, list):
             whole = talk.notes.text(session or _first(line, _IDS) or where, where, "id")
             entries = [each for each in messages if isinstance(each, Mapping)]
-            talk.add([_message(each, line) for each in entries], whole, where, {})
+            talk.add([_message(each, line, _first(each, _IDS)) for each in entries], whole, where, {})
         else:
-            talk.add([_message(message, line)], talk.notes.text(session or path.name, where, "session"), where, {})
+            # In a transcript of Claude Code the pieces of one message share its id, and each line has its own.
+            id_ = _first(line, _IDS) if message is line else _first(line, ("uuid",)) or _first(message, _IDS)
+            session = talk.notes.text(session or path.name, where, "session")
+            talk.add([_message(message, line, id_)], session, where, {})
     return talk.result(path)
 
 
@@ -238,7 +246,7 @@ def _of_chatgpt(branch: Iterable[Mapping[str, object]], talk: _Talk) -> Iterator
         is_hidden = isinstance(metadata, Mapping) and metadata.get("is_visually_hidden_from_conversation") is True
         is_text = isinstance(content, Mapping) and content.get("content_type") in _TEXT_MESSAGES
         # A model's message to a tool is no answer to the person.
-        if role in _ORIGINS and (is_hidden or not is_text or message.get("recipient") not in (None, "", "all")):
+        if role in _ROLES and (is_hidden or not is_text or message.get("recipient") not in (None, "", "all")):
             talk.leave_out("thoughts, tool calls and hidden messages")
             continue
         parts = content.get("parts") if isinstance(content, Mapping) else None
@@ -278,11 +286,11 @@ def _lines(path: Path, notes: Notes) -> Iterator[tuple[str, Mapping[str, object]
             notes.add(where, "is no object and was left out")
 
 
-def _message(message: Mapping[str, object], line: Mapping[str, object]) -> _Message:
+def _message(message: Mapping[str, object], line: Mapping[str, object], id_: object) -> _Message:
     return _Message(
         message.get("role"),
         message.get("content"),
-        _first(line, _IDS) if message is line else _first(line, ("uuid",)) or _first(message, _IDS),
+        id_,
         _first(message, _TIMES) or _first(line, _TIMES),
         message.get("name"),
     )
