@@ -179,3 +179,16 @@ def test_doctor_names_some_of_very_many_changed_memories(stored: Path) -> None:
     assert len(shown) == 20
     assert shown[0].problem.startswith("memory 'm00' of the namespace 'team' has other words")
     assert rest.problem == "10 more texts differ like these"
+
+
+def test_doctor_goes_on_where_a_byte_of_an_agent_s_knowledge_is_no_text_any_more(stored: Path) -> None:
+    """One byte must not end the examination, and hide what else is wrong."""
+    spoil(stored, "UPDATE knowledge_items SET metadata = CAST(replace(metadata, 'night', x'ff') AS TEXT)")
+    spoil(stored, "UPDATE memories SET digest = '0' WHERE id = 'billing'")
+    with commonplace.open(stored) as book:
+        problems = [finding.problem for finding in book.doctor().findings]
+    assert "memory 'billing' has other words than it was written with" in problems
+    [knowledge] = [problem for problem in problems if "knowledge" in problem]
+    assert re.fullmatch(
+        r"item \d+ of the agents' knowledge cannot be read \(.*Could not decode to UTF-8.*\)", knowledge
+    )

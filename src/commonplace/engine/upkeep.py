@@ -23,6 +23,7 @@ from commonplace.models.modeldata import verify_data
 from commonplace.settings.locations import project_of
 from commonplace.store.memory_contract import Note
 from commonplace.text.analysis import clear_cache
+from commonplace.types import Filter
 
 if TYPE_CHECKING:
     from commonplace.engine.apart import Apart
@@ -44,6 +45,7 @@ APART_FROM = 300
 _AT_ONCE = 500
 _MOST_TEXTS = 20
 _UNREADABLE = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
+_OTHER_MAP = "has another map than it was written with"
 INDEXING = "indexing"
 """The kind of the notes that tell how far an indexing run has come, one for each root."""
 
@@ -396,8 +398,7 @@ class Upkeep:
         try:
             return self._differing(namespace, [digest])
         except _UNREADABLE as error:
-            why = error.args[0] if isinstance(error, CommonplaceError) else str(error)
-            return [_differs(digest[1], namespace, f"cannot be read ({why})", is_live=False)]
+            return [_differs(digest[1], namespace, _unreadable(error), is_live=False)]
 
     def _unfinished(self, mend: bool, pages: Pages | None) -> list[Finding]:
         """Return what forgetting had to leave, because it was ended or another process held something open."""
@@ -491,18 +492,38 @@ def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
 
 def _differing_knowledge(store: Store, namespace: str) -> list[Finding]:
     """Return the items of agents' knowledge whose map is not the one that their digest is of."""
+    numbers = store.matching_owners(namespace, Filter(kinds=("knowledge",)))
+    found: list[Finding] = []
+    for begin in range(0, len(numbers), _AT_ONCE):
+        some = numbers[begin : begin + _AT_ONCE]
+        try:
+            found += _with_other_maps(store, namespace, some)
+        except _UNREADABLE:
+            for number in some:
+                try:
+                    found += _with_other_maps(store, namespace, [number])
+                except _UNREADABLE as error:
+                    found.append(_damaged_item(f"{number} of the agents' knowledge", namespace, _unreadable(error)))
+    return found
+
+
+def _with_other_maps(store: Store, namespace: str, numbers: Sequence[int]) -> list[Finding]:
     from commonplace.knowledge.maps import digest_of
 
     return [
-        Finding(
-            "store",
-            f"item {item.number} of the agent {item.record.agent!r:.80}{_in(namespace)} has another map than it was "
-            f"written with",
-            "index the knowledge of that agent again, or restore a backup",
-        )
-        for item in store.knowledge(namespace).items()
+        _damaged_item(f"{item.number} of the agent {item.record.agent!r:.80}", namespace, _OTHER_MAP)
+        for item in store.knowledge(namespace).of_numbers(numbers).values()
         if digest_of(item.record.agent, item.record.metadata) != item.record.digest
     ]
+
+
+def _damaged_item(named: str, namespace: str, problem: str) -> Finding:
+    remedy = "index the knowledge of that agent again, or restore a backup"
+    return Finding("store", f"item {named}{_in(namespace)} {problem}", remedy)
+
+
+def _unreadable(error: Exception) -> str:
+    return f"cannot be read ({error.args[0] if isinstance(error, CommonplaceError) else error})"
 
 
 def _differs(id_: str, namespace: str, problem: str, *, is_live: bool) -> Finding:
