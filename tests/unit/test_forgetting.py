@@ -396,6 +396,16 @@ class TestCopies:
         assert book.get(first).status == "active"
         assert {id_: book.get(id_).status for id_ in "ab"} == {"a": "archived", "b": "archived"}
 
+    def test_what_was_archived_as_a_part_of_a_merge_stays_archived(self, book: Engine, clock: Clock) -> None:
+        """Somebody did not want it any more; that something else is forgotten does not bring it back."""
+        for id_, text in (("a", "Quillfeather sails at noon"), ("b", "The tide turns at six")):
+            book.remember(text, id=id_)
+        report = book.process_issue(book.ledger.create("merge", ["a", "b"], "merge"))
+        clock.move(days=1)
+        book.archive(report.results["merge"][0].new_memory_id)
+        assert book.forget("a").notices[-1].startswith("other memories that it was made from stay archived: b;")
+        assert book.get("b").status == "archived"
+
     def test_what_somebody_archived_stays_archived_and_is_named(self, book: Engine, clock: Clock) -> None:
         book.remember("Quillfeather sails at noon", id="a")
         book.remember("The tide turns at six", id="b")

@@ -4,8 +4,8 @@
   as well: nobody can tell which of its words came from where. The other sources stay.
 * Of what a forgotten memory was itself merged from, the archived ones go: they are its text under another id, in no
   list. A source that is still live stays, and a notice names it.
-* When a memory goes that others were merged into, those of them that stay and that the merge archived are active again,
-  since nothing live would tell them any more.
+* When a live memory goes that others were merged into, those of them that stay and that the merge archived are active
+  again, since nothing live would tell them any more.
 * With a memory goes what the graph has of it alone; see `graph`.
 * An agent's knowledge goes whole, what was softly deleted and the agent's context with it.
 """
@@ -267,18 +267,27 @@ def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[tuple[st
     """Return the archived memories that stay and that something was made from which goes.
 
     Returns:
-        Those that were archived by becoming part of it, which comes in one transaction; and those that others archived.
+        Those that were archived by becoming part of what is live, which comes in one transaction; and those that stay
+        archived, since somebody archived them, or what they had become part of.
     """
-    revived, archived = set[str](), set[str]()
+    merged, archived = defaultdict[str, set[str]](set), set[str]()
+    carried = set[str]()
     for id_ in sorted(gone):
         for made in store.versions(namespace, id_):
-            for source_id in set(made.record.derived_from) - gone:
+            if made.expired_at is None:
+                carried.add(id_)
+            for source_id in made.record.derived_from:
                 source = store.memory(namespace, source_id)
-                if source is None or source.expired_at is None:
-                    continue
-                is_merged = source.expired_at == max(made.created_at, source.created_at)
-                (revived if is_merged else archived).add(source_id)
-    return tuple(sorted(revived)), tuple(sorted(archived - revived))
+                if source is not None and source.expired_at is not None:
+                    archived.add(source_id)
+                    if source.expired_at == max(made.created_at, source.created_at):
+                        merged[id_].add(source_id)
+    waiting = list(carried)
+    while waiting:
+        new = merged[waiting.pop()] - carried
+        carried |= new
+        waiting += new
+    return tuple(sorted(carried - gone)), tuple(sorted(archived - carried - gone))
 
 
 def _of_left_behind(revived: Sequence[str], archived: Sequence[str]) -> tuple[str, ...]:
