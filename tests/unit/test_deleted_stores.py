@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ import commonplace
 from commonplace.errors import CommonplaceError, StoreDamagedError, StoreError
 from commonplace.index.directory import Index
 from commonplace.mirror.folder import Folder, PageFile
+from commonplace.store import database_files
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Embedding, Owner, OwnerWrite
 
@@ -184,6 +187,60 @@ def test_pages_that_came_alone_make_a_store_of_what_stands_on_them(used: Path, t
     with commonplace.open(clone, embedder="hashing") as book:
         assert book.sync().added == 2
         assert sorted(memory.id for memory in book.list()) == ["door", "roof"]
+
+
+@pytest.fixture
+def pages_alone(used: Path) -> Path:
+    delete_all_but(used, ("memory", "MEMORY.md"))
+    return used
+
+
+def test_a_store_that_could_not_be_made_is_made_the_next_time(
+    pages_alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk, or Ctrl-C, must not make a lost store of one that never was."""
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database_files, "migrate", full)
+        with pytest.raises(StoreError, match="disk is full"):
+            commonplace.open(pages_alone, embedder="hashing")
+    with commonplace.open(pages_alone, embedder="hashing") as book:
+        assert book.sync().added == 2
+
+
+def test_a_store_that_another_process_is_just_making_is_not_lost(
+    pages_alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server and a hook of an agent begin at the same time in a project that came with its pages."""
+    path, looked, errors = pages_alone / "store.db", threading.Event(), list[CommonplaceError]()
+    look, publish = database_files.left_behind, database_files._publish
+
+    def looking(path: Path) -> list[str]:
+        found = look(path)
+        looked.set()
+        return found
+
+    def asking() -> None:
+        try:
+            database_files.refuse_lost(path)
+        except CommonplaceError as error:
+            errors.append(error)
+
+    asker = threading.Thread(target=asking)
+
+    def publishing(new: Path, path: Path) -> None:
+        asker.start()
+        assert looked.wait(60)
+        publish(new, path)
+
+    monkeypatch.setattr(database_files, "left_behind", looking)
+    monkeypatch.setattr(database_files, "_publish", publishing)
+    database_files.make(path, 10)
+    asker.join()
+    assert errors == []
 
 
 def test_a_log_without_its_database_is_kept(used: Path) -> None:

@@ -23,6 +23,7 @@ from commonplace.store.driver import (
 from commonplace.store.migrations import NEWEST, migrate, refuse_newer, version_of
 
 _PAGE_BYTES = 8192
+_MAKING_S = 5.0
 
 _DERIVED = ("index",)
 _PAGES = ("MEMORY.md", "memory", "vault")
@@ -49,7 +50,7 @@ def left_behind(path: Path) -> list[str]:
     """Return what stands beside a database that is gone and shows that it was there, in words; [] where it never was.
 
     Pages alone do not show it: they may have come with somebody's project. Ask before whether the database is there,
-    and again after: another process may be making it, which writes all this later.
+    and again after: another process may be making it.
     """
     beside = path.parent
     found = [name for name in _DERIVED if _has_entries(beside / name)]
@@ -68,6 +69,9 @@ def refuse_lost(path: Path) -> None:
     """
     try:
         left = [] if os.path.lexists(path) else left_behind(path)
+        if left and lock_path(path).is_file():
+            with suppress(StoreError), FileLock(lock_path(path)).hold(_MAKING_S):
+                pass  # whoever is just making it has it then
         is_lost = bool(left) and not os.path.lexists(path)
     except OSError:
         return  # whoever opens it says what is wrong with the directory
@@ -93,11 +97,12 @@ def make(path: Path, timeout_s: float) -> None:
     """
     with _file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock_path(path)).hold(timeout_s):
+    # The lock comes last: beside pages it is what tells a lost store from one that was never made.
+    with _built(path, str(uuid4())) as new, FileLock(lock_path(path)).hold(timeout_s), _file_errors(path):
         if not path.exists():
             # The log of a database that someone removed would be replayed into the new one.
             _remove_logs(path)
-            build(path, str(uuid4()))
+            _publish(new, path)
 
 
 def build(path: Path, store_id: str, fill: Fill | None = None) -> None:
@@ -106,14 +111,8 @@ def build(path: Path, store_id: str, fill: Fill | None = None) -> None:
     Raises:
         StoreError: the directory cannot be written.
     """
-    new = _beside(path)
-    try:
-        with driver_errors(path):
-            _build(new, store_id, fill)
-        with _file_errors(path):
-            _publish(new, path)
-    finally:
-        _remove(new)
+    with _built(path, store_id, fill) as new, _file_errors(path):
+        _publish(new, path)
 
 
 def upgrade(path: Path, timeout_s: float) -> None:
@@ -174,6 +173,18 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _built(path: Path, store_id: str, fill: Fill | None = None) -> Iterator[Path]:
+    """Give a complete new database beside the place where it is to be; it is removed unless it was put there."""
+    new = _beside(path)
+    try:
+        with driver_errors(path):
+            _build(new, store_id, fill)
+        yield new
+    finally:
+        _remove(new)
 
 
 def _build(path: Path, store_id: str, fill: Fill | None) -> None:
