@@ -149,6 +149,13 @@ def test_toml_that_nests_too_deeply_is_a_settings_error(place: Place) -> None:
         place.load()
 
 
+def test_a_key_of_too_many_parts_is_a_settings_error(place: Place) -> None:
+    """The memory that the parser takes grows with their square: a file of 200 kB that came with a clone took it all."""
+    place.project_file.write_text("a." * 1_000 + "a = 1\n")
+    with pytest.raises(SettingsError, match=r"commonplace\.toml is not valid TOML: nested too deeply"):
+        place.load()
+
+
 def test_directory_in_place_of_a_settings_file_is_told_as_such(place: Place) -> None:
     """Its permissions are right; it is the wrong thing."""
     place.project_file.mkdir()
@@ -214,7 +221,7 @@ def test_saved_overrides_are_replaced_and_removed(place: Place) -> None:
     assert list(place.store.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"serch": {"limit": 1}}'])
+@pytest.mark.parametrize("content", ["{", "[]", "[" * 200_000, '{"serch": {"limit": 1}}'])
 def test_damaged_saved_overrides_are_a_settings_error(place: Place, content: str) -> None:
     """The remedy is told; nothing is guessed."""
     (place.store / "settings.json").write_text(content)

@@ -24,6 +24,8 @@ from commonplace.text.inside import stays_inside
 
 PREFIX = "COMMONPLACE_"
 _MOST_BYTES = 1024 * 1024
+_MAX_TOML_BYTES = 128 * 1024
+_MAX_KEY_DOTS = 100
 RESERVED = frozenset({"COMMONPLACE_DATA", "COMMONPLACE_GRAPH_PASSWORD"})
 """Variables with our prefix that are not settings: where the tests and benchmarks find their data, and a password."""
 _SECRET = {"graph.graph_password": "COMMONPLACE_GRAPH_PASSWORD"}
@@ -140,7 +142,7 @@ def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
 
 def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) -> list[_Given]:
     try:
-        data = read_file(path, _MOST_BYTES)
+        data = read_file(path, _MAX_TOML_BYTES)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -149,12 +151,16 @@ def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) 
     # Where there is no such file, and mostly there is none, no parser need be loaded.
     import tomllib
 
+    # What tomllib needs grows with the square of a key's parts: a short file could take all memory.
+    is_deep = any(line.partition(b"=")[0].count(b".") > _MAX_KEY_DOTS for line in data.split(b"\n"))
     try:
-        document = tomllib.loads(data.decode())
+        document = {} if is_deep else tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}", remedy="correct that line") from error
-    except RecursionError as error:
-        raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests") from error
+    except RecursionError:
+        is_deep = True
+    if is_deep:
+        raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests")
     return _from_document(document, path, by_name, trusted=trusted)
 
 
@@ -163,7 +169,7 @@ def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
         document = json.loads(read_file(path, _MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"{path} cannot be read: {error}", remedy="delete it and build the index again") from error
     if not isinstance(document, dict):
         raise SettingsError(f"{path} holds no settings", remedy="delete it and build the index again")
