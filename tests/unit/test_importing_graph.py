@@ -87,6 +87,22 @@ def test_relations_of_another_system_become_facts_once(book: Engine, tmp_path: P
     assert said(book, "Ada Byron") == known
 
 
+def test_a_relation_is_known_again_without_a_look_at_the_others_of_its_ends(
+    book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other systems tie everything to one user: to compare each relation with all of that would take hours."""
+
+    def all_of_them(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    relations = [{"source": "Ada", "relationship": "likes", "target": each} for each in ("chess", "pizza")]
+    given = tmp_path / "m.json"
+    given.write_text(json.dumps({"results": [{"id": "1", "memory": "x"}], "relations": relations}))
+    book.import_(given)
+    monkeypatch.setattr("commonplace.store.sqlite_graph.SqliteGraphReading.relations_of", all_of_them)
+    assert book.import_(given).relations.unchanged == 2
+
+
 def test_a_relation_that_cannot_be_kept_refuses_the_import(book: Engine, tmp_path: Path) -> None:
     """Nothing is half done: with one bad relation no memory is written either."""
     given = tmp_path / "m.json"

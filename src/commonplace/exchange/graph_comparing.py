@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
 from commonplace.graph.evidence import evidence_of
 from commonplace.graph.naming import KEY, normal
-from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
     from commonplace.graph.giving import GivenFact
@@ -43,13 +43,11 @@ def is_said(graph: GraphReading, fact: GivenFact) -> bool:
     """Return whether things of these names are in a fact of this type that somebody gave in the same words."""
     ends = normal(fact.source), normal(fact.target)
     named = graph.named(ends)
-    sources, targets = ({each.id for each in named.get(end, ())} for end in ends)
-    wanted = GraphFilter(types=(fact.type,), with_past=True)
+    sources, targets = ([each.id for each in named.get(end, ())] for end in ends)
     return any(
         evidence is not None and not evidence.episode and evidence.text == fact.fact
-        for relations in graph.relations_of(sorted(sources), wanted).values()
-        for relation in relations
-        if targets & {relation.source, relation.target}
+        for one, other in (*product(sources, targets), *product(targets, sources))
+        for relation in graph.facts(one, fact.type, other)
         for evidence in map(evidence_of, graph.happenings("relation", relation.id))
     )
 
