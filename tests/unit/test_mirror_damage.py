@@ -261,3 +261,14 @@ def test_forgetting_takes_the_kept_page_that_may_have_words_of_the_memory(book: 
     assert book.mirror.forget("default", ["m3"]) == 2
     assert not (book.directory / copy).exists()
     assert all("Service 3" not in words for words in book.files().values())
+
+
+def test_an_empty_page_of_which_the_store_knows_no_state_is_written_again(book: Book) -> None:
+    """The file was gone when the store last looked, and an editor made it anew."""
+    book.remember("Service 1 has port 3007.", id="m1")
+    book.sync()
+    with book.store.change_memories(book.namespace) as change:
+        change.drop_page(TODAY)
+    book.write(TODAY, "")
+    book.sync()
+    assert "Service 1 has port 3007." in book.page(TODAY)

@@ -122,7 +122,7 @@ def _doubt(at: Situation, seen: Seen, missing: Collection[str], gone: Collection
         return "breaks off in the middle of an entry"
     there = {id_ for id_, found in at.blocks.items() if found.page == name}
     had = len(gone) + sum(each.page == name for id_, each in at.agreed.items() if id_ in there)
-    if had == 1 and gone and f"# {title_of(name)}" not in split_lines(text)[0]:
+    if had == 1 and gone and f"# {title_of(name)}" not in text.partition("\n")[0]:
         return "has nothing left of what stood there, not even its title"
     if len(gone) == had > 1 or (len(gone) >= MANY and len(gone) >= MANY_SHARE * had):
         return f"lacks {len(gone)} of its {had} entries at once"
