@@ -246,3 +246,12 @@ def test_links_that_lead_nowhere_are_counted_beyond_ten(tmp_path: Path) -> None:
     notices = markdown.read_notes(tmp_path).notices
     assert len(notices) == 11
     assert notices[-1].reason == "4 more links lead to no note here"
+
+
+def test_a_name_that_only_looks_like_a_day_is_a_name(tmp_path: Path) -> None:
+    """A template must not hold up the import of a whole vault."""
+    for name in ("0000-00-00 Template.md", "2026-02-30.md", "2026-05-01.md"):
+        (tmp_path / name).write_text(f"What {name} says.\n")
+    read = markdown.read_notes(tmp_path)
+    assert read.problems == ()
+    assert [each.created_at for each in read.memories] == [None, None, 1777593600.0]

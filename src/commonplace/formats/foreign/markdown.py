@@ -10,7 +10,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote
@@ -153,9 +155,11 @@ def _time(values: Mapping[str, object], names: Iterable[str], where: str, proble
 
 
 def _day(name: str, problems: Notes) -> float | None:
-    """Return the day that the name of a daily note says."""
+    """Return the day that the name of a daily note says; 2026-02-30 is a name like any other."""
     day = _DAY.match(Path(name).stem)
-    return problems.time(day[0], name, "the day in its name") if day else None
+    with suppress(ValueError):
+        return problems.time(date.fromisoformat(day[0]), name, "the day in its name") if day else None
+    return None
 
 
 def _targets(text: str, name: str) -> tuple[str, ...]:
