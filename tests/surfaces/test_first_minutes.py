@@ -361,3 +361,20 @@ def test_what_was_remembered_before_there_was_a_project_is_told_of_and_moved(bar
     assert bare.json("list", "--store", str(user_store())) == []
     assert bare.json("init", "--move-memories")["moved"] == 0
     assert not [path.name for path in bare.project.rglob("moved.*")]
+
+
+def test_a_memory_that_is_changed_while_it_is_moved_stays_too(tmp_path: Path) -> None:
+    """Another agent may write to the store meanwhile; what was not yet there when it was copied must not be deleted."""
+
+    def changing() -> float:
+        with commonplace.open(tmp_path / "own") as other:
+            other.update("a", "The heron left the pond.")
+        return time.time()
+
+    with commonplace.open(tmp_path / "own") as own:
+        own.remember("A heron stands in the pond.", id="a")
+        own.remember("The otter sleeps at noon.", id="b")
+        with commonplace.open(tmp_path / "here", clock=changing) as here:
+            assert own.move_memories(here) == 1
+            assert sorted(each.id for each in here.list()) == ["a", "b"]
+        assert [each.content for each in own.list()] == ["The heron left the pond."]

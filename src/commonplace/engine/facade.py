@@ -64,8 +64,8 @@ class Engine(
     def move_memories(self, to: Engine) -> int:
         """Move every memory of this namespace, with its versions, links and use, into another store; return how many.
 
-        They are forgotten here when they are there: whoever is stopped in between calls it again. What they say goes
-        into the other store's graph.
+        They are forgotten here when they are there: whoever is stopped in between calls it again. One that somebody
+        changes meanwhile stays here as well. What they say goes into the other store's graph.
 
         Raises:
             StoreBusyError: another process held one of the stores for too long.
@@ -75,14 +75,19 @@ class Engine(
         from commonplace.exchange.importing import Rules
         from commonplace.store.drafts import draft
 
-        ids = [each.owner.id for each in self._store.memories(self.namespace, Selection())]
-        if not ids:
+        def versions() -> dict[str, int]:
+            return {each.owner.id: each.number for each in self._store.memories(self.namespace, Selection())}
+
+        before = versions()
+        if not before:
             return 0
         with draft(self.directory, to.directory / "moved") as base:
             path = base.with_name(f"{base.name}.jsonl")
             self.export(path, kinds=["memory"])
             to._take_in(source_of_import(path, "auto", to.settings, to._now()), Rules(), has_graph=False)
-        self.forget(ids)
+        ids = [id_ for id_, number in versions().items() if before.get(id_) == number]
+        if ids:
+            self.forget(ids)
         return len(ids)
 
     def export_index(self) -> dict[str, Any]:
