@@ -65,8 +65,8 @@ def build(  # noqa: PLR0913 - one for each option
     Without a ROOT, the whole project is indexed. A glob that no file matches is refused. Before more than half of what
     is indexed below a ROOT is removed, it asks; without a terminal, and with --json, it then needs --yes.
 
-     With --watch one ROOT is followed: a run that fails is told on
-    standard error and tried again; a directory or disk that is gone is waited for, and nothing is removed for that.
+    With --watch, one ROOT is followed. A run that fails is reported on standard error and tried again. A directory or
+    disk that is gone is waited for, and nothing is removed for that.
     """
     from commonplace.cli.screen import notify, own_store_notice
 
