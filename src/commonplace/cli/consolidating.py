@@ -15,11 +15,12 @@ from commonplace.cli.repeating import duration
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from commonplace.engine import Engine
     from commonplace.types import Progress
 
+_SHARED = ("dry_run", "rate_limit")
 _CHOICES = f"Which of the agents {', '.join(AGENTS)}"
 
 
@@ -43,13 +44,15 @@ def _keep(name: str) -> Any:
     return callback
 
 
-def _shared() -> list[click.Parameter]:
+def _shared(heeded: Collection[str]) -> list[click.Parameter]:
+    # What a command does not heed may still stand before or after its name, as the contract has it; its help is silent.
     return [
         click.Option(
             ["--dry-run"],
             is_flag=True,
             expose_value=False,
             callback=_keep("dry_run"),
+            hidden="dry_run" not in heeded,
             help="Preview, and change nothing.",
         ),
         click.Option(
@@ -58,6 +61,7 @@ def _shared() -> list[click.Parameter]:
             metavar="N",
             expose_value=False,
             callback=_keep("rate_limit"),
+            hidden="rate_limit" not in heeded,
             help="The most operations a minute, 100 unless set otherwise; 0 is without limit.",
         ),
     ]
@@ -72,11 +76,11 @@ _golden_option = click.option(
 
 
 class _Command(Command):
-    """A command that takes the options of all agents, too."""
+    """A command that takes the options of all agents, too; its help tells of those that it heeds."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, heeds: Collection[str] = _SHARED, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*_shared(), *self.params]
+        self.params = [*_shared(heeds), *self.params]
 
 
 class _Agents(Group):
@@ -86,7 +90,7 @@ class _Agents(Group):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*_shared(), *self.params]
+        self.params = [*_shared(_SHARED), *self.params]
 
 
 class _AgentsProgram(Program, _Agents):
@@ -166,7 +170,7 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     return SUCCESS
 
 
-@click.command(cls=_Command)
+@click.command(cls=_Command, heeds=("rate_limit",))
 @click.argument("agent", required=False, type=click.Choice(AGENTS))
 @pass_invocation
 def status(invocation: Invocation, /, agent: str | None) -> None:
@@ -182,7 +186,7 @@ def status(invocation: Invocation, /, agent: str | None) -> None:
         print_status(found, console())
 
 
-@click.command(cls=_Command)
+@click.command(cls=_Command, heeds=())
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
 @pass_invocation
 def runs(invocation: Invocation, /, limit: int) -> None:
@@ -236,7 +240,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
     return FAILURE if report.errors else SUCCESS
 
 
-@click.command(cls=_Command)
+@click.command(cls=_Command, heeds=())
 @click.argument("id_", metavar="ISSUE|RUN")
 @pass_invocation
 def undo(invocation: Invocation, /, id_: str) -> None:
@@ -244,7 +248,7 @@ def undo(invocation: Invocation, /, id_: str) -> None:
     _print_undone(invocation, lambda engine: engine.undo_consolidation(id_))
 
 
-@click.command(cls=_Command)
+@click.command(cls=_Command, heeds=())
 @click.argument("memory", metavar="MEMORY")
 @pass_invocation
 def unmerge(invocation: Invocation, /, memory: str) -> None:
