@@ -53,7 +53,6 @@ def test_each_format_is_known_by_what_only_it_has(
         {"a.json": "{}"},
         {"a.json": '[{"name": "A"}]'},
         {"a.jsonl": '{"x": 1}'},
-        {"a.json": "{"},
     ],
 )
 def test_unknown_form_is_refused_with_what_was_looked_for(tmp_path: Path, files: dict[str, str]) -> None:
@@ -64,6 +63,33 @@ def test_unknown_form_is_refused_with_what_was_looked_for(tmp_path: Path, files:
     with pytest.raises(UsageError, match="looked for a JSON file with a list of memories") as caught:
         detect(named)
     assert all(name in str(caught.value) for name in READERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[{"title": "Trip", "mapping": {"a', "not JSON: Unterminated string starting at in line 1, column 32"),
+        ('[\n {"memory": NaN}\n]', "not JSON: NaN is no JSON number"),
+        ("", "it is empty"),
+        (" \n", "it is empty"),
+    ],
+)
+def test_file_that_is_cut_off_or_empty_is_told_from_an_unknown_form(tmp_path: Path, text: str, said: str) -> None:
+    """A person whose download broke off would look for another format, which there is not."""
+    file = tmp_path / "conversations.json"
+    file.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        detect(file)
+    assert f"{file} cannot be read: {said}" in str(caught.value)
+
+
+def test_folder_of_an_unpacked_export_is_refused_with_the_file_to_name(tmp_path: Path) -> None:
+    """ChatGPT's and Claude's exports unpack to a folder with pages, pictures and this one file."""
+    (tmp_path / "conversations.json").write_text("[]")
+    (tmp_path / "chat.html").write_text("")
+    with pytest.raises(UsageError) as caught:
+        detect(tmp_path)
+    assert str(caught.value).endswith(f"name the file: {tmp_path / 'conversations.json'}")
 
 
 def test_missing_path_is_not_found(tmp_path: Path) -> None:

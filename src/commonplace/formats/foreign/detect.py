@@ -38,6 +38,8 @@ LOOKED_FOR: Final = (
     "a folder with MEMORY.md or memory/YYYY-MM-DD.md (openclaw), "
     "a folder of Markdown notes (markdown), with permalinks, observations or relations (basic-memory)"
 )
+_JSON_SUFFIXES: Final = (".json", ".jsonl")
+_CONVERSATIONS: Final = "conversations.json"
 _NOTES_LOOKED_AT: Final = 200
 
 
@@ -46,7 +48,7 @@ def detect(path: Path) -> str:
 
     Raises:
         NotFoundError: there is nothing at the path.
-        UsageError: it is none of them; the message says what was looked for.
+        UsageError: it is none of them, and the message says what was looked for; or its JSON is damaged.
     """
     if not path.exists():
         raise NotFoundError(f"there is nothing at {path}", remedy="check the path")
@@ -54,6 +56,9 @@ def detect(path: Path) -> str:
     if not name:
         message = f"{path} is in no known format; looked for {LOOKED_FOR}"
         remedy = f"name the format: {', '.join(READERS)}; Graphiti's graph is for `commonplace graph import`"
+        if (path / _CONVERSATIONS).is_file():
+            # An unpacked export of ChatGPT or Claude: pictures and pages lie around the one file.
+            remedy = f"name the file: {path / _CONVERSATIONS}"
         raise UsageError(message, remedy=remedy)
     return name
 
@@ -89,7 +94,11 @@ def _of_file(file: Path) -> str:
     value, fault = load_json(text)
     if fault:
         # JSON Lines, whatever the file is called: its first line tells.
-        value, _ = load_json(next((line for line in text.split("\n") if line.strip()), ""))
+        first_line = next((line for line in text.split("\n") if line.strip()), "")
+        value, is_no_line = load_json(first_line)
+        if is_no_line and file.suffix.lower() in _JSON_SUFFIXES:
+            remedy = "check that it is whole, or name the right file"
+            raise UsageError(f"{file} cannot be read: {fault if first_line else 'it is empty'}", remedy=remedy)
     entries = mem0.entries_of(value)
     first = entries[0] if entries else value
     for name, is_it in _FORMS.items():
