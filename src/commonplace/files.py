@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 
 def read_file(path: Path, limit: int, *, follow: bool = True) -> bytes:
@@ -18,19 +19,35 @@ def read_file(path: Path, limit: int, *, follow: bool = True) -> bytes:
     Raises:
         OSError: it cannot be read, is a directory, a pipe or a device, or larger; `strerror` says which.
     """
+    with open_file(path, follow=follow) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit", str(path))
+    return data
+
+
+def open_file(path: Path, *, follow: bool = True) -> BinaryIO:
+    """Open a regular file to be read; the caller closes it.
+
+    Args:
+        follow: whether the path may be a link.
+
+    Raises:
+        OSError: it cannot be read, is a directory, a pipe or a device; `strerror` says which.
+    """
     # A named pipe would hold up the open until somebody writes to it; O_NONBLOCK lets it be seen for what it is.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
-    finally:
+        _refuse_irregular(os.fstat(descriptor).st_mode, path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
         os.close(descriptor)
-    if len(data) > limit:
-        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit", str(path))
-    return data
+        raise
+
+
+def _refuse_irregular(mode: int, path: Path) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))

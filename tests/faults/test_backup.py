@@ -234,6 +234,14 @@ def test_an_archive_that_was_cut_off_is_refused(archive: Path, tmp_path: Path) -
         assert refused(archive, tmp_path / "place").remedy
 
 
+def test_a_pipe_in_the_place_of_an_archive_is_refused_at_once(tmp_path: Path) -> None:
+    """Opening it would wait, without a word, for somebody who writes to it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    error = refused(pipe, tmp_path / "place", StoreError)
+    assert f"cannot read {pipe}: it is not a regular file" in str(error)
+
+
 def test_a_flipped_bit_is_noticed_or_means_nothing(archive: Path, store: Path, tmp_path: Path) -> None:
     """Some bits of an archive are in nobody's way: the time of a member, for one."""
     chance, data, whole = random.Random(5), archive.read_bytes(), told(store)

@@ -14,13 +14,14 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
 from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
+from commonplace.files import open_file
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1
@@ -166,9 +167,12 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
         StoreError: the file cannot be read.
     """
     try:
-        with _readable(path):
-            archive = zipfile.ZipFile(path)
-        with archive:
+        with _readable(path), ExitStack() as opening:
+            file = opening.enter_context(open_file(path))
+            archive = opening.enter_context(zipfile.ZipFile(file))
+            archive.filename = str(path)
+            held = opening.pop_all()
+        with held:
             yield archive
     except _BrokenError as error:
         raise StoreDamagedError(f"the backup {path} cannot be restored: {error}", remedy=error.remedy) from error
