@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -303,3 +306,43 @@ class TestWhatWasCutShort:
         with FileLock(book.directory / "forgetting.lock").hold(0.0):
             [found] = finish_waiting(place_of(book))
         assert (found.problem, found.mended) == ("another process is forgetting at this moment", False)
+
+
+OTHER = """
+import sys, commonplace
+with commonplace.open(sys.argv[1]) as book:
+    print(*sorted(each.id for each in book.list()))
+"""
+
+
+def ids_in_another_process(directory: Path) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", OTHER, directory], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def open_files(directory: Path) -> list[str]:
+    """Return which files below a directory this process has open."""
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(str(link.readlink()))
+    return sorted(path for path in found if path.startswith(f"{directory}/"))
+
+
+def test_what_is_written_after_a_forgetting_is_there_for_other_processes(tmp_path: Path) -> None:
+    """Whoever closes a file drops his locks on it, and SQLite's: another process then removes the log that is in use.
+
+    What was written to that log was seen by nobody else, and lost when the process was killed.
+    """
+    with commonplace.open(tmp_path / "store") as book, commonplace.open(tmp_path / "store", "other") as second:
+        for id_ in ("a", "b"):
+            book.remember(f"The crane {id_} stands in the pond", id=id_)
+        assert book.forget("a").verified
+        assert ids_in_another_process(book.directory) == ["b"]
+        book.remember("The otter sleeps until six", id="c")
+        assert ids_in_another_process(book.directory) == ["b", "c"]
+        book.close()
+        assert ids_in_another_process(book.directory) == ["b", "c"]
+        second.remember("The otter sleeps until six", id="d")
+    assert open_files(tmp_path) == []
+    assert ids_in_another_process(book.directory) == ["b", "c"]

@@ -358,6 +358,36 @@ class TestProcessesAndThreads:
         stores[0].close()
         assert len(list(Path("/proc/self/fd").iterdir())) == before
 
+    def test_whoever_opens_a_store_while_its_last_user_closes_it_gets_open_connections(self, tmp_path: Path) -> None:
+        """The pool of the last user can still be had while its connections are being closed."""
+        path = make_store(tmp_path / "store.db")
+        first, opened = SqliteStore.open(path, create=False), list[SqliteStore]()
+        first.put_owners("n", [memory("a", "one")])
+
+        class Closing:
+            """Opens the store once more when the connection is closed, as another thread may."""
+
+            def __init__(self, db: sqlite3.Connection) -> None:
+                self.db = db
+
+            def close(self) -> None:
+                self.db.close()
+                opened.append(SqliteStore.open(path, create=False))
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(self.db, name)
+
+        pool = first._connections._open_pool()
+        assert pool._writer is not None
+        pool._writer = Closing(pool._writer)  # type: ignore[assignment]
+        first.close()
+        del pool
+        [second] = opened
+        change = second.change()
+        second.put_owners("n", [memory("b", "two")])
+        assert second.change() == change + 1
+        second.close()
+
     def test_an_interrupted_write_is_rolled_back(self, tmp_path: Path) -> None:
         """Ctrl-C in the middle must leave nothing, and the store usable."""
         store = SqliteStore.create(tmp_path / "store.db")

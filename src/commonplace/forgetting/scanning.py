@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from commonplace.forgetting.needles import Needles
+from commonplace.store.connections import file_blocks
 
 _BLOCK = 1 << 23
 
@@ -83,7 +84,6 @@ def scan(
 def _blocks(path: Path, overlap: int) -> Iterator[tuple[bytes, int]]:
     """Yield (block, how much of it is new): each begins with the end of the last, so that no needle is cut in two."""
     kept = b""
-    with path.open("rb", buffering=0) as file:
-        while block := file.read(_BLOCK):
-            yield kept + block, len(block)
-            kept = (kept + block)[-overlap:] if overlap else b""
+    for block in file_blocks(path, _BLOCK):
+        yield kept + block, len(block)
+        kept = (kept + block)[-overlap:] if overlap else b""

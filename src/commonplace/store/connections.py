@@ -156,7 +156,7 @@ class _Pool:
         self.timeout_s = timeout_s
         self.is_read_only = not can_be_written(path)
         self._process = os.getpid()
-        self._file = identity(path)
+        self.file = identity(path)
         self._lock = FileLock(lock_path(path))
         self._guard = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
@@ -165,12 +165,17 @@ class _Pool:
 
     def __del__(self) -> None:
         with suppress(AttributeError):  # a constructor that failed leaves no pool
-            connections = [*self._idle, *([] if self._writer is None else [self._writer])]
+            # Another thread may still get this pool, and go on with it: what is closed here must not be in it.
+            connections, self._idle = [*self._idle, *([] if self._writer is None else [self._writer])], []
+            self._writer = None
             if self._process != os.getpid():
                 _left_to_parent.extend(connections)
                 return
             for db in connections:
                 db.close()
+            if not any(pool.file == self.file and pool is not self for pool in list(_pools.values())):
+                for descriptor in _kept_open.pop(self.file, {}).values():
+                    os.close(descriptor)
 
     def take_reader(self) -> sqlite3.Connection:
         """Return a connection to read by, which is to be given back."""
@@ -197,6 +202,19 @@ class _Pool:
                 self._idle.append(db)
         if not is_wanted:
             db.close()
+
+    def locked_files(self) -> tuple[tuple[int, int] | None, ...]:
+        """Return which files SQLite locks: the database, and the index of its log."""
+        return self.file, identity(self.path.with_name(f"{self.path.name}-shm"))
+
+    def keep_open(self, path: Path) -> int:
+        """Return a descriptor to read one of them by, which stays open as long as this pool or another one of it."""
+        status = path.stat()
+        with self._guard:
+            kept = _kept_open.setdefault(self.file, {})
+            if (status.st_dev, status.st_ino) not in kept:
+                kept[status.st_dev, status.st_ino] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return kept[status.st_dev, status.st_ino]
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -248,7 +266,7 @@ class _Pool:
         return self._writer
 
     def _refuse_replaced(self) -> None:
-        if identity(self.path) != self._file:
+        if identity(self.path) != self.file:
             raise StoreError(
                 f"the store at {self.path} was deleted or replaced while it was open", remedy="open it again"
             )
@@ -276,6 +294,38 @@ def _pool_of(path: Path, timeout_s: float) -> _Pool:
     found = _pools.get(key)
     # Of two threads that make one at once both get the first.
     return _pools.setdefault(key, _Pool(path, timeout_s)) if found is None else found
+
+
+_kept_open: dict[tuple[int, int] | None, dict[tuple[int, int], int]] = {}
+"""Descriptors by database, then by file: of a database that a pool is of, and of the index of its log."""
+
+
+def file_blocks(path: Path, size: int) -> Iterator[bytes]:
+    """Yield what a file holds, be it that of a database which this process has open.
+
+    The system drops all locks that a process has on a file when it closes any descriptor of it. Without SQLite's,
+    another process takes the database for closed, and removes the log to which this one goes on writing. So what is
+    opened here is closed with the last pool of the database.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    pool = _pool_that_locks(path)
+    if pool is None:
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(size):
+                yield block
+        return
+    descriptor, offset = pool.keep_open(path), 0
+    while block := os.pread(descriptor, size, offset):
+        yield block
+        offset += len(block)
+
+
+def _pool_that_locks(path: Path) -> _Pool | None:
+    status = path.stat()
+    found = status.st_dev, status.st_ino
+    return next((pool for pool in list(_pools.values()) if found in pool.locked_files()), None)
 
 
 class ScratchConnections(Connections):
