@@ -366,7 +366,7 @@ def test_what_other_systems_remember_becomes_memories(store: Store) -> None:
         trust=0.6,
         metadata='{"user": "u"}',
         born_at=100.0,
-        last_used=200.0,
+        last_used=NOW,
     )
     assert (tea.owner, tea.created_at) == (Owner("x", "memory", tags=("drinks",), at=100.0), 100.0)
     [note] = store.versions(NAMESPACE, "y")

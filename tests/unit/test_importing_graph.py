@@ -114,6 +114,14 @@ def test_a_relation_that_cannot_be_kept_refuses_the_import(book: Engine, tmp_pat
     assert book.import_(given, skip_problems=True).memories.added == 1
 
 
+def test_what_is_imported_is_not_archived_at_once(book: Engine, tmp_path: Path) -> None:
+    """Its file may be years old, and tells of no use: who imports it wants to find it."""
+    book.import_(mem0(tmp_path / "m.json", ("a", "The user's name is Bob."), created_at="2019-02-01T12:00:00Z"))
+    book.consolidate(["decay"])
+    assert book.get("a").status == "active"
+    assert book.recall("what is the user's name").hits[0].owner_id == "a"
+
+
 def test_a_dry_run_leaves_the_graph_alone(book: Engine, tmp_path: Path) -> None:
     book.import_(mem0(tmp_path / "m.json", ("a", "Mira lives in Berlin.")), dry_run=True)
     assert book.graph.counts().episodes == 0

@@ -56,7 +56,10 @@ def items_of(
 def _memory(memory: ForeignMemory, format_: str, now: float, max_bytes: int) -> MemoryItem:
     at = memory.updated_at if memory.created_at is None else memory.created_at
     known_at = now if at is None else at
-    last_used = max(known_at, memory.last_used or known_at, memory.updated_at or known_at)
+    last_known = max(known_at, memory.last_used or known_at, memory.updated_at or known_at)
+    is_told = memory.last_used is not None or memory.status == "archived"
+    # A file that tells of no use is one of years ago as a whole: without this, the first decay would archive all of it.
+    last_used = last_known if is_told else max(last_known, now)
     owner = Owner(memory.id, "memory", tags=memory.tags, session=memory.session, position=memory.position, at=at)
     record = MemoryRecord(
         content=_content(memory),
@@ -73,7 +76,7 @@ def _memory(memory: ForeignMemory, format_: str, now: float, max_bytes: int) -> 
         use_count=memory.use_count,
         strength=memory.strength,
     )
-    expired_at = last_used if memory.status == "archived" else None
+    expired_at = last_known if memory.status == "archived" else None
     return MemoryItem(format_, (version_of(owner, record, known_at, expired_at, max_bytes=max_bytes),))
 
 
