@@ -127,7 +127,8 @@ def test_python_and_the_command_line_refuse_alike(
 def test_a_time_that_is_none_is_named_by_the_option_of_each_surface(
     surfaces: Surfaces, name: str, option: str, argument: str
 ) -> None:
-    rest = "is 'colour'; give an ISO 8601 time like 2026-03-01T09:30:00Z, or words such as \"last Tuesday\""
+    form = "an ISO 8601 time like 2026-03-01T09:30:00Z, of the years 1 to 9999"
+    rest = f"is 'colour'; give {form}, or words such as \"last Tuesday\""
     error = surfaces.refused_by_python(lambda graph: graph.search_edges("Ada", **{name: "colour"}))
     assert str(error) == f"{name} {rest}"
     for command in ("facts", "entities", "context"):

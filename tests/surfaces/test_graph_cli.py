@@ -216,7 +216,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
         (
             ("add", "Ada.", "--at", "blue"),
             2,
-            "--at is 'blue'; give an ISO 8601 time like 2026-03-01T09:30:00Z, or words",
+            "--at is 'blue'; give an ISO 8601 time like 2026-03-01T09:30:00Z, of the years 1 to 9999, or words",
         ),
         (("fact", "a", "KNOWS", "b"), 2, "TYPE is 'KNOWS'; give one of DEPENDS_ON"),
         (("fact", "a", "USES", "a"), 2, "SOURCE and TARGET both mean 'a'"),

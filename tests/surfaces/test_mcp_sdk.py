@@ -98,10 +98,15 @@ def test_client_and_server_settle_on_the_newest_version_of_the_era(mode: str, ve
 
 def test_tool_answers_text_in_every_script_and_at_length(trying: Trying) -> None:
     async def call(client: Client) -> None:
-        for text in ("记忆 🧠 \u2028 \x00 line\nline", "long " * 200_000):
+        # What nobody sees is written out on the way to a model.
+        shown = {
+            "记忆 🧠 \u2028 \x00 line\nline": "记忆 🧠 \\u2028 \x00 line\nline",
+            "long " * 200_000: "long " * 200_000,
+        }
+        for text, told in shown.items():
             result = await client.call_tool("echo", {"text": text})
             assert result.structured_content is not None
-            assert result.structured_content["text"] == text
+            assert result.structured_content["text"] == told
             assert json.loads(text_of(result))["text"] == text
             assert not result.is_error
 
