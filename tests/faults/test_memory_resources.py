@@ -22,6 +22,7 @@ from click.testing import CliRunner, Result
 from tests.unit.rights import without_rights
 
 import commonplace
+import commonplace.ledger.filing  # without rights, the interpreter may not read its own library
 from commonplace.cli.main import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
