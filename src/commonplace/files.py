@@ -1,4 +1,4 @@
-"""Read a file that somebody names, or that came with a clone: a regular one, up to a limit."""
+"""Read a file that somebody names, or that came with a clone, and wait until one that was written is on disk."""
 
 from __future__ import annotations
 
@@ -44,6 +44,15 @@ def open_file(path: Path, *, follow: bool = True) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _refuse_irregular(mode: int, path: Path) -> None:

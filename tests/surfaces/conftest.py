@@ -30,8 +30,8 @@ class Program:
 
     project: Path
 
-    def run(self, *arguments: str, code: int = 0) -> Result:
-        done = CliRunner().invoke(cli, list(arguments))
+    def run(self, *arguments: str, code: int = 0, stdin: str | None = None) -> Result:
+        done = CliRunner().invoke(cli, list(arguments), input=stdin)
         assert done.exit_code == code, (done.output, done.stderr, done.exception)
         return done
 

@@ -60,7 +60,11 @@ def test_restore_import_and_demo_make_the_store_that_is_named(program: Program, 
 
 def test_a_hook_with_a_mistyped_store_fails_without_stopping_its_client(bare: Program) -> None:
     """Clients take exit code 2 of a hook for a refusal of what the user typed."""
-    bare.run("context", "--stdin-json", "--store", "../stroe", code=1)
+    refused = bare.run(
+        "context", "--stdin-json", "--store", "../stroe", code=1, stdin='{"prompt": "when are invoices sent"}'
+    )
+    assert "../stroe, where there is no store" in refused.stderr
+    assert not (bare.project.parent / "stroe").exists()
 
 
 def test_the_default_store_is_made_without_being_named(bare: Program) -> None:

@@ -74,10 +74,10 @@ def test_chatgpt_s_open_branch_is_read_in_order(tmp_path: Path) -> None:
     assert read.memories[0].created_at == 1772355600.5
     assert read.memories[0].metadata == {"role": "user", "conversation": "Coffee"}
     [notice] = read.notices
-    assert "1 messages of branches that were not gone on with" in notice.reason
-    assert "1 parts that are no text" in notice.reason
-    assert "1 thoughts, tool calls and hidden messages" in notice.reason
-    assert "1 messages of the role 'system'" in notice.reason
+    assert "messages of abandoned branches: 1" in notice.reason
+    assert "parts other than text (images, tool calls): 1" in notice.reason
+    assert "thoughts, tool calls and hidden messages: 1" in notice.reason
+    assert "messages of the role 'system': 1" in notice.reason
 
 
 def test_a_mapping_that_goes_round_in_circles_ends(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_claude_s_conversations_are_read(tmp_path: Path) -> None:
     read = chats.read_claude(written(tmp_path, [{"uuid": "c", "name": "Talk", "chat_messages": messages}]))
     assert turns(read) == [("old", "c", 0, "user"), ("An answer.", "c", 1, "agent")]
     assert read.memories[0].created_at == 1772355600.0
-    assert "1 attached files" in read.notices[0].reason
+    assert "attached files: 1" in read.notices[0].reason
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_is_no_message_is_counted_and_a_damaged_line_named(tmp_path: Path) 
     read = chats.read_messages(written(tmp_path, lines, "talk.jsonl"))
     assert turns(read) == [("A", "talk.jsonl", 0, "user")]
     assert [each.path for each in read.problems] == ["talk.jsonl:4", "talk.jsonl:5"]
-    assert read.notices[0].reason == "left out: 1 entries without a role, 1 messages of the role 'tool'"
+    assert read.notices[0].reason == "left out: entries without a role: 1; messages of the role 'tool': 1"
 
 
 @pytest.mark.parametrize("value", ['{"role": "system", "content": "A"}\n', '{"role": "user", "content": []}\n', "7"])
@@ -170,7 +170,7 @@ def test_two_messages_with_one_id_are_both_kept_unless_they_say_the_same(tmp_pat
         written(tmp_path, [line, {**line, "role": "assistant", "content": "B"}, line], "talk.json")
     )
     assert [each.content for each in read.memories] == ["A", "B"]
-    assert read.notices[0].reason == "left out: 1 messages that came twice"
+    assert read.notices[0].reason == "left out: messages that came twice: 1"
 
 
 @pytest.mark.parametrize("odd", [["text"], {"a": 1}, 7, None])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.engine.retrievals import Retrievals
-from commonplace.engine.strategies import about, for_part, joined, wishes_of
+from commonplace.engine.strategies import Wishes, about, for_part, joined, wishes_of
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, UsageError
 from commonplace.memories.intake import one_of, share
 from commonplace.memories.times import Moment, moment_in_words
@@ -97,12 +97,9 @@ class Finding(Retrievals):
         now = self._now()
         wishes = wishes_of(agent, self.settings.agents)
         wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
-        asks_for_files = agent is not None or types or paths or kinds
-        if self.settings.index.enabled == "off" and not asks_for_files:
-            kinds = ("memory", "knowledge")
         # Request checks that kinds and method are what their types say.
         wanted = Filter(
-            kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
+            kinds=self._kinds_meant(chosen("kinds", kinds), agent is not None or types or paths),  # type: ignore[arg-type]
             types=chosen("types", wishes.types),
             phases=chosen("phases", wishes.phases),
             tags=chosen("tags", wishes.tags),
@@ -116,19 +113,26 @@ class Finding(Retrievals):
         )
         mode = self._rerank_mode(rerank)
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
-        others = phrasings(query, also)
-        if also is None and request.method == "two-stage" and (subject := subject_of(query)):
-            others = (subject,)
-        request = replace(request, also=others)
+        request = replace(request, also=_others(query, also, request.method))
         self._pick_up()
-        if agent is None:
-            found = self._answered(request, mode)
-            return replace(found, notices=(*found.notices, *self._why_none(found)))
-        parts = wishes.fitted(self._artifact_types(), types=types is None, tags=tags is None)
+        if agent is not None:
+            return self._answered_for(wishes, request, mode, types=types is None, tags=tags is None)
+        found = self._answered(request, mode)
+        return replace(found, notices=(*found.notices, *self._why_none(found)))
+
+    def _kinds_meant(self, asked: Sequence[str], asks_for_files: object) -> Sequence[str]:
+        """Return the kinds that are meant: without an index of artifacts, these are found only where they are named."""
+        is_off = self.settings.index.enabled == "off" and not asks_for_files
+        return ("memory", "knowledge") if is_off and not asked else asked
+
+    def _answered_for(
+        self, wishes: Wishes, request: Request, mode: RerankMode, *, types: bool, tags: bool
+    ) -> SearchResult:
+        """Search as an agent's strategy wishes; `types` and `tags` tell whether those are the strategy's own."""
+        parts = wishes.fitted(self._artifact_types(), types=types, tags=tags)
         found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
         # What the strategy lets pass is told below; here is asked whether there is anything.
-        anything = replace(found, wanted=Filter(kinds=("artifact",)))
-        why_none = self._why_none(anything)
+        why_none = self._why_none(replace(found, wanted=Filter(kinds=("artifact",))))
         notices = (*found.notices, *about(parts, found.hits or why_none), *why_none)
         return replace(found, agent=wishes.agent, notices=notices)
 
@@ -291,3 +295,9 @@ class Finding(Retrievals):
                     raise
                 if isinstance(fault, IndexFaultError):
                     self._index.condemn(str(fault), generation)
+
+
+def _others(query: str, also: Sequence[str] | None, method: Method) -> tuple[str, ...]:
+    """Return the further phrasings of a query: those given, else what a long task is about."""
+    subject = subject_of(query) if also is None and method == "two-stage" else ""
+    return (subject,) if subject else phrasings(query, also)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from commonplace.engine.secrets_cleaning import Cleaner, Known
 from commonplace.engine.secrets_stored import Found, Holder
 from commonplace.errors import StoreBusyError, StoreError
+from commonplace.files import sync
 from commonplace.forgetting.place import LOGS
 from commonplace.forgetting.scanning import files_below
-from commonplace.index.manifest import sync, write_file
+from commonplace.index.manifest import write_file
 from commonplace.logs import blank_lines
 from commonplace.mirror.folder import DRAFT
 

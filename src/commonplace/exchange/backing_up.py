@@ -29,7 +29,7 @@ from commonplace.exchange.archive import (
 from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import NOTE, backup_note
-from commonplace.store.database_files import sync
+from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from commonplace.exchange.graph_exporting import graph_lines
 from commonplace.exchange.knowledge_items import knowledge_lines
 from commonplace.exchange.ledger_items import ledger_lines
 from commonplace.exchange.lines import FORMAT, VERSION, encoded
-from commonplace.store.database_files import sync
+from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.types import KINDS, Filter, Selection
 from commonplace.types.graph import GraphCounts

@@ -23,9 +23,10 @@ from commonplace.exchange.counting import counter
 from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import backup_note, noted_in, put_notes, replaced_note
 from commonplace.exchange.swapping import put_in_place
+from commonplace.files import sync
 from commonplace.locks import FileLock
 from commonplace.settings.locations import STORE_FILE, STORE_NAME, refuse_links
-from commonplace.store.database_files import left_behind, sync
+from commonplace.store.database_files import left_behind
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
 from commonplace.store.driver import connect, driver_errors, lock_path
 from commonplace.store.sqlite import SqliteStore

@@ -15,6 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from commonplace.errors import IndexFaultError
+from commonplace.files import sync
 from commonplace.types import Embedding
 
 SCHEMA = 3
@@ -149,15 +150,6 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync(path: Path) -> None:
-    """Wait until the disk has a file's content, or a directory's names."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _checksum(body: Any) -> int:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from commonplace.files import sync
 from commonplace.index.dense import DEAD, FREQUENCIES
 from commonplace.index.dense_writer import DenseWriter
 from commonplace.index.files import OpenFiles, empty_and_remove, record, remove_unless_open
@@ -22,7 +23,6 @@ from commonplace.index.manifest import (
     generation_path,
     published_generation,
     replace_file,
-    sync,
 )
 from commonplace.text.analysis import many_words
 from commonplace.types import IndexEntry

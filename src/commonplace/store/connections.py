@@ -292,7 +292,7 @@ def _pool_of(path: Path, timeout_s: float) -> _Pool:
     # A file that was replaced, or whose rights were changed, is another one; so is any in a forked child.
     key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
     found = _pools.get(key)
-    # Of two threads that make one at once both get the first.
+    # Two threads that make one at once may each get their own, which costs a connection and nothing else.
     return _pools.setdefault(key, _Pool(path, timeout_s)) if found is None else found
 
 

@@ -11,6 +11,7 @@ from shlex import quote
 from uuid import uuid4
 
 from commonplace.errors import StoreDamagedError, StoreError
+from commonplace.files import sync
 from commonplace.locks import FileLock
 from commonplace.store.driver import (
     can_be_written,
@@ -164,15 +165,6 @@ def refuse_existing(target: Path) -> None:
     """
     if target.exists():
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a directory, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

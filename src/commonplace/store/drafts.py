@@ -20,8 +20,8 @@ from typing import Any, Final, Literal
 from uuid import uuid4
 
 from commonplace.errors import StoreError
+from commonplace.files import sync
 from commonplace.locks import renew_in_children
-from commonplace.store.database_files import sync
 
 RESTORE_NOTE: Final = "restore.json"
 """The note of a restore: in its directory, and for a moment in the store that this becomes."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from commonplace.formats.foreign.files import json_lines, load_json, read_text, unless_empty
 from commonplace.formats.foreign.records import Foreign, ForeignMemory
@@ -25,6 +25,9 @@ _TEXT_MESSAGES: Final = ("text", "multimodal_text")
 _IDS: Final = ("id", "uuid", "message_id")
 _SESSIONS: Final = ("session", "session_id", "sessionId", "conversation_id", "conversation", "thread_id", "chat_id")
 _TIMES: Final = ("timestamp", "created_at", "create_time", "time", "ts", "date")
+
+
+_Kind = TypeVar("_Kind", dict[str, object], list[object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,10 @@ class _Talk:
 
     def result(self, path: Path) -> Foreign:
         """Return what was taken; see `unless_empty`."""
-        told = [f"{count:,} {what}" for what, count in sorted(self._left_out.items())]
+        told = [f"{what}: {count:,}" for what, count in sorted(self._left_out.items())]
         if told:
             # Where nothing was taken in, what was left out is the reason.
-            (self.notes.tell if self._memories else self.notes.add)(self._file, f"left out: {', '.join(told)}")
+            (self.notes.tell if self._memories else self.notes.add)(self._file, f"left out: {'; '.join(told)}")
         memories = tuple(self._memories.values())
         found = Foreign(memories, problems=tuple(self.notes.problems), notices=tuple(self.notes.notices))
         return unless_empty(found, path, "conversations")
@@ -103,7 +106,7 @@ class _Talk:
             if isinstance(text, str):
                 texts.append(text)
             else:
-                self.leave_out("parts that are no text, such as images and tool calls")
+                self.leave_out("parts other than text (images, tool calls)")
         return "\n\n".join(text for text in texts if text.strip())
 
 
@@ -134,21 +137,13 @@ def read_chatgpt(path: Path) -> Foreign:
         UsageError: nothing of it can be read.
     """
     talk = _Talk(path.name, "chatgpt")
-    for number, conversation in _conversations(path, talk.notes):
-        where = f"{path.name}:conversation {number}"
-        mapping = conversation.get("mapping")
-        if not isinstance(mapping, Mapping):
-            talk.notes.add(where, "has no mapping of messages and was left out")
-            continue
+    for where, conversation, mapping in _conversations(path, "mapping", dict, talk.notes):
         branch = _branch(mapping, conversation.get("current_node"))
-        beside = sum(
-            isinstance(node, Mapping) and isinstance(node.get("message"), Mapping) for node in mapping.values()
-        )
-        if beside > len(branch):
-            talk.leave_out("messages of branches that were not gone on with", beside - len(branch))
-        session = _first(conversation, ("id", "conversation_id")) or where
-        named = {"conversation": conversation.get("title")}
-        talk.add(_of_chatgpt(branch, talk), talk.notes.text(session, where, "id"), where, named)
+        messages = sum(isinstance(node, Mapping) and isinstance(node.get("message"), dict) for node in mapping.values())
+        if messages > len(branch):
+            talk.leave_out("messages of abandoned branches", messages - len(branch))
+        session = talk.notes.text(_first(conversation, ("id", "conversation_id")) or where, where, "id")
+        talk.add(_of_chatgpt(branch, talk), session, where, {"conversation": conversation.get("title")})
     return talk.result(path)
 
 
@@ -160,12 +155,7 @@ def read_claude(path: Path) -> Foreign:
         UsageError: nothing of it can be read.
     """
     talk = _Talk(path.name, "claude")
-    for number, conversation in _conversations(path, talk.notes):
-        where = f"{path.name}:conversation {number}"
-        messages = conversation.get("chat_messages")
-        if not isinstance(messages, list):
-            talk.notes.add(where, "has no chat_messages and was left out")
-            continue
+    for where, conversation, messages in _conversations(path, "chat_messages", list, talk.notes):
         session = talk.notes.text(conversation.get("uuid") or where, where, "uuid")
         talk.add(_of_claude(messages, talk), session, where, {"conversation": conversation.get("name")})
     return talk.result(path)
@@ -209,16 +199,21 @@ def _is_message(value: object) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("role"), str) and "content" in value
 
 
-def _conversations(path: Path, notes: Notes) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _conversations(
+    path: Path, key: str, kind: type[_Kind], notes: Notes
+) -> Iterator[tuple[str, Mapping[str, object], _Kind]]:
+    """Yield the conversations of a file with their places and with what each has its messages in."""
     value, fault = load_json(read_text(path))
     if fault or not isinstance(value, list):
         notes.add(path.name, fault or "is no list of conversations")
         return
     for number, each in enumerate(value, 1):
-        if isinstance(each, Mapping):
-            yield number, each
+        where = f"{path.name}:conversation {number}"
+        messages = each.get(key) if isinstance(each, Mapping) else None
+        if isinstance(messages, kind):
+            yield where, each, messages
         else:
-            notes.add(f"{path.name}:conversation {number}", "is no object and was left out")
+            notes.add(where, f"has no {key} and was left out")
 
 
 def _branch(mapping: Mapping[str, object], last: object) -> list[Mapping[str, object]]:
