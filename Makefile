@@ -41,12 +41,12 @@ test: $(READY) ## run the tests, but for the long ones
 soak: $(READY) ## run the long form of the fault tests
 	$(BIN)/python -m pytest -m soak
 
-lint: $(READY) ## check style, types, layers, sizes and the generated manual
+lint: $(READY) ## check style, types, layers, budgets and the generated manual
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python scripts/check_sizes.py
+	$(BIN)/python scripts/check_budget.py
 	$(BIN)/python scripts/generate_docs.py --check
 
 format: $(READY) ## put the source into its form
