@@ -1,12 +1,17 @@
-"""Write the pages of the manual that the code itself can tell: commands, settings, errors, exit codes.
+"""Write the generated parts of the manual: reference pages, the map of the tree, the layers and `llms.txt`.
 
-`--check` writes nothing and fails when a page is not what it would write.
+`--check` writes nothing and fails when a file is not what it would write.
 """
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import importlib
 import inspect
+import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +27,10 @@ from commonplace.mcp.memory import Host, registry_of
 from commonplace.settings import keys
 from commonplace.settings.model import section_description
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+PACKAGE = ROOT / "src" / "commonplace"
 WIDTH = 100
 SHARED = (
     "Every command takes `--store`, `--namespace`, `--json` and `--verbose`, before or after its name. Results go to"
@@ -32,24 +40,31 @@ NOTE = "<!-- Written by scripts/generate_docs.py; change the code and run `make 
 
 
 def command_line() -> str:
-    """Return the page with the help of every command."""
-    parts = [
-        "# Command line\n",
-        NOTE,
-        SHARED,
-    ]
+    """Return the page with the help of every command, without the options that all of them share."""
+    shared = {param.name for param in cli.params}
+    parts = ["# Command line\n", NOTE, SHARED]
     for path, command in commands(cli, ("commonplace",)):
         context = click.Context(command, info_name=" ".join(path), terminal_width=WIDTH, max_content_width=WIDTH)
-        parts.append(f"## {' '.join(path)}\n\n```text\n{command.get_help(context)}\n```\n")
+        text = context.make_formatter()
+        command.format_usage(context, text)
+        command.format_help_text(context, text)
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        rows = [each.get_help_record(context) for each in options if command is cli or each.name not in shared]
+        if shown := [row for row in rows if row]:
+            with text.section("Options"):
+                text.write_dl(shown)
+        command.format_epilog(context, text)
+        parts.append(f"## {' '.join(path)}\n\n```text\n{text.getvalue().rstrip()}\n```\n")
     return "\n".join([*parts, exit_codes()])
 
 
 def commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command with its full name, groups before their members."""
+    """Yield every command that help shows with its full name, groups before their members."""
     yield path, command
     if isinstance(command, click.Group):
         for name, member in sorted(command.commands.items()):
-            yield from commands(member, (*path, name))
+            if not member.hidden:
+                yield from commands(member, (*path, name))
 
 
 def exit_codes() -> str:
@@ -60,18 +75,23 @@ def exit_codes() -> str:
 
 def settings() -> str:
     """Return the page with every setting."""
-    parts = ["# Settings reference\n", NOTE]
+    intro = (
+        "The environment variable of `search.limit` is `COMMONPLACE_SEARCH_LIMIT`, and so on. A project's own file may"
+        " not set the keys marked with †. See [Settings](../settings.md).\n"
+    )
+    parts = ["# Settings reference\n", NOTE, intro]
     section = ""
     for key in keys():
         if key.section != section:
             section = key.section
-            head = "| key | default | allowed | variable | project file | meaning |\n|---|---|---|---|---|---|"
-            parts.append(f"\n## {section}\n\n{section_description(section)}\n\n{head}")
+            parts.append(f"\n## {section}\n\n{section_description(section)}\n\n| key | default | allowed | meaning |")
+            parts.append("|---|---|---|---|")
         default = "auto" if key.default is None else key.default
         default = "empty" if default in ("", ()) else default
-        may = "yes" if key.rule.project else "no"
-        cells = (f"`{key.dotted}`", str(default), key.range, f"`{key.environment}`", may, key.rule.description)
-        parts.append("| " + " | ".join(cells) + " |")
+        default = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+        name = f"`{key.dotted}`" + ("" if key.rule.project else " †")
+        allowed = key.range.removeprefix("one of ")
+        parts.append("| " + " | ".join((name, str(default), allowed, key.rule.description)) + " |")
     return "\n".join([*parts, ""])
 
 
@@ -119,11 +139,149 @@ def _kind(field: Mapping[str, Any]) -> str:
     return f"{kind} of {_kind(field['items'])}" if "items" in field else kind
 
 
-PAGES: Mapping[str, Callable[[], str]] = {
-    "tools.md": tools,
-    "command-line.md": command_line,
-    "settings.md": settings,
-    "errors.md": error_classes,
+def python() -> str:
+    """Return the page of the Python interface: the package's functions, the engine, its services, what they return."""
+    parts = ["# Python interface\n", NOTE]
+    parts.append(
+        "Arguments after `*` are keyword-only. `help()` and your editor show types, errors and further remarks.\n"
+        "\n## commonplace\n"
+    )
+    functions = [commonplace.open, commonplace.restore, commonplace.run_spec]
+    parts += [_callable(function.__name__, function) for function in functions]
+    engine = _returned(commonplace.open)["Engine"]
+    services = {name: kind for name, kind in _members(engine) if not callable(kind)}
+    seen: dict[str, type] = {}
+    for title, kind in [("Engine", engine), *((f"engine.{n}", _service(engine, n)) for n in services)]:
+        parts.append(f"## {title}\n\n{_prose(_doc(kind))}\n")
+        for name, member in _members(kind):
+            if callable(member):
+                parts.append(_callable(name, member))
+                seen |= {each: found for each, found in _returned(member).items() if dataclasses.is_dataclass(found)}
+    parts.append("## What is returned\n\nFrozen dataclasses; `to_dict()` is the JSON form.\n")
+    seen |= {name: getattr(commonplace, name) for name in commonplace.__all__ if name[0].isupper()}
+    parts += [_result(name, seen[name]) for name in sorted(seen) if dataclasses.is_dataclass(seen[name])]
+    return "\n".join([*parts, ""])
+
+
+def _members(kind: type) -> list[tuple[str, Any]]:
+    found = [(name, inspect.getattr_static(kind, name)) for name in sorted(dir(kind)) if not name.startswith("_")]
+    return [(name, member) for name, member in found if inspect.getdoc(member)]
+
+
+def _service(engine: type, name: str) -> type:
+    """Return the class of one of the engine's services, the first where there are several."""
+    return next(iter(_returned(inspect.getattr_static(engine, name).func).values()))
+
+
+def _returned(function: Callable[..., Any]) -> dict[str, type]:
+    """Return our classes in a function's return annotation, by their names as its module imports them."""
+    module = sys.modules[function.__module__]
+    origin = {
+        name.asname or name.name: (node.module, name.name)
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in node.names
+    }
+    found = {}
+    for word in re.findall(r"[A-Z]\w+", str(function.__annotations__.get("return", ""))):
+        place, name = origin.get(word, (module.__name__, word))
+        kind = getattr(importlib.import_module(place), name, None)
+        if inspect.isclass(kind) and kind.__module__.partition(".")[0] == "commonplace":
+            found[word] = kind
+    return found
+
+
+def _callable(name: str, function: Any) -> str:
+    function = getattr(function, "__func__", function)
+    given = inspect.signature(function)
+    bare = [
+        each.replace(annotation=inspect.Parameter.empty) for each in given.parameters.values() if each.name != "self"
+    ]
+    returns = given.return_annotation
+    call = str(given.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    arrow = "" if returns in ("None", inspect.Signature.empty) else f" -> {returns}"
+    return f"### {name}\n\n```python\n{name}{call}{arrow}\n```\n\n{_prose(_doc(function))}\n"
+
+
+def _doc(thing: Any) -> str:
+    return inspect.getdoc(thing) or ""
+
+
+def _prose(doc: str) -> str:
+    """Return a docstring's first paragraph and its arguments as Markdown; `help()` shows the rest."""
+    first, *sections = re.split(r"\n\n(?=(?:Args|Attributes):\n)", doc.partition("\n\nRaises:\n")[0])
+    text = " ".join(first.partition("\n\n")[0].split())
+    for section in sections:
+        body = section.partition(":\n")[2]
+        entries = [" ".join(entry.split()) for entry in re.split(r"\n(?=    \S)", "\n" + body) if entry.strip()]
+        pairs = [entry.partition(": ") for entry in entries]
+        text += "\n\n" + "\n".join(f"* `{name}`: {meaning}" for name, _, meaning in pairs)
+    return text
+
+
+def _result(name: str, kind: type) -> str:
+    doc = " ".join(_doc(kind).partition("\n\n")[0].split())
+    names = [field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")]
+    names += [each for each, member in _members(kind) if isinstance(member, property)]
+    return f"* **{name}**: {doc} `{', '.join(names)}`"
+
+
+def package_map() -> str:
+    """Return the packages and top files of the source, from the top layer down, each with what it is for."""
+    rows = []
+    for name in [name for line in layer_lines() for name in line] + ["errors", "types"]:
+        place = PACKAGE / name
+        is_package = place.is_dir()
+        source = place / "__init__.py" if is_package else place.with_suffix(".py")
+        doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+        first = re.split(r"(?<=\.)\s", " ".join(doc.split()), maxsplit=1)[0]
+        rows.append(f"| `{name}{'/' if is_package else '.py'}` | {first} |")
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def layer_lines() -> list[list[str]]:
+    """Return the layers of the import contract, the top one first."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (contract,) = [each for each in settings["contracts"] if each["type"] == "layers"]
+    return [line.replace("(", "").replace(")", "").split(" | ") for line in contract["layers"]]
+
+
+def layers() -> str:
+    """Return the layers as the manual shows them."""
+    lines = [" | ".join(line) for line in layer_lines()]
+    return "\n".join(["```text", *lines, "```"])
+
+
+def llms() -> str:
+    """Return the index of the manual for language models, from the links of its first page."""
+    title, _, rest = (DOCS / "index.md").read_text(encoding="utf-8").partition("\n")
+    summary = rest.strip().partition("\n\n")[0].replace("\n", " ")
+    parts = [title, "", f"> {summary}"]
+    for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", rest, re.MULTILINE | re.DOTALL):
+        if links := re.findall(r"^\* \[(.+?)\]\((.+?)\): (.+?)(?=\n\*|\n\n|\Z)", body, re.MULTILINE | re.DOTALL):
+            parts += ["", f"## {heading}", ""]
+            parts += [f"- [{name}](docs/{page}): {' '.join(about.split())}" for name, page, about in links]
+    return "\n".join([*parts, ""])
+
+
+def with_block(path: Path, name: str, body: str) -> str:
+    """Return a file with the text between its two marks of that name replaced."""
+    begin, end = f"<!-- {name}: written by scripts/generate_docs.py -->\n", f"<!-- end of {name} -->"
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise ValueError(f"{path} has no marks of {name!r}")
+    return f"{before}{begin}{body}\n{end}{after}"
+
+
+PAGES: Mapping[Path, Callable[[], str]] = {
+    REFERENCE / "tools.md": tools,
+    REFERENCE / "command-line.md": command_line,
+    REFERENCE / "settings.md": settings,
+    REFERENCE / "errors.md": error_classes,
+    REFERENCE / "python.md": python,
+    DOCS / "design.md": lambda: with_block(DOCS / "design.md", "layers", layers()),
+    ROOT / "CONTRIBUTING.md": lambda: with_block(ROOT / "CONTRIBUTING.md", "map", package_map()),
 }
 
 
@@ -131,16 +289,16 @@ def main(arguments: list[str]) -> int:
     """Write or check all pages."""
     is_check = "--check" in arguments
     stale = []
-    for name, page in PAGES.items():
-        path, text = REFERENCE / name, page()
+    for path, page in PAGES.items():
+        text = page()
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue
-        stale.append(name)
+        stale.append(str(path.relative_to(ROOT)))
         if not is_check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     if is_check and stale:
-        print(f"docs/reference is stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        print(f"stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
         return 1
     return 0
 
