@@ -146,6 +146,17 @@ def test_a_rule_names_what_it_matches_itself(tmp_path: Path) -> None:
     assert found(tmp_path) == ["all/c.md", "logs/b.txt"]
 
 
+def test_a_nested_file_takes_back_what_its_lines_match_and_no_more(tmp_path: Path) -> None:
+    """`***` is `**` to git, and a directory that a nested file takes back keeps what is ignored in it from above."""
+    write(
+        tmp_path, "x/[d]/logs/a.md", "x/[d]/logs/b.txt", "x/[d]/out/c.txt", "x/d/out/e.txt", "y/deep/f.txt", "y/g.txt"
+    )
+    write(tmp_path, ".gitignore", text="*.md\nlogs\n")
+    write(tmp_path, "x/[d]/.gitignore", text="!logs/\nout\n")
+    write(tmp_path, "y/.gitignore", text="***/f.txt\n")
+    assert found(tmp_path) == ["x/[d]/logs/b.txt", "x/d/out/e.txt", "y/g.txt"]
+
+
 def test_excluded_directories_are_never_entered_whatever_the_globs(tmp_path: Path) -> None:
     """A store that finds its own files would index itself for ever; it may have any name, and a link may lead to it."""
     write(tmp_path, "a.md", "memory/store/notes.md")

@@ -180,14 +180,14 @@ def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -
         include: the globs of this run, each of which names something; those of the settings need not.
     """
     from commonplace.errors import NotFoundError
-    from commonplace.ingest import ignore
     from commonplace.ingest.discovery import Selection, unmatched_globs
+    from commonplace.store.globs import path_matcher
 
     for place in places:
         if not place.expanduser().exists():
             raise NotFoundError(f"there is no file or directory {place}", remedy="check the ROOT")
     if loaded.index.include:
-        ignore.globs(loaded.index.include)
+        path_matcher(loaded.index.include)
     if not include:
         return
     limit, store = loaded.index.max_file_bytes, (Path(loaded.store.path),)

@@ -138,14 +138,14 @@ class Indexing(Workings):
         return replace(report, notices=notices)
 
     def _watching(self, selection: Selection, force: bool) -> Watch:
-        from commonplace.ingest.ignore import globs
         from commonplace.ingest.looking import look
         from commonplace.ingest.noticing import Alarm
         from commonplace.ingest.watching import Means, Stopped, Watch
         from commonplace.locks import FileLock
+        from commonplace.store.globs import path_matcher
 
         if selection.include:
-            globs(selection.include)
+            path_matcher(selection.include)
         lock = FileLock(self.directory / index_watch_lock(selection.root.resolve(), self.namespace))
         if not lock.acquire(0.0):
             raise StoreBusyError(f"{selection.root} is watched already", remedy="stop that first, or let it be")

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.ingest.ignore import IGNORE_FILES, Rules, globs, is_ignored
-from commonplace.ingest.ignore_files import outset, rules_of
+from commonplace.ingest.ignore import IGNORE_FILES, Rules, is_ignored, rules_above, with_rules
+from commonplace.store.globs import path_matcher
 from commonplace.text.languages import language_of
 from commonplace.types import FileProblem
 
@@ -148,16 +148,9 @@ class _Walk:
     """One walk; `found` is its result."""
 
     def __init__(self, selection: Selection, root: str, project: str | None) -> None:
-        self._outset = outset(root, project)
-        self._include: Rules | None = None
-        self._takes: dict[str, Rules] = {}
-        if selection.include is not None:
-            self._include = globs(selection.include, skip=len(self._outset.prefix))
-            self._takes = {
-                glob: globs((glob,), skip=len(self._outset.prefix))
-                for glob in selection.include
-                if not glob.startswith("!")
-            }
+        self._prefix, self._rules = rules_above(root, project)
+        self._include = None if selection.include is None else path_matcher(selection.include)
+        self._takes = {glob: path_matcher((glob,)) for glob in selection.include or () if not glob.startswith("!")}
         self._excluded = list(_statuses(selection.excluded))
         self._limit = selection.max_file_bytes
         self._root = root
@@ -166,9 +159,9 @@ class _Walk:
         self.found = Discovery(artifact_path(root, project))
 
     def run(self) -> None:
-        pending: list[tuple[str, str, tuple[Rules, ...]]] = [(self._root, self._outset.prefix, self._outset.chain)]
+        pending = [(self._root, self._prefix, self._rules)]
         while pending:
-            location, inside, chain = pending.pop()
+            location, inside, rules = pending.pop()
             try:
                 with os.scandir(location) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
@@ -179,16 +172,16 @@ class _Walk:
                 self._refuse(location)
                 continue
             own = (entry.path for entry in entries if entry.name in IGNORE_FILES and entry.is_file())
-            chain = (*chain, *rules_of(own, inside))
+            rules = with_rules(rules, own, inside)
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     deeper = f"{inside}{entry.name}/"
-                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, chain) or self._is_excluded(entry):
+                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, rules) or self._is_excluded(entry):
                         self._refuse(entry.path)
                     else:
-                        pending.append((entry.path, deeper, chain))
+                        pending.append((entry.path, deeper, rules))
                 else:
-                    self._take(entry, inside + entry.name, chain)
+                    self._take(entry, inside + entry.name, rules)
         self._add_links()
         self.found.unmatched.update(self._takes)
 
@@ -206,19 +199,20 @@ class _Walk:
             for status in self._excluded
         )
 
-    def _take(self, entry: os.DirEntry[str], inside: str, chain: tuple[Rules, ...]) -> None:
+    def _take(self, entry: os.DirEntry[str], inside: str, rules: Rules) -> None:
         name = entry.name
-        is_wanted = self._include.verdict(inside) is True if self._include else language_of(name) is not None
+        below = inside[len(self._prefix) :]
+        is_wanted = self._include(below) if self._include else language_of(name) is not None
         if is_secret(name):
             self._refuse(entry.path, "secret")
-        elif is_ignored(inside, chain):
+        elif is_ignored(inside, rules):
             self._refuse(entry.path, "" if is_wanted else "other kind")
         elif not is_wanted:
             self.found.skipped["other kind"] += 1
         elif self._include is None and _GENERATED.match(name.lower()):
             self.found.skipped["generated"] += 1
         else:
-            for glob in [glob for glob, rules in self._takes.items() if rules.verdict(inside)]:
+            for glob in [glob for glob, is_taken in self._takes.items() if is_taken(below)]:
                 del self._takes[glob]
             self._check(entry)
 

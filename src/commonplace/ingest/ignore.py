@@ -1,206 +1,108 @@
-"""Say which paths a set of .gitignore-style lines names, nearest directory first; it reads no files.
-
-Lines mean what they mean to git: the last line that matches decides, `!` takes a path back, a nested file is stronger
-than the one above it, and nothing inside an ignored directory can be taken back. A rule is asked about each directory
-on the way down, so it names a path only if it matches that path itself.
-"""
+"""Ignore files: which hold for a directory, and which paths they name, as git reads them."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from commonplace.errors import UsageError
+from commonplace.store.globs import pattern_of
+
+if TYPE_CHECKING:
+    from pathspec import RegexPattern
 
 IGNORE_FILES: Final = (".gitignore", ".commonplaceignore")
 
-_TOKEN: Final = re.compile(
-    r"(?P<deep>(?:(?<=/)|^)\*\*+/)|(?P<rest>(?:(?<=/)|^)\*\*+$)|(?P<stars>\*+)|(?P<any>\?)"
-    r"|\[(?P<class>[!^]?+\]?+(?:\[:[^\]]*:\]|\\.|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<slash>/)|(?P<plain>[^\\\[])",
-    re.DOTALL,
-)
-_CLASSES: Final = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "xdigit": "0-9a-fA-F",
-    "space": r"\s",
-    "blank": r" \t",
-    "cntrl": r"\x00-\x1f\x7f",
-    "graph": "!-~",
-    "print": " -~",
-    "punct": r"!-/:-@\[-`{-~",
-}
-_CLASS_PART: Final = re.compile(r"(\[:[^\]]*:\])|\\(.)|(.)", re.DOTALL)
-_NAME: Final = "(?=[^/])"  # a name comes next: what stands for anything does not stand for nothing
+_MAX_BYTES: Final = 1_048_576
 _UNHEARD_OF: Final = "\ue000"  # a file name that only a rule for every name can match
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One line: what it matches, and whether it names that or takes it back."""
-
-    expression: re.Pattern[str]
-    names: bool
+Rules: TypeAlias = "tuple[RegexPattern, ...]"
+"""The strongest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Compiled lines that hold for everything below one directory.
+def rules_above(root: str, project: str | None) -> tuple[str, Rules]:
+    """Return where a root is, and the rules from above it: from its repository's top, else the project around it.
 
-    Attributes:
-        skip: how many characters of a path lead to that directory, slash included.
-        rules: the strongest first.
+    The first is what leads from there to the root, with a slash at its end; "" if the root is where the rules begin.
+    The root was named, so rules that ignore it, or a directory around it, do not hold for that; both are real paths.
     """
-
-    skip: int
-    rules: tuple[Rule, ...]
-
-    def decisive(self, path: str) -> Rule | None:
-        """Return the rule that decides about a path, None if all are silent.
-
-        `path` is posix, relative to where the paths of all rules begin, and ends in a slash for a directory.
-        """
-        tail = path[self.skip :]
-        if not tail:
-            return None  # the directory of these lines, or one above it
-        for rule in self.rules:
-            if rule.expression.match(tail):
-                return rule
-        return None
-
-    def verdict(self, path: str) -> bool | None:
-        """Return True if the lines name the path, False if they take it back, None if they are silent."""
-        rule = self.decisive(path)
-        return rule.names if rule else None
-
-
-def ignore_rules(lines: Iterable[str], *, skip: int = 0) -> Rules:
-    """Compile .gitignore lines; a line that is no valid pattern is passed over, as git does."""
-    compiled = [rule for line in lines if (rule := _compile(line, ends=(r"/?\Z", r"/\Z")))]
-    return Rules(skip, tuple(reversed(compiled)))
-
-
-def globs(lines: Sequence[str], *, skip: int = 0) -> Rules:
-    """Compile the globs of a request, in the notation of .gitignore; one that names a directory names what is in it.
-
-    Raises:
-        UsageError: a glob is not valid, or there is none.
-    """
-    compiled: list[Rule] = []
-    for line in lines:
-        rule = _compile(line, ends=(r"(?:/|\Z)", "/"))
-        if rule is None:
-            raise UsageError(
-                f"{line!r} is not a glob", remedy="write it as in .gitignore, for example 'docs/**/*.md' or '*.py'"
-            )
-        compiled.append(rule)
-    if not compiled:
-        raise UsageError("no glob was given", remedy="name at least one, for example '**/*.md'")
-    return Rules(skip, tuple(reversed(compiled)))
-
-
-def is_ignored(path: str, chain: Sequence[Rules]) -> bool:
-    """Return what the nearest rules that speak of the path say; `chain` goes from the outermost inwards."""
-    rule = _decisive(path, chain)
-    return rule is not None and rule.names
-
-
-def overruled(chain: Sequence[Rules], root: str) -> tuple[Rules, ...]:
-    """Return the rules that hold below a directory which somebody named although it may be ignored itself.
-
-    They are the same, but for rules that ignore the directory, or one above it, and whatever is in it: `*`, `build/**`.
-
-    Args:
-        chain: from the outermost inwards.
-        root: the directory, relative to where the paths of the rules begin, with a slash at its end.
-    """
-    parts = root.split("/")[:-1]
-    above = ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
-    kept = tuple(chain)
-    while (everything := _decisive(root + _UNHEARD_OF, kept)) and everything.names:
-        if everything not in [_decisive(directory, kept) for directory in above]:
-            break
-        kept = tuple(
-            replace(level, rules=tuple(rule for rule in level.rules if rule is not everything)) for level in kept
-        )
-    return kept
-
-
-def _decisive(path: str, chain: Sequence[Rules]) -> Rule | None:
-    for level in reversed(chain):
-        rule = level.decisive(path)
-        if rule:
-            return rule
-    return None
-
-
-def _compile(line: str, *, ends: tuple[str, str]) -> Rule | None:
-    """Compile one line; `ends` are the ends of an expression for any path and for one that must be a directory."""
-    line = re.sub(r"(?<!\\) +$", "", line)
-    if line.startswith("#"):
-        return None
-    names = not line.startswith("!")
-    pattern = line if names else line[1:]
-    is_directory = pattern.endswith("/")
-    pattern = pattern.removesuffix("/")
-    is_anchored = "/" in pattern
-    pattern = pattern.removeprefix("/")
-    body = _expression(pattern, is_anchored=is_anchored)
-    if not body:
-        return None
-    start = _NAME if is_anchored else "(?:.*/)?" + _NAME
-    try:
-        return Rule(re.compile(start + body + ends[is_directory], re.DOTALL), names)
-    except re.error:
-        return None
-
-
-def _expression(pattern: str, *, is_anchored: bool) -> str:
-    """Return a regular expression for a pattern without its outer slashes, "" if it can match nothing."""
-    parts: list[str] = []
+    top = _top(root, project)
+    inside = os.path.relpath(root, top).replace(os.sep, "/")
+    prefix = "" if inside == "." else inside + "/"
+    rules = with_rules((), [os.path.join(top, ".git", "info", "exclude")], "")  # noqa: PTH118
     place = 0
-    while place < len(pattern):
-        token = _TOKEN.match(pattern, place)
-        if not token:
-            return ""  # a bracket that is not closed, a backslash at the end
-        place = token.end()
-        match token.lastgroup:
-            case "deep":
-                parts.append("(?:.*/)?" + _NAME)
-            case "rest":
-                parts.append(".+" if is_anchored else "[^/]+")
-            case "stars":
-                parts.append("[^/]*")
-            case "slash":
-                parts.append("/" + _NAME)
-            case "any":
-                parts.append("[^/]")
-            case "class":
-                bracket = _class(token["class"])
-                if not bracket:
-                    return ""
-                parts.append(bracket)
-            case _:
-                parts.append(re.escape(token["escaped"] or token["plain"]))
-    return "".join(parts)
+    while place < len(prefix):
+        above = prefix[:place]
+        rules = with_rules(rules, (os.path.join(top, above, name) for name in IGNORE_FILES), above)  # noqa: PTH118
+        place = prefix.index("/", place) + 1
+    return prefix, _overruled(rules, prefix)
 
 
-def _class(written: str) -> str:
-    """Return the regular expression of a bracket, "" if it names an unknown class; it never matches a slash."""
-    negation = "^" if written[0] in "!^" else ""
-    parts: list[str] = []
-    for named, escaped, plain in _CLASS_PART.findall(written[len(negation) :]):
-        if named:
-            if named[2:-2] not in _CLASSES:
-                return ""
-            parts.append(_CLASSES[named[2:-2]])
-        elif escaped:
-            parts.append(re.escape(escaped))
-        else:
-            parts.append(plain if plain == "-" else re.escape(plain))
-    return f"(?!/)[{negation}{''.join(parts)}]"
+def with_rules(rules: Rules, locations: Iterable[str], directory: str) -> Rules:
+    """Return rules with those of a directory's own ignore files, which are stronger; `directory` ends in a slash."""
+    lines = [line for location in locations for line in _lines(location)]
+    return (*reversed([rule for line in lines if (rule := _rule(line, directory))]), *rules)
+
+
+def is_ignored(path: str, rules: Rules) -> bool:
+    """Return whether rules ignore a path, a directory's with a slash at its end, where none above it is ignored."""
+    rule = _decisive(path, rules)
+    return rule is not None and rule.include is True
+
+
+def _decisive(path: str, rules: Rules) -> RegexPattern | None:
+    """Return the rule that decides about a path.
+
+    Each directory on the way down was asked about, so a rule counts only where it matches the path itself: `!logs/`
+    takes back the directory, not what other lines ignore in it. pathspec's own matching lets it take back both.
+    """
+    return next((rule for rule in rules if rule.regex and rule.regex.fullmatch(path)), None)
+
+
+def _rule(line: str, directory: str) -> RegexPattern | None:
+    """Return the pattern of a line as seen from where paths begin, None if it says nothing."""
+    line = re.sub(r"(?<!\\) +$", "", line)
+    if not line or line.startswith("#"):
+        return None
+    sign, line = ("!", line[1:]) if line.startswith("!") else ("", line)
+    # To git `a/**` names what is in `a`, not `a`; and pathspec makes expressions for parts of a path of bare stars.
+    line = re.sub(r"(?<![^/])\*\*+(?![^/])", "**", line)
+    line = re.sub(r"(^|/)\*\*(/?)$", r"\1**/?*\2", line)
+    line = re.sub(r"(^|/)\*(/?)$", r"\1?*\2", line)
+    if directory and line.strip("/"):
+        depth = "" if "/" in line.removesuffix("/") else "**/"
+        line = "/" + re.sub(r"([\\*?\[])", r"\\\1", directory) + depth + line.removeprefix("/")
+    return pattern_of(sign + line)
+
+
+def _overruled(rules: Rules, root: str) -> Rules:
+    """Return rules without those that ignore a named directory, or one above it, and whatever is in it: `*`."""
+    above = [root[: place + 1] for place, sign in enumerate(root) if sign == "/"]
+    while True:
+        everything = _decisive(root + _UNHEARD_OF, rules)
+        if not everything or not everything.include or everything not in [_decisive(each, rules) for each in above]:
+            return rules
+        rules = tuple(rule for rule in rules if rule is not everything)
+
+
+def _top(root: str, project: str | None) -> str:
+    directory = Path(root)
+    for candidate in (directory, *directory.parents):
+        if os.path.lexists(candidate / ".git"):
+            return str(candidate)
+    return project if project and directory.is_relative_to(project) else root
+
+
+def _lines(location: str) -> list[str]:
+    try:
+        # O_NONBLOCK: opening a pipe would wait for its writer.
+        with open(os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return []
+            data = stream.read(_MAX_BYTES)
+    except OSError:
+        return []
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
