@@ -12,7 +12,6 @@ In five lines:
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
@@ -77,9 +76,7 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     """
     from commonplace.engine.opening import open_engine
 
-    return open_engine(
-        path, namespace, embedder, create=create, settings=settings, progress=progress, clock=clock or time.time
-    )
+    return open_engine(path, namespace, embedder, create=create, settings=settings, progress=progress, clock=clock)
 
 
 def restore(

@@ -45,7 +45,7 @@ def open_engine(
     create: bool = True,
     settings: Settings | None = None,
     progress: Progress | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
     stays_small: bool = False,
 ) -> Engine:
     """Return the engine of a store; see `commonplace.open`.
@@ -91,7 +91,7 @@ def open_engine(
         tokens=tokens,
         settings=settings,
         progress=progress,
-        clock=clock,
+        clock=clock or time.time,
         budget=budget,
         open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
         apart=Apart(settings, progress) if stays_small else None,
