@@ -11,6 +11,10 @@ from commonplace.ingest.backlog import EmbeddingBacklog
 _START = EmbeddingBacklog.start
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-golden", action="store_true", help="write the answers of tests/golden anew")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _vectors_in_turn() -> Iterator[None]:
     """Make vectors that come later before the call returns: what a test sees does not depend on a thread's pace."""
