@@ -20,8 +20,7 @@ import click
 
 import commonplace
 from commonplace import errors
-from commonplace.cli.failures import EXIT_CODES, exit_code
-from commonplace.cli.main import cli
+from commonplace.cli.app import EXIT_CODES, cli, exit_code
 from commonplace.mcp.describing import tool_form
 from commonplace.mcp.memory import Host, registry_of
 from commonplace.settings import keys

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.forgetting.vault import notes_of

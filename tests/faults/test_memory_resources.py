@@ -23,7 +23,7 @@ from tests.unit.rights import without_rights
 
 import commonplace
 import commonplace.ledger.filing  # without rights, the interpreter may not read its own library
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.logs import RetrievalLog
@@ -324,7 +324,7 @@ def test_commands_on_a_read_only_store_answer_or_end_with_1(store: Path) -> None
 def test_too_few_file_descriptors_are_told_with_their_number_and_lose_nothing(store: Path, files: int) -> None:
     """They may run out wherever a file is opened, be it a module of ours or the one that tells of errors."""
     (store.parent / "notes.json").write_text('[{"memory": "A crane stands by the weir"}]')
-    run = f"import commonplace.cli.main as m; m.cli(['import', 'notes.json', '--store', {str(store)!r}])"
+    run = f"import commonplace.cli.app as m; m.cli(['import', 'notes.json', '--store', {str(store)!r}])"
     done = subprocess.run(
         ["sh", "-c", f'ulimit -n {files}; exec "$0" -c "$1"', sys.executable, run],
         cwd=store.parent,

@@ -38,7 +38,7 @@ def test_importing_commonplace_loads_nothing_heavy() -> None:
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     """Help appears at once, also on a machine where a driver is broken."""
     code = (
-        "import contextlib, io\nfrom commonplace.cli.main import cli\n"
+        "import contextlib, io\nfrom commonplace.cli.app import cli\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         f"    cli.main({arguments!r})\n"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])

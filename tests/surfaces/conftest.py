@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 
 FILES = {
     "docs/auth.md": "---\ntags: [security]\nphase: construction\n---\n# Authentication\n\n## Sessions\n\n"

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 

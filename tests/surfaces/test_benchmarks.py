@@ -18,7 +18,7 @@ from commonplace.benchmarks.conversations import ConversationOptions
 from commonplace.benchmarks.latency import LatencyOptions
 from commonplace.benchmarks.report import sheets
 from commonplace.benchmarks.retrieval import RetrievalOptions
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.types import METHODS

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

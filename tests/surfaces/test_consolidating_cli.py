@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import commonplace
-from commonplace.cli.consolidating import program as contract_program
+from commonplace.cli.consolidate import program as contract_program
 from commonplace.engine import Engine
 from commonplace.types.ledger import AGENTS
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from commonplace.benchmarks.consolidation import ConsolidationOptions, run
 from commonplace.benchmarks.similarity import read_pairs
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 

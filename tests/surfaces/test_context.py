@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:

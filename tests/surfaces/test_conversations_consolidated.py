@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from commonplace.benchmarks import conversations
 from commonplace.benchmarks.consolidated import Life
 from commonplace.benchmarks.conversations import ConversationOptions
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 SPRING = (

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import commonplace
-from commonplace.cli.main import cli
-from commonplace.cli.specialising import MAX_REQUEST_BYTES
+from commonplace.cli.app import cli
+from commonplace.cli.csp import MAX_REQUEST_BYTES
 from commonplace.formats.csp_request import Request, format_request
 from commonplace.formats.csp_response import Response, parse_response
 from commonplace.mcp.memory.tools import tools_of

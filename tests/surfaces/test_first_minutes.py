@@ -87,7 +87,7 @@ def test_open_makes_a_store_unless_it_is_told_not_to(tmp_path: Path) -> None:
 def test_when_something_happened_may_be_said_in_words(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks by "last Tuesday" also remembers by it; a day is one of this machine's calendar, as printed."""
     monkeypatch.setenv("TZ", "America/New_York")
-    monkeypatch.setattr("commonplace.cli.values.clock", datetime(2026, 3, 5, 2, tzinfo=UTC).timestamp)  # 9 p.m. there
+    monkeypatch.setattr("commonplace.cli.input.clock", datetime(2026, 3, 5, 2, tzinfo=UTC).timestamp)  # 9 p.m. there
     time.tzset()
     try:
         yesterday = datetime(2026, 3, 3, 5, tzinfo=UTC)
@@ -327,11 +327,11 @@ def test_while_a_first_build_runs_searches_say_that_the_rest_is_being_read(many:
 
 def test_ctrl_c_says_what_was_kept(many: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """People press it to find out whether they lose anything."""
-    monkeypatch.setattr("commonplace.cli.screen.progress_bars", lambda _: nullcontext(stop_at_300))
+    monkeypatch.setattr("commonplace.cli.index.progress_bars", lambda _: nullcontext(stop_at_300))
     told = many.run("index", "build", code=130).stderr
     kept = f"{KEPT} of {FILES + 4} files are in the store and are kept; `commonplace index build` goes on with the rest"
     assert told == f"interrupted\n{kept}\n"
-    monkeypatch.setattr("commonplace.cli.screen.progress_bars", lambda _: nullcontext(stop_at_300))
+    monkeypatch.setattr("commonplace.cli.index.progress_bars", lambda _: nullcontext(stop_at_300))
     assert many.error("index", "build", "--force", code=130)["remedy"].endswith("goes on with the rest")
 
 

@@ -19,7 +19,7 @@ import pytest
 from tests.surfaces.test_terminal import MAIN, STYLE, environment
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

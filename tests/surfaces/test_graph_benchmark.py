@@ -12,7 +12,7 @@ import commonplace
 from commonplace.benchmarks.graphs import DEPTH, FACTS, GraphOptions, nearest, run
 from commonplace.benchmarks.made_graph import made_sentences, write_graph
 from commonplace.benchmarks.report import sheets
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 SMALL = GraphOptions(entities=60, relations=90, facts=12, calls=3)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

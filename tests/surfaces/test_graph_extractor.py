@@ -26,7 +26,7 @@ from tests.stubs.model_server import (
 )
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import SettingsError, UsageError
 

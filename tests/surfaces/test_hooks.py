@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.unit.test_hook_events import CONTENTLESS
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import StoreBusyError
 from commonplace.memories.injections import INJECTED
@@ -58,7 +58,7 @@ def test_a_prompt_without_content_opens_nothing_and_prints_nothing(
     prompt: str, bare: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of what people say to an agent is of this kind, and each costs a process."""
-    monkeypatch.setattr("commonplace.cli.running.Invocation.settings", None)
+    monkeypatch.setattr("commonplace.cli.main.Invocation.settings", None)
     assert told(bare.project, prompt) == ""
     assert told(Path("/there/is/none"), prompt) == ""
 

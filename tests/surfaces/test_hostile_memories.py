@@ -17,7 +17,7 @@ from tests.surfaces.test_syncing import edit
 from tests.unit.test_escaping import flag, tags
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.text.escaping import HIDDEN, visible

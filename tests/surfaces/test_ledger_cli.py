@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 
 Run = Callable[..., Result]
 BD = Path(__file__).parents[1] / "stubs" / "bd.py"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from commonplace.cli.main import cli
-from commonplace.cli.serving import CLIENT_NAMES
+from commonplace.cli.app import cli
+from commonplace.cli.mcp import CLIENT_NAMES
 from commonplace.mcp.clients import CLIENTS
 
 if TYPE_CHECKING:

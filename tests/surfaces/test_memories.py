@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.settings.locations import user_store
 
 if TYPE_CHECKING:

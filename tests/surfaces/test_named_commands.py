@@ -9,7 +9,7 @@ import click
 import pytest
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 
 SOURCE = Path(commonplace.__file__).parent
 NAMED = re.compile(r"see `commonplace ([^`{]+)`")

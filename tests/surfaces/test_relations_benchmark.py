@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commonplace.benchmarks.relations import judge, read_judged
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 OURS = Path(__file__).parents[2] / "benchmarks" / "relations"

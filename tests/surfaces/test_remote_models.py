@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from tests.stubs.model_server import ModelServer, broken, embeddings
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import EmbedderMismatchError, ProviderError, SettingsError
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.settings import load

@@ -20,7 +20,7 @@ from tests.stubs.model_server import (
 from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.models.reranking import MAX_CHARACTERS

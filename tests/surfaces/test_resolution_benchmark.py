@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commonplace.benchmarks.resolution import ResolutionOptions, run
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 LABELS = Path(__file__).resolve().parents[1] / "data" / "names.jsonl"

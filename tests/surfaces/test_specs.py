@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.stubs.model_server import ModelServer, broken, good
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.specs import CODES, REQUEST_CODES
 
 if TYPE_CHECKING:

@@ -154,7 +154,7 @@ def test_console_itself_lets_no_control_character_of_a_text_through(capsys: pyte
     """The net below all: whoever forgets to make a name harmless before printing it does no harm."""
     from rich.table import Table
 
-    from commonplace.cli.screen import console
+    from commonplace.cli.output import console
 
     table = Table("name")
     table.add_row("\x1b[2Jcell\x9b")

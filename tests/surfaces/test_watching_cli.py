@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.surfaces.conftest import Program
 
-from commonplace.cli.watching import POLLING
+from commonplace.cli.watch import POLLING
 
 PROGRAM = str(Path(sys.executable).with_name("commonplace"))
 END_S = 60

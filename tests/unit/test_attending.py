@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from commonplace.cli import attending
-from commonplace.cli.attending import Attendance
+from commonplace.cli import watch
+from commonplace.cli.watch import Attendance
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreBusyError, StoreError
 from commonplace.ingest.watching import WatchedRun
@@ -69,7 +69,7 @@ def logged() -> Iterator[list[logging.LogRecord]]:
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign]
-    logger = logging.getLogger("commonplace.cli.attending")
+    logger = logging.getLogger("commonplace.cli.watch")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING)
     yield records
@@ -104,7 +104,7 @@ def test_where_another_process_watches_it_waits_for_its_turn(
     attend: Callable[[Book], Attendance], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each agent's client starts a server of its own for the same project, and any of them may end first."""
-    monkeypatch.setattr(attending, "AGAIN_S", 0.0)
+    monkeypatch.setattr(watch, "AGAIN_S", 0.0)
     watching = Watching()
     book = Book(StoreBusyError("it is watched already"), StoreBusyError("it is watched already"), watching)
     attend(book)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from commonplace.benchmarks.extraction import ExtractionOptions, run
 from commonplace.benchmarks.report import sheets
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 LINES = [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.cli.main import server_asked_for
-from commonplace.cli.running import Invocation
+from commonplace.cli.main import Invocation, server_asked_for
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from importlib import import_module
 import click
 
 import commonplace.cli
-from commonplace.cli.commands import Commands
-from commonplace.cli.consolidating import program
-from commonplace.cli.main import cli
+from commonplace.cli.app import Commands, cli
+from commonplace.cli.consolidate import program
 
 
 def test_each_command_stands_under_its_own_name() -> None:
@@ -35,11 +34,11 @@ def test_no_command_is_left_out() -> None:
 def test_a_command_loads_no_module_of_another() -> None:
     """A client starts one process after the other, and each start is felt."""
     program = (
-        "import sys\nfrom commonplace.cli.main import cli\n"
+        "import sys\nfrom commonplace.cli.app import cli\n"
         "assert cli.get_command(None, 'mcp').name == 'mcp'\nassert cli.get_command(None, 'dream') is None\n"
         "print(*(name for name in sys.modules if name.startswith('commonplace.cli.')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name.removeprefix("commonplace.cli.") for name in done.stdout.split()}
-    assert "serving" in loaded
-    assert loaded.isdisjoint({"searching", "remembering", "exchanging", "forgetting", "benchmarking", "indexing"})
+    assert "mcp" in loaded
+    assert loaded.isdisjoint({"search", "memory", "store", "forget", "benchmark", "index"})

@@ -8,7 +8,8 @@ import signal
 import click
 import pytest
 
-from commonplace.cli.repeating import duration, repeat, told_to_stop
+from commonplace.cli.input import duration
+from commonplace.cli.watch import repeat, told_to_stop
 
 
 @pytest.mark.parametrize(

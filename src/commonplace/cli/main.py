@@ -1,22 +1,275 @@
-"""Start the program `commonplace`. It knows the one command line that is not parsed like all others.
-
-A server is started by a client, over and over, with what `commonplace mcp --print-config` wrote for it.
-"""
+"""Start the program `commonplace` and end it: what it was told, and what becomes of its failures."""
 
 from __future__ import annotations
 
+import errno
 import io
+import logging
+import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from commonplace.cli.output import guard_output
+from commonplace.cli.output import console, notify, say
+from commonplace.cli.watch import Attendance
+from commonplace.errors import CommonplaceError
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
-    from commonplace.cli.program import cli
-    from commonplace.cli.running import Invocation
+    from commonplace.engine import Engine
+    from commonplace.settings import Overrides, Settings
+    from commonplace.types import Progress
 
-__all__ = ["cli", "main", "server_asked_for"]
+
+class OutputError(CommonplaceError):
+    """Standard output takes no more, for example because its disk is full; a pipe that was closed is another thing."""
+
+
+class Output(io.TextIOWrapper):
+    """A text stream whose failures are `OutputError`."""
+
+    def write(self, text: str, /) -> int:
+        """Write text."""
+        with _told():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Hand everything to the system."""
+        with _told():
+            super().flush()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"standard output cannot be written: {error.strerror}"
+        raise OutputError(message, remedy="send it to a place that takes it") from error
+
+
+def guard_output() -> None:
+    """Put an `Output` in the place of the process's standard output."""
+    old = sys.stdout
+    if isinstance(old, io.TextIOWrapper):
+        sys.stdout = Output(
+            old.buffer, encoding=old.encoding, errors="backslashreplace", line_buffering=old.line_buffering
+        )
+
+
+_SPEAKER: Final = "commonplace.mirror"
+
+
+class Details(logging.Handler):
+    """Prints every record on standard error, but for what `Notices` prints."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        super().__init__(logging.DEBUG)
+        self._has_notices = not invocation.as_json
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record, and the traceback of an error that it was written for."""
+        if self._has_notices and record.name == _SPEAKER and record.levelno >= logging.WARNING:
+            return
+        say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
+        if record.exc_info:
+            say(logging.Formatter().formatException(record.exc_info), err=True)
+
+
+class Notices(logging.Handler):
+    """Prints as notes on standard error, where output is no JSON, what became of pages that somebody edited."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        super().__init__(logging.WARNING)
+        self.addFilter(logging.Filter(_SPEAKER))
+        self._invocation = invocation
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record as a note."""
+        notify((record.getMessage(),), self._invocation)
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One run of the program, filled while its arguments are parsed.
+
+    Attributes:
+        makes_store: the command makes a store where `store` names a directory without one; others refuse that.
+    """
+
+    store: str | None = None
+    namespace: str | None = None
+    as_json: bool = False
+    is_verbose: bool = False
+    watches: bool = False
+    makes_store: bool = False
+    log_handlers: list[logging.Handler] = field(default_factory=list)
+
+    def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:
+        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`.
+
+        Args:
+            overrides: what to take in place of the settings that the store keeps.
+
+        Raises:
+            UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
+        """
+        from commonplace.settings import load
+
+        dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
+        loaded = load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
+        if self.store is not None and not self.makes_store:
+            self._refuse_no_store(loaded)
+        return loaded
+
+    def _refuse_no_store(self, settings: Settings) -> None:
+        from commonplace.engine.layout import DATABASE
+        from commonplace.store.database_files import left_behind
+
+        directory = Path(settings.store.path)
+        # A file in its place, and a store without its database, are other mistakes, and told when it is opened.
+        if self.has_store(settings) or directory.is_file() or left_behind(directory / DATABASE):
+            return
+        from shlex import quote
+
+        from commonplace.errors import UsageError
+
+        raise UsageError(
+            f"--store names {directory}, where there is no store",
+            remedy=f"correct it, or make a store there with `commonplace init --store {quote(str(self.store))}`",
+        )
+
+    def open(
+        self, settings: Settings, *, create: bool = False, progress: Progress | None = None, stays_small: bool = False
+    ) -> Engine:
+        """Open the engine of the store that the settings name.
+
+        Args:
+            stays_small: it is a server's, that leaves heavy work to processes of their own.
+
+        Raises:
+            StoreDamagedError: the store has lost its database.
+            StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
+        """
+        from commonplace import logs
+        from commonplace.engine.layout import DATABASE, LOGS
+        from commonplace.engine.opening import open_engine
+        from commonplace.errors import StoreMissingError
+        from commonplace.store.database_files import refuse_lost
+
+        directory = Path(settings.store.path)
+        refuse_lost(directory / DATABASE)
+        if not create and not self.has_store(settings):
+            raise StoreMissingError(
+                f"there is no store at {directory}",
+                remedy="create one with `commonplace init` and fill it with `commonplace index build`",
+            )
+        engine = open_engine(
+            directory, settings.store.namespace, None, settings=settings, progress=progress, stays_small=stays_small
+        )
+        rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
+        self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
+        self.log_handlers.append(logs.attached(Notices(self)))
+        if self.is_verbose:
+            self.log_handlers.append(logs.attached(Details(self)))
+        return engine
+
+    def has_store(self, settings: Settings) -> bool:
+        """Return whether there is a store where the settings name one."""
+        from commonplace.engine.layout import DATABASE
+
+        return (Path(settings.store.path) / DATABASE).is_file()
+
+    def close(self) -> None:
+        """Take the log handlers off again."""
+        if self.log_handlers:
+            from commonplace import logs
+
+            while self.log_handlers:
+                logs.detach(self.log_handlers.pop())
+
+
+def _without_descriptors(error: BaseException) -> CommonplaceError | None:
+    """Return what to tell where the process may open no more files, which is no defect wherever it comes up; else None.
+
+    A library that cannot be loaded for that is told in words alone.
+    """
+    why = os.strerror(errno.EMFILE)
+    if isinstance(error, CommonplaceError) or not isinstance(error, OSError | ImportError):
+        return None
+    if getattr(error, "errno", None) not in {errno.EMFILE, errno.ENFILE} and why not in str(error):
+        return None
+    limit = os.sysconf("SC_OPEN_MAX")
+    found = CommonplaceError(
+        f"there are too many open files; this process may have {limit:,}",
+        remedy="allow more, for example with `ulimit -n 256`, and run it again",
+    )
+    found.__cause__ = error
+    return found
+
+
+def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoReturn:
+    """Do the work of a run and end the process: every failure becomes a message and an exit code here."""
+    code = 0
+    try:
+        result = work()
+        sys.stdout.flush()
+        code = result if isinstance(result, int) else 0
+    except (Exception, KeyboardInterrupt) as caught:
+        error = _without_descriptors(caught) or caught
+        try:
+            from commonplace.cli.app import exit_code, report, silence_output
+        except OSError:
+            # No descriptor is left to read these modules with.
+            sys.stderr.write(f"error: {error}\n")
+            sys.exit(1)
+
+        if isinstance(error, BrokenPipeError | OutputError):
+            with suppress(OSError, ValueError):
+                silence_output()
+        # A reader such as `head` that has seen enough is no failure.
+        if not isinstance(error, BrokenPipeError):
+            report(error, invocation)
+            code = exit_code(error)
+    finally:
+        invocation.close()
+    sys.exit(code)
+
+
+def serve(invocation: Invocation) -> int:
+    """Serve agents until the end of input; return the exit code.
+
+    Where that is asked for, the project is watched from the call on that opens the store.
+    """
+    from commonplace.mcp import serve as serve_registry
+    from commonplace.mcp.memory import Host, registry_of
+
+    if sys.stdin.isatty():
+        hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."
+        console(stderr=True).print(hint, style="dim")
+
+    invocation.makes_store = True  # a client starts it before there is anything to serve
+    attendance = Attendance()
+
+    def opened(progress: Progress) -> Engine:
+        loaded = invocation.settings(index_watch="on" if invocation.watches else None)
+        engine = invocation.open(loaded, create=True, progress=progress, stays_small=True)
+        if loaded.index.watch == "on":
+            attendance.begin(engine)
+        return engine
+
+    host = Host(opened)
+    try:
+        return serve_registry(registry_of(host))
+    finally:
+        attendance.end()
+        host.close()
+
 
 _OPTIONS = frozenset({"--store", "--namespace"})
 _WATCH = "--watch"
@@ -31,12 +284,9 @@ def main() -> NoReturn:
         sys.stderr.reconfigure(errors="backslashreplace")
     server = server_asked_for(sys.argv[1:])
     if server is None:
-        from commonplace.cli.program import cli
+        from commonplace.cli.app import cli
 
         cli.main()
-    from commonplace.cli.hosting import serve
-    from commonplace.cli.running import run_to_the_end
-
     run_to_the_end(lambda: serve(server), server)
 
 
@@ -53,15 +303,5 @@ def server_asked_for(arguments: Sequence[str]) -> Invocation | None:
         return None
     if not _OPTIONS.issuperset(names) or any(value.startswith("-") or not value.strip() for value in values):
         return None
-    from commonplace.cli.running import Invocation
-
     given = dict(zip(names, values, strict=True))
     return Invocation(store=given.get("--store"), namespace=given.get("--namespace"), watches=watches)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "cli":
-        from commonplace.cli.program import cli
-
-        return cli
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

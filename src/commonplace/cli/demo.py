@@ -1,4 +1,4 @@
-"""The command `demo`: index something real, ask it a few questions, and show the answers with their timings."""
+"""The command `demo`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.app import Command, pass_invocation
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import console, counted, notify, print_json, progress_bars
+from commonplace.cli.search import print_hit
 from commonplace.files import read_file
 from commonplace.text.escaping import harmless_line
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.search.result import SearchResult
     from commonplace.types import Hit, IndexReport
+
 
 HITS = 3
 _MOST_BYTES = 1024 * 1024
@@ -38,8 +42,6 @@ def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None
     unless --store names one; a second run indexes only what changed.
     """
     from dataclasses import asdict
-
-    from commonplace.cli.screen import console, notify, print_json, progress_bars
 
     if invocation.store is None:
         invocation.store = str(_own_store())
@@ -92,7 +94,6 @@ def _read(file: Path | None) -> list[str]:
 
 
 def _show(engine: Engine, reports: dict[str, IndexReport], results: Sequence[SearchResult], target: Console) -> None:
-    from commonplace.cli.screen import counted
 
     target.print("Indexing", style="bold")
     for root, found in reports.items():
@@ -126,7 +127,6 @@ def _show_next(store: str, target: Console) -> None:
 
 
 def _show_answer(result: SearchResult, roots: Sequence[Path], target: Console) -> None:
-    from commonplace.cli.rendering import print_hit
 
     target.print()
     target.print(f"? {harmless_line(result.query)}", style="bold", end="")

@@ -1,23 +1,42 @@
-"""The commands that take memories in, show and change them: `remember`, `get`, `list`, `update`, `touch` and more."""
+"""The commands for single memories: `remember`, `get`, `list`, `update` and more."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import time as clock
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.taking import said
-from commonplace.cli.values import beginning, filled, time
+from commonplace.cli.app import Command, pass_invocation
+from commonplace.cli.input import beginning, filled, said, time
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import (
+    INDENT,
+    broken,
+    console,
+    counted,
+    notify,
+    own_store_notice,
+    print_beginning,
+    print_head,
+    print_json,
+    say,
+    told,
+    wrapped,
+)
+from commonplace.text.escaping import harmless, harmless_line
 from commonplace.types import ORIGINS, STATUSES, TIERS
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from commonplace.engine import Engine
     from commonplace.memories.memory import Memory
+    from commonplace.types import Link
+
 
 STORED_TIERS = TIERS[1:]
 """The tier ultra ends with its process: a command would forget at once what it was told."""
@@ -67,8 +86,6 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
 
     Secrets are replaced. What is remembered already is touched instead of kept twice.
     """
-    from commonplace.cli.memory_rendering import print_outcome
-    from commonplace.cli.screen import console, notify, own_store_notice, print_json
     from commonplace.memories.intake import checked
 
     loaded = invocation.settings()
@@ -103,8 +120,6 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
 
     The old version stays readable: `commonplace get ID --as-of TIME`.
     """
-    from commonplace.cli.memory_rendering import print_outcome
-    from commonplace.cli.screen import console, notify, print_json
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     loaded = invocation.settings()
@@ -130,8 +145,6 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
 @pass_invocation
 def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> None:  # noqa: A002
     """Show memory ID."""
-    from commonplace.cli.memory_rendering import print_memory, print_versions
-    from commonplace.cli.screen import console, print_json
 
     with invocation.open(invocation.settings()) as engine:
         id = engine.resolve_id(id)  # noqa: A001 - the name of the argument
@@ -159,8 +172,6 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 @pass_invocation
 def list_(invocation: Invocation, /, **options: Any) -> None:
     """List memories, the newest first."""
-    from commonplace.cli.memory_rendering import print_list
-    from commonplace.cli.screen import console, notify, print_json
 
     is_filtered = any(value for name, value in options.items() if name != "limit")
     options["statuses"] = options["statuses"] or ("active", "promoted")
@@ -246,9 +257,6 @@ def link(
     """
     from dataclasses import asdict
 
-    from commonplace.cli.memory_rendering import print_links
-    from commonplace.cli.screen import console, counted, print_json, say
-
     if remove and target is None:
         raise click.UsageError("--remove needs SOURCE and TARGET")
     with invocation.open(invocation.settings()) as engine:
@@ -268,8 +276,6 @@ def link(
 
 
 def _for_each(invocation: Invocation, ids: tuple[str, ...], act: Callable[[Any, str], Any]) -> None:
-    from commonplace.cli.memory_rendering import print_outcome
-    from commonplace.cli.screen import console, print_json
 
     with invocation.open(invocation.settings()) as engine:
         # Each is looked up before any is changed: a wrong id among many leaves all as they were.
@@ -280,3 +286,97 @@ def _for_each(invocation: Invocation, ids: tuple[str, ...], act: Callable[[Any, 
         return
     for memory in done:
         print_outcome(memory, console())
+
+
+_DONE = {
+    "added": "Remembered",
+    "touched": "Remembered before; touched",
+    "reviewed": "Reviewed",
+    "updated": "Updated",
+    "unchanged": "Unchanged",
+    "archived": "Archived",
+    "restored": "Restored",
+    "read": "Memory",
+}
+_FACT_COLUMNS = 14
+
+
+def print_outcome(memory: Memory, target: Console) -> None:
+    """Print in one line what was done with a memory, and its id."""
+    done = "Touched" if memory.outcome == "touched" and not memory.notices else _DONE[memory.outcome]
+    target.print(f"{done}: {harmless_line(memory.id)} ({memory.tier})", style="bold")
+
+
+def print_memory(memory: Memory, target: Console) -> None:
+    """Print a whole memory with all that is known of it."""
+    from rich.text import Text
+
+    for line in wrapped(Text(harmless(memory.content)), target.width):
+        target.print(line)
+    target.print()
+    for name, value in _facts(memory):
+        for number, part in enumerate(broken(value, target.width - _FACT_COLUMNS)):
+            target.print(Text.assemble((f"{'' if number else name:>{_FACT_COLUMNS - 2}}  ", "dim"), part))
+
+
+def print_list(memories: Sequence[Memory], target: Console, *, is_filtered: bool = False) -> None:
+    """Print memories one below the other: its id, what is known of it, and the first lines of its text.
+
+    Args:
+        is_filtered: only some were asked for.
+    """
+    if not memories:
+        target.print("No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`.")
+    for memory in memories:
+        print_head(harmless_line(memory.id), _known(memory), target)
+        print_beginning(memory.content, target)
+
+
+def print_versions(versions: Sequence[Memory], target: Console) -> None:
+    """Print every version of a memory, oldest first."""
+    from rich.text import Text
+
+    for memory in versions:
+        until = "now" if memory.expired_at is None else told(memory.expired_at)
+        target.print(f"Version {memory.version}, {told(memory.updated_at)} until {until}", style="bold")
+        for line in wrapped(Text(harmless(memory.content)), target.width):
+            target.print(Text(INDENT) + line)
+
+
+def print_links(links: Sequence[Link], target: Console) -> None:
+    """Print links, one a line."""
+    for link in links:
+        source, target_id = harmless_line(link.source), harmless_line(link.target)
+        target.print(f"{source} → {target_id}  {harmless_line(link.type)} ({link.strength:.2f})")
+    if not links:
+        target.print("No links.")
+
+
+def _known(memory: Memory) -> tuple[str, ...]:
+    tags = " ".join(f"#{tag}" for tag in memory.tags)
+    status = "" if memory.status == "active" else memory.status
+    return (memory.tier, status, told(memory.at), f"retention {memory.retention:.2f}", memory.source, tags)
+
+
+def _facts(memory: Memory) -> list[tuple[str, str]]:
+    used = f"{counted(memory.use_count, 'use')}, last {told(memory.last_used)}"
+    facts = [
+        ("id", memory.id),
+        ("tier", f"{memory.tier} ({memory.status})"),
+        ("at", told(memory.at)),
+        ("stored", f"{told(memory.created_at)}, version {memory.version} since {told(memory.updated_at)}"),
+        ("expired", "" if memory.expired_at is None else told(memory.expired_at)),
+        ("retention", f"{memory.retention:.3f}; {used}; strength {memory.strength:.1f}"),
+        ("category", memory.category),
+        ("tags", ", ".join(memory.tags)),
+        ("entities", ", ".join(memory.entities)),
+        ("source", memory.source),
+        ("origin", f"{memory.origin}, trust {memory.trust:.2f}"),
+        ("session", f"{memory.session}, turn {memory.position + 1}" if memory.session else ""),
+        ("made from", ", ".join(memory.derived_from)),
+        ("reviews", str(memory.review_count or "")),
+        ("note", memory.vault_path),
+        ("forced", "yes" if memory.is_forced else ""),
+        ("metadata", json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else ""),
+    ]
+    return [(name, value) for name, value in facts if value]

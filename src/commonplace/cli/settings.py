@@ -1,4 +1,4 @@
-"""The command `settings`: which values hold, and where each came from."""
+"""The command group `settings`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.cli.app import Command, Group, pass_invocation
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import console, print_json
 from commonplace.text.escaping import harmless_line
 
 
@@ -22,7 +24,6 @@ def show(invocation: Invocation) -> None:
 
     With --json, also its default, range, environment variable and meaning.
     """
-    from commonplace.cli.screen import console, print_json
 
     loaded = invocation.settings()
     if invocation.as_json:
@@ -58,7 +59,6 @@ def path(invocation: Invocation) -> None:
 
     The weakest comes first; those that do not exist are marked.
     """
-    from commonplace.cli.screen import console, print_json
     from commonplace.settings.locations import PROJECT_FILE, STORE_FILE, user_settings_file
 
     loaded = invocation.settings()

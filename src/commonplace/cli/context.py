@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.failures import FAILURE, SUCCESS, report
-from commonplace.cli.invocation import Command, Invocation, pass_invocation
-from commonplace.cli.values import filled
+from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation, report
+from commonplace.cli.input import filled
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import console, notify, print_json, say
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 from commonplace.types import KINDS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from commonplace.formats.hook_events import HookEvent
     from commonplace.search.context import Context
     from commonplace.settings import Settings
+
 
 _MOST_EVENT_BYTES = 4 * 1024 * 1024
 
@@ -53,7 +55,6 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
 
 
 def _made(invocation: Invocation, loaded: Settings, task: str, options: dict[str, Any]) -> Context:
-    from commonplace.cli.screen import notify
 
     with invocation.open(loaded) as engine:
         made = engine.context(task, **options)
@@ -63,7 +64,6 @@ def _made(invocation: Invocation, loaded: Settings, task: str, options: dict[str
 
 
 def _print(made: Context, invocation: Invocation) -> None:
-    from commonplace.cli.screen import console, print_json, say
 
     if invocation.as_json:
         print_json(made.to_dict())
@@ -98,7 +98,6 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
     except (CommonplaceError, OSError) as error:
         report(error, invocation, FAILURE)
         return FAILURE
-    from commonplace.cli.screen import print_json, say
 
     if text and event.takes_text and not invocation.as_json:
         say(text)
@@ -108,7 +107,6 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
 
 
 def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, options: dict[str, Any]) -> str:
-    from commonplace.cli.screen import notify
     from commonplace.search.request import MAX_QUERY_CHARACTERS
     from commonplace.settings.agents import strategy_name
 
@@ -127,8 +125,6 @@ def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, optio
 
 def _read() -> bytes:
     if sys.stdin.isatty():
-        from commonplace.cli.screen import say
-
         say("Reading the event of a hook; Ctrl-D ends it.", err=True)
     data = sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1)
     if len(data) > _MOST_EVENT_BYTES:

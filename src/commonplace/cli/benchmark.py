@@ -1,4 +1,4 @@
-"""The commands of `benchmark`: thin, they measure nothing."""
+"""The command group `benchmark`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import click
 
-from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.cli.app import Command, Group, pass_invocation
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import console, print_json, progress_bars, say
 from commonplace.types import METHODS, Progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -159,7 +161,6 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
     found: of each directory in it that has corpus.jsonl, queries.jsonl and qrels.tsv, and of locomo10.json.
     """
     from commonplace.benchmarks.figures import FigureOptions, markdown, run
-    from commonplace.cli.screen import progress_bars, say
 
     def measured(progress: Progress | None) -> dict[str, Any]:
         return run(FigureOptions(**options), progress)
@@ -347,7 +348,6 @@ def _measure(
     from commonplace.benchmarks.plotting import check_plot
     from commonplace.benchmarks.plotting import plot as draw
     from commonplace.benchmarks.vectors import vectors_cache
-    from commonplace.cli.screen import print_json, progress_bars
 
     if plot is not None:
         check_plot(plot)
@@ -366,7 +366,6 @@ def _print_figures(figures: dict[str, Any]) -> None:
     from rich.table import Table
 
     from commonplace.benchmarks.report import sheets
-    from commonplace.cli.screen import console
 
     target = console()
     unbound = target.options.update(max_width=_WIDEST)

@@ -1,4 +1,4 @@
-"""The command `mcp`: serve agents over the Model Context Protocol, and tell their clients how to start it."""
+"""The command `mcp`: serve agents over the Model Context Protocol, and configure their clients."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commonplace.cli.failures import FAILURE, SUCCESS
-from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import console, print_json, refuse_unasked, say, write_whole
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
     from commonplace.mcp.clients import Client
+
 
 NAME = "commonplace"
 AUTO = "auto"
@@ -42,13 +44,12 @@ def mcp(invocation: Invocation, /, print_config: str | None, install: str | None
         return _print_config(print_config, invocation)
     if install:
         return _install(install, invocation, is_agreed=yes)
-    from commonplace.cli.hosting import serve
+    from commonplace.cli.main import serve
 
     return serve(invocation)
 
 
 def _print_config(name: str, invocation: Invocation) -> int:
-    from commonplace.cli.screen import console, print_json, say
     from commonplace.mcp.clients import CLIENTS, in_use, snippet
 
     client = in_use(Path.home()) if name == AUTO else CLIENTS[name]
@@ -66,8 +67,6 @@ def _print_config(name: str, invocation: Invocation) -> int:
 
 
 def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
-    from commonplace.cli.screen import console, print_json, refuse_unasked, say
-    from commonplace.cli.writing import write_whole
     from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
     client = CLIENTS[name]
@@ -100,7 +99,6 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
 
 
 def _tell_next(client: Client) -> None:
-    from commonplace.cli.screen import console
 
     console(stderr=True).print(client.then, style="dim")
 
@@ -130,8 +128,6 @@ def _read(place: Path, by_hand: str) -> str:
 
 def _show(old: str, new: str, place: Path) -> None:
     import difflib
-
-    from commonplace.cli.screen import say
 
     lines = difflib.unified_diff(
         old.splitlines(), new.splitlines(), str(place) if old else "nothing", str(place), lineterm=""

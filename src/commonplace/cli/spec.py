@@ -1,4 +1,4 @@
-"""The command `spec`: check documents of the Open Agent Spec, and run their tasks."""
+"""The command group `spec`: validate documents of the Open Agent Spec and run their tasks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from commonplace.cli.failures import FAILURE, SUCCESS, WRONG_USE
-from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Command, Group, pass_invocation
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import counted, print_json, say
 from commonplace.files import read_file
 from commonplace.formats.guarded_yaml import fault_of
 from commonplace.text.escaping import harmless_line
@@ -32,7 +33,6 @@ def validate(invocation: Invocation, /, file: Path) -> int:
 
     Nothing is run and no reference is followed. The exit code is 1 where something is wrong.
     """
-    from commonplace.cli.screen import counted, print_json, say
     from commonplace.specs import validate as judge
 
     verdict = judge(file)
@@ -69,7 +69,6 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
     error. The exit code is 1 where the run failed, and 2 where the spec or the input is wrong.
     """
     import commonplace
-    from commonplace.cli.screen import print_json, say
     from commonplace.specs import REQUEST_CODES
 
     done = commonplace.run_spec(file, task, _input(given), settings=invocation.settings())

@@ -1,8 +1,10 @@
-"""The commands `index build`, `index status`, `index upgrade` and `index export`."""
+"""The command group `index`: build, status, upgrade and export."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,15 +12,131 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.failures import FAILURE, SUCCESS
-from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
-from commonplace.cli.values import filled, globs
+from commonplace.cli.app import FAILURE, SUCCESS, Command, Group, pass_invocation
+from commonplace.cli.input import filled, globs
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import (
+    can_ask,
+    console,
+    counted,
+    notify,
+    own_store_notice,
+    print_json,
+    progress_bars,
+    say,
+    size_of,
+    write_whole,
+)
+from commonplace.errors import SettingsError
+from commonplace.formats.front_matter import FAULT
+from commonplace.settings.locations import PROJECT_FILE, STORE_NAME
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from commonplace.engine.upkeep import IndexStatus
     from commonplace.settings import Overrides, Settings
-    from commonplace.types import EmbeddedKind, IndexReport
+    from commonplace.types import EmbeddedKind, FileProblem, IndexReport
+
+
+PROBLEMS_SHOWN = 10
+
+
+def print_report(place: str, found: IndexReport, target: Console) -> None:
+    """Print a line, what was passed over, and the first problems."""
+    target.print(line_of(place, found))
+    if found.skipped:
+        target.print(
+            "   skipped: " + ", ".join(f"{n:,} {why}" for why, n in sorted(found.skipped.items())), style="dim"
+        )
+    of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
+    others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
+    for problem in others[:PROBLEMS_SHOWN]:
+        target.print(f"   {_shown(problem)}", style="dim")
+    if len(others) > PROBLEMS_SHOWN:
+        target.print(f"   … and {len(others) - PROBLEMS_SHOWN:,} more; --json lists all", style="dim")
+    if len(of_front_matter) == 1:
+        target.print(f"   {_shown(of_front_matter[0])}", style="dim")
+    elif of_front_matter:
+        files = len({problem.path for problem in of_front_matter})
+        target.print(
+            f"   front matter of {counted(files, 'file')} is not used in full, such as {_shown(of_front_matter[0])}; "
+            "--json lists all",
+            style="dim",
+        )
+
+
+def _shown(problem: FileProblem) -> str:
+    return f"{harmless_line(problem.path)}: {harmless_line(problem.reason)}"
+
+
+def line_of(place: str, found: IndexReport) -> str:
+    """Return what became of a directory's files, in one line."""
+    files = found.added + found.changed + found.unchanged
+    return (
+        f"{harmless_line(place)}: {counted(files, 'file')} indexed "
+        f"({found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed), "
+        f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
+    )
+
+
+VECTORS_FILE = "embeddings.jsonl"
+
+_EXPORT = re.compile(
+    rb'\{"version": "[0-9.]+", "namespace": "(?:[^"\\]|\\.)*", "change": \d+, "embedding_config": \{'
+    rb'|\{"path": "(?:[^"\\]|\\.)*", "embedding": \['
+)
+_START_BYTES = 1 << 16
+"""More than the longest path takes when each of its characters is an escape."""
+
+
+def inside(project: Path, store: Path, written: str, *, setting: str, origin: str) -> Path:
+    """Return the file that a setting names below a project, with all links followed.
+
+    A settings file arrives with somebody else's clone, and so may a link: neither leads out of the project, into
+    a store or a repository's own files, or to a file that anybody but an export wrote.
+
+    Raises:
+        SettingsError: the path leads elsewhere.
+    """
+    target = (project / written).resolve()
+    where = _forbidden(target, project.resolve(), store.resolve())
+    if where:
+        raise SettingsError(
+            f"{setting} is {written!r} ({origin}), which leads to {target}, {where}",
+            remedy="name a new file below the project, or write elsewhere with --output",
+        )
+    return target
+
+
+def _forbidden(target: Path, project: Path, store: Path) -> str:
+    """Return why a settings file may not name a file for exports, or ""."""
+    if not target.is_relative_to(project):
+        return f"outside the project {project}"
+    # In lower case, for a file system that does not tell .GIT from .git.
+    below = {part.lower() for part in target.relative_to(project).parts}
+    if target.is_relative_to(store) or STORE_NAME in below:
+        return "inside the store"
+    if ".git" in below:
+        return "which belongs to git"
+    if target.name.lower() == PROJECT_FILE:
+        return "which holds settings"
+    if os.path.lexists(target) and not _is_export(target):
+        return "which exists and is no earlier export"
+    return ""
+
+
+def _is_export(path: Path) -> bool:
+    """Return whether a file begins as `index export` begins its index and its vectors, or is a list of no vectors."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START_BYTES)
+    except OSError:
+        return False
+    return _EXPORT.match(start) is not None or (not start and path.name == VECTORS_FILE)
 
 
 @click.group(cls=Group)
@@ -68,7 +186,6 @@ def build(  # noqa: PLR0913 - one for each option
     With --watch, one ROOT is followed. A run that fails is reported on standard error and tried again. A directory or
     disk that is gone is waited for, and nothing is removed for that.
     """
-    from commonplace.cli.screen import notify, own_store_notice
 
     if watch and len(roots) > 1:
         raise click.UsageError("--watch follows one ROOT; start another process for each of the others")
@@ -88,15 +205,13 @@ def build(  # noqa: PLR0913 - one for each option
             save_overrides(Path(loaded.store.path), overrides.values)
 
     if embedder is not None:
-        from commonplace.cli.screen import progress_bars
-
         with (
             progress_bars(invocation) as progress,
             invocation.open(loaded, create=True, progress=progress) as engine,
         ):
             engine.index_upgrade(embedder, ["artifacts"])
     if watch:
-        from commonplace.cli.watching import watch as keep_watching
+        from commonplace.cli.watch import watch as keep_watching
 
         keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
         return SUCCESS
@@ -112,7 +227,6 @@ def _reports(
     invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, may_remove: Sequence[Path]
 ) -> dict[str, IndexReport] | None:
     """Index each place; None where a person does not want more than half of one to be removed."""
-    from commonplace.cli.screen import can_ask, progress_bars, say
     from commonplace.errors import RemovalError
 
     reports: dict[str, IndexReport] = {}
@@ -139,8 +253,6 @@ def _reports(
 
 
 def _print_reports(invocation: Invocation, loaded: Settings, reports: Mapping[str, IndexReport]) -> None:
-    from commonplace.cli.indexing_rendering import print_report
-    from commonplace.cli.screen import console, notify, print_json
 
     if invocation.as_json:
         print_json({"store": loaded.store.path, "roots": {place: asdict(found) for place, found in reports.items()}})
@@ -207,7 +319,6 @@ def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -
 @pass_invocation
 def status(invocation: Invocation) -> None:
     """Say what the store holds and how its index stands."""
-    from commonplace.cli.screen import console, counted, notify, print_json, size_of
 
     with invocation.open(invocation.settings()) as engine:
         found = engine.index_status()
@@ -236,7 +347,6 @@ def status(invocation: Invocation) -> None:
 
 def _linked(found: IndexStatus) -> str:
     """Return what the graph holds, in words."""
-    from commonplace.cli.screen import counted
 
     graph = found.graph
     disputed = f", {graph.disputed:,} of them disputed" if graph.disputed else ""
@@ -254,7 +364,6 @@ def _state(found: IndexStatus) -> str:
 
 
 def _told(found: IndexStatus) -> str:
-    from commonplace.cli.screen import counted
 
     state = _state(found)
     if state == "faulty":
@@ -287,7 +396,6 @@ def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ..
     that was ended goes on where it was when it is started again, or is given up with the name of the present embedder.
     With an embedder behind an API, every text of the store is sent to it.
     """
-    from commonplace.cli.screen import counted, print_json, progress_bars, say
 
     loaded = invocation.settings()
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
@@ -314,8 +422,6 @@ def export(invocation: Invocation, output: Path | None) -> None:
     It has the form of the auto-retrieval contract's artifact index. Where the settings `index.export_path` and
     `index.export_embeddings` name files below the project, those are written instead.
     """
-    from commonplace.cli.screen import print_json, say
-    from commonplace.cli.writing import VECTORS_FILE, write_whole
     from commonplace.text.escaping import harmless_json
 
     loaded = invocation.settings()
@@ -341,7 +447,6 @@ def export(invocation: Invocation, output: Path | None) -> None:
 
 def _named(loaded: Settings, name: str, file: str = "") -> Path | None:
     """Return the file below the project that an `index` setting names for exports, None where it names none."""
-    from commonplace.cli.writing import inside
 
     written: str = getattr(loaded.index, name)
     if not written:

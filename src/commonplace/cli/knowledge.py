@@ -1,4 +1,4 @@
-"""The command group `knowledge`: index what an agent knows, ask it, delete it, and say what there is."""
+"""The command group `knowledge`: index, query and delete what agents know."""
 
 from __future__ import annotations
 
@@ -9,12 +9,76 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.failures import FAILURE, SUCCESS
-from commonplace.cli.invocation import Command, Group, Invocation, pass_invocation
+from commonplace.cli.app import FAILURE, SUCCESS, Command, Group, pass_invocation
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import (
+    console,
+    counted,
+    joined,
+    notify,
+    print_beginning,
+    print_head,
+    print_json,
+    print_under,
+    progress_bars,
+    say,
+)
+from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from commonplace.knowledge.configuring import MemoryConfig
+    from commonplace.knowledge.results import KnowledgeReport, KnowledgeStatus, Retrieval
     from commonplace.knowledge.service import KnowledgeService
+
+
+_DEEDS = (("added", "added"), ("unchanged", "unchanged"), ("embedded", "embedded anew"), ("deleted", "deleted"))
+
+
+def items(count: int) -> str:
+    """Return how many maps, in words."""
+    return counted(count, "item of knowledge", "items of knowledge")
+
+
+def print_report(report: KnowledgeReport, target: Console) -> None:
+    """Print what an agent knows now, and what that changed."""
+    target.print(f"{harmless_line(report.agent)} knows {items(report.items)}", style="bold")
+    counts = [f"{getattr(report, name):,} {words}" for name, words in _DEEDS if getattr(report, name)]
+    print_under(joined(counts) or "nothing was there, and nothing came", target, "dim")
+    if report.embedder:
+        print_under(f"embedder {report.embedder}", target, "dim")
+
+
+def print_retrieval(found: Retrieval, target: Console) -> None:
+    """Print the texts that were found, with their scores."""
+    name = harmless_line(found.agent)
+    if not found.hits:
+        target.print(f"{name} knows nothing about this.", style="bold")
+        return
+    by = f", re-ranked by {harmless_line(found.reranked_by)}" if found.reranked_by else ""
+    target.print(f"{name} knows{by}:\n", style="bold")
+    for rank, hit in enumerate(found.hits, 1):
+        print_head(hit.id, (f"score {hit.score:.2f}",), target, before=f"{rank}. ")
+        print_beginning(hit.content, target)
+    target.print(f"\nTotal latency: {found.latency_ms}ms")
+
+
+def print_status(found: KnowledgeStatus, target: Console) -> None:
+    """Print the agents, one a line, and what their knowledge is found by."""
+    for agent in found.agents:
+        known = (
+            items(agent.items),
+            f"{agent.deleted:,} deleted" if agent.deleted else "",
+            f"{agent.stale:,} to be embedded anew when it is created next" if agent.stale else "",
+        )
+        print_head(harmless_line(agent.agent), known, target)
+    if not found.agents:
+        target.print("No agent knows anything here.", style="bold")
+    target.print(f"\nEmbedder {found.embedder or 'none'}; re-ranker {harmless_line(found.reranker or 'none')}")
+    for notice in found.notices:
+        print_under(f"note: {harmless_line(notice)}", target, "dim")
+
 
 MAX_CONFIG_BYTES = 1024 * 1024
 
@@ -41,8 +105,6 @@ def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
     The file names the agent and lists maps under `knowledge`. What is indexed already stays as it is, and what is not
     in the file any more is deleted. The exit code is 1 where something could not be embedded, and nothing was changed.
     """
-    from commonplace.cli.knowing_rendering import print_report
-    from commonplace.cli.screen import console, notify, print_json
 
     with _service(invocation, config, create=True) as service:
         report = service.create_agent(file).report
@@ -80,8 +142,6 @@ def query(
 
     Where there is more to choose from than is wanted, and a key for it, a language model puts it into a better order.
     """
-    from commonplace.cli.knowing_rendering import print_retrieval
-    from commonplace.cli.screen import console, notify, print_json, say
 
     with _service(invocation, config) as service:
         found = service.retrieve(agent, " ".join(text), limit, min_score=min_score, rerank=not no_rerank)
@@ -102,8 +162,6 @@ def delete(invocation: Invocation, /, agent: str) -> None:
 
     It is kept aside until `commonplace gc`, or `commonplace forget --agent`, deletes it for good.
     """
-    from commonplace.cli.knowing_rendering import items
-    from commonplace.cli.screen import console, notify, print_json
 
     with _service(invocation, None) as service:
         notices = service.notices_of(agent)
@@ -120,8 +178,6 @@ def delete(invocation: Invocation, /, agent: str) -> None:
 @pass_invocation
 def status(invocation: Invocation, /, config: Path | None) -> None:
     """Say which agents know something, and what it is found by."""
-    from commonplace.cli.knowing_rendering import print_status
-    from commonplace.cli.screen import console, print_json
 
     with _service(invocation, config) as service:
         found = service.status()
@@ -153,7 +209,6 @@ def _refuse_absent(config: MemoryConfig) -> None:
 @contextmanager
 def _service(invocation: Invocation, config: Path | None, *, create: bool = False) -> Iterator[KnowledgeService]:
     """Give the service of a store, with a configuration of its own where a file holds one."""
-    from commonplace.cli.screen import progress_bars
 
     chosen = None
     if config is not None:

@@ -1,35 +1,54 @@
-"""Print a search's result, and why it holds what it holds, for a person. It decides how things look alone."""
+"""The commands `search`, `recall` and `why`."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.cli.screen import counted
-from commonplace.cli.sentences import (
+import click
+
+from commonplace.cli.app import Command, pass_invocation
+from commonplace.cli.input import SHORT_FORMS, also, filled, forms, from_flags, of_artifacts, score, time, whole_as_json
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import (
     INDENT,
     LINES_LISTED,
     LISTED,
     broken,
     columns,
+    console,
+    counted,
     fitted,
     joined,
+    notify,
+    print_head,
+    print_json,
     print_more,
     print_packed,
     print_under,
+    progress_bars,
+    say,
+    told,
 )
+from commonplace.cli.store import hidden_memories
+from commonplace.errors import CommonplaceError, UsageError
 from commonplace.text.escaping import harmless, harmless_line
+from commonplace.types import KINDS, RERANK_MODES, TIERS
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from commonplace.cli.invocation import Invocation
+    from commonplace.cli.main import Invocation
+    from commonplace.engine import Engine
     from commonplace.search.result import SearchResult
     from commonplace.search.trace import Receipt
     from commonplace.types import Hit, Stage
+
 
 REFERENCES_SHOWN = 5
 _TITLES = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
@@ -77,9 +96,6 @@ def show(
         receipts: one for each hit where the form is "why", else none.
     """
     from dataclasses import asdict
-
-    from commonplace.cli.screen import console, notify, print_json, say
-    from commonplace.cli.values import SHORT_FORMS
 
     nothing = (
         ()
@@ -394,3 +410,215 @@ def _words(receipt: Receipt) -> tuple[str, str]:
 def _ms(stages: dict[str, Stage], *names: str) -> str:
     took = sum(stages[name].ms for name in names if name in stages)
     return f"{took:.0f}ms" if took >= 10 else f"{took:.1f}ms"
+
+
+_TRY = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked."
+
+
+def print_recalled(
+    result: SearchResult, target: Console, *, receipts: Sequence[Receipt] = (), has_stages: bool = False
+) -> None:
+    """Print the memories that were found, best first, each with its score and the part of its text that matches.
+
+    Args:
+        receipts: one for each hit, to be printed beneath it.
+        has_stages: print also how many candidates each stage had, and how long it took.
+    """
+    from commonplace.search.times import moment
+
+    if has_stages:
+        print_stages(result, target)
+    for rank, hit in enumerate(result.hits, 1):
+        when = "" if hit.at is None else told(moment(hit.at))
+        tags = " ".join(f"#{tag}" for tag in hit.tags)
+        known = (rating(hit), older(hit), hit.tier, when, hit.source, tags)
+        print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
+        print_snippet(hit, result.query, target)
+        if receipts:
+            print_grounds(rank, receipts[rank - 1], result, target)
+    if not result.hits:
+        target.print("No memory is about this.", style="bold")
+        if result.trace.candidates:
+            print_under(_TRY, target, "dim")
+        print_held_back(result, target)
+        return
+    print_held_back(result, target)
+    target.print(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", style="dim")
+
+
+def _stage2(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+    """Let `--limit` and `--stage2-topk`, which mean the same, not contradict each other."""
+    seen = context.meta.setdefault("commonplace.limit", {})
+    if value is not None:
+        seen[parameter.name] = value
+    if len(set(seen.values())) > 1:
+        raise click.UsageError("--limit and --stage2-topk mean the same, but differ; give one of them")
+    return value
+
+
+@click.command(cls=Command)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--stage1-topk", type=int, metavar="N", help="At most so many lexical and dense candidates, each.")
+@click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="How many results at most.")
+@click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
+@of_artifacts
+@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only what has this tag.")
+@click.option(
+    "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or words such as 'last Tuesday'."
+)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
+@click.option(
+    "--min-score",
+    metavar="SCORE",
+    callback=score,
+    help="Hold back hits below it, 0 to 1; 0 shows all that was ranked, auto is a low floor.",
+)
+@click.option(
+    "--rerank", type=click.Choice(RERANK_MODES), help="Have a language model re-rank: one call a hit, or one for all."
+)
+@also
+@forms
+@pass_invocation
+def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **options: Any) -> None:
+    """Find the passages that answer QUERY, best first.
+
+    Each is sure, likely or weak; what is weak may only be near. When nothing is relevant, it says so and prints no
+    passage. -v prints its stages too, and how long they took.
+
+    An option that can be given several times takes alternatives; different options must all hold. What is given here
+    wins over the strategy of --agent.
+    """
+
+    whole_as_json(form, as_json=invocation.as_json)
+    limit = options["limit"]
+    loaded = invocation.settings(
+        search_method=options["method"],
+        search_stage1_limit=options["stage1_topk"],
+        search_limit=options["stage2_topk"] if limit is None else limit,
+        search_min_score=options["min_score"],
+        models_reranker=options["rerank"],
+    )
+    asked: dict[str, Any] = {
+        name: options[name] or None for name in ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
+    }
+    asked |= from_flags(loaded)
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+        result = engine.search(" ".join(query), **asked)
+        engine.log_retrieval(result)
+        if asked["as_of"] is None:
+            engine.count_use(result.hits)
+        receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
+    show(result, invocation, print_result, form=form, receipts=receipts)
+
+
+_QUOTE: Final = "put a query of several words in quotation marks"
+
+
+def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose among memories."""
+    for option in reversed(
+        (
+            click.option(
+                "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or 'last Tuesday'."
+            ),
+            click.option("--valid-at", metavar="TIME", callback=time, help="What was true then, whenever stored."),
+            click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag."),
+            click.option("--tier", "tiers", multiple=True, type=click.Choice(TIERS[1:]), help="Only this tier."),
+            click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this."),
+            click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this."),
+            click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far."),
+            click.option("-n", "--limit", type=int, metavar="N", help="How many results at most."),
+            click.option("--min-score", metavar="SCORE", callback=score, help="Hold back hits below it, 0 to 1."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(cls=Command)
+@click.argument("query", nargs=-1, required=True)
+@_of_memories
+@also
+@forms
+@click.option("--fenced", "form", flag_value="fenced", help="Print the memories as labelled data, to give to a model.")
+@pass_invocation
+def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **options: Any) -> None:
+    """Find the memories that answer QUERY, best first.
+
+    A newer one stands before the one that it may have overtaken. Each is sure, likely or weak; what is weak may only be
+    near. Dates in it, such as "last May", lead to memories of that time. Those that are sure or likely count as used.
+    """
+
+    whole_as_json(form, as_json=invocation.as_json)
+    loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+        result = engine.recall(" ".join(query), **options)
+        engine.log_retrieval(result, "recall")
+        receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
+        is_bare = not result.hits and not engine.list(statuses=(), limit=1)
+    hidden: tuple[str, ...] = ()
+    with suppress(CommonplaceError):  # a fault of another store is none of this answer
+        hidden = hidden_memories(loaded) if is_bare else ()
+    if hidden:
+        count = counted(len(hidden), "memory", "memories")
+        told = (
+            f"your own store holds {count} that a project does not find: `commonplace init --move-memories` moves them"
+        )
+        result = replace(result, notices=(*result.notices, told))
+    show(result, invocation, print_recalled, form=form, receipts=receipts)
+
+
+def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> str | None:
+    """Take at most one HIT: more are words of a query that was not quoted, as other commands take it."""
+    if len(value) > 1:
+        raise UsageError("QUERY and HIT are one argument each", remedy=_QUOTE)
+    return value[0] if value else None
+
+
+@click.command(cls=Command)
+@click.argument("query")
+@click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
+@of_artifacts
+@_of_memories
+@also
+@pass_invocation
+def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) -> None:
+    """Explain why QUERY finds HIT.
+
+    HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or the id of a
+    memory, artifact or passage; without one, the best hit is explained.
+
+    It says in a sentence why the hit stands there, and shows each signal and what it added, the words that matched, and
+    what was left out.
+    """
+    from commonplace.errors import NotFoundError
+
+    method, limit, min_score = (options.pop(name) for name in ("method", "limit", "min_score"))
+    loaded = invocation.settings(search_method=method, search_limit=limit, search_min_score=min_score)
+    asked: dict[str, Any] = {name: None if value == () else value for name, value in options.items()} | from_flags(
+        loaded
+    )
+    with invocation.open(loaded) as engine:
+        result = engine.search(query, **asked)
+        rank = _rank(engine, result, hit)
+        if rank is None:
+            message = "nothing was found" if not result.hits else f"{hit!r} is not among the {len(result.hits)} hits"
+            remedy = "ask for more with --limit and --min-score 0"
+            raise NotFoundError(message, remedy=remedy if hit is None else f"{remedy}; {_QUOTE}")
+        receipt = engine.why(result, result.hits[rank - 1].id)
+    notify(result.notices, invocation)
+    if invocation.as_json:
+        print_json(asdict(receipt))
+    else:
+        print_receipt(rank, receipt, result, console())
+
+
+def _rank(engine: Engine, result: SearchResult, hit: str | None) -> int | None:
+    """Return the rank of the hit that is named by an id, which may be abbreviated, a path or its rank, else None."""
+    ranks = {str(rank): rank for rank in range(len(result.hits), 0, -1)}
+    for rank, each in reversed(list(enumerate(result.hits, 1))):
+        ranks |= dict.fromkeys((each.id, each.owner_id, each.path), rank)
+    if not ranks or hit is None:
+        return 1 if ranks else None
+    return ranks[hit] if hit in ranks else ranks.get(engine.resolve_id(hit))

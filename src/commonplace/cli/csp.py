@@ -1,4 +1,4 @@
-"""The command `csp`: the memory specialist, asked in one request or in many over standard input."""
+"""The command `csp`: answer requests of the text protocol CSP/1."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from commonplace.cli.failures import FAILURE, SUCCESS
-from commonplace.cli.invocation import Command, Invocation, pass_invocation
+from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from commonplace.formats.csp_response import Response
+
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Room for the longest memory, even if every character of it is written as an escape of JSON."""
@@ -44,8 +46,6 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
             _write(response, invocation)
             return FAILURE if response.status == "FAIL" else SUCCESS
         if sys.stdin.isatty():
-            from commonplace.cli.screen import say
-
             say("Answering CSP/1 requests; an empty line ends each one, Ctrl-D the program.", err=True)
         for data in requests(sys.stdin.buffer):
             if data is None:
@@ -90,8 +90,6 @@ def _write(response: Response, invocation: Invocation) -> None:
 
     if invocation.as_json:
         from dataclasses import asdict
-
-        from commonplace.cli.screen import print_json
 
         print_json(asdict(response), indent=None)
     else:

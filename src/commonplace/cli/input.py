@@ -1,12 +1,14 @@
-"""Check the values of options before anything is opened. It knows what an option may hold, not what it is for."""
+"""Read and check what a command is given: texts, files, times and other options."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from time import time as clock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -14,6 +16,51 @@ from commonplace.types import ARTIFACT_TYPES, METHODS, PHASES
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings
+
+
+PIPE = "-"
+"""In place of words or of a file's name: what comes on standard input."""
+_LINE_END_BYTES = 2
+
+
+def said(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str | None:
+    """Return the words, a file's text, or what comes in a pipe; None where nothing came.
+
+    Args:
+        max_bytes: the most that is read of a file or a pipe, without the end of its last line.
+
+    Raises:
+        NotFoundError: the file cannot be read.
+        UsageError: it is no UTF-8, not a regular file, or too large.
+        click.UsageError: there are words and a file.
+    """
+    from commonplace.errors import NotFoundError, UsageError
+    from commonplace.files import read_file
+
+    if words and file is not None:
+        raise click.UsageError("there is a text and a --file; give one of them")
+    if words and words != (PIPE,):
+        return " ".join(words)
+    if not words and file is None and sys.stdin.isatty():
+        return None
+    is_piped = file is None or str(file) == PIPE
+    where = "standard input" if is_piped else str(file)
+    limit = max_bytes + _LINE_END_BYTES
+    try:
+        data = sys.stdin.buffer.read(limit + 1) if file is None or is_piped else read_file(file, limit)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{file} cannot be read: {error.strerror}", remedy="name a file with text") from error
+    except OSError as error:
+        remedy = "name a file with text, or send it on standard input"
+        raise UsageError(f"{where} cannot be read: {error.strerror}", remedy=remedy) from error
+    if len(data) > limit:
+        raise UsageError(f"{where} has more than {max_bytes:,} bytes, the limit", remedy="give a shorter text")
+    try:
+        # The newline that ends a file or a pipe is no part of what is said.
+        return data.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where} is no UTF-8: {error.reason} at byte {error.start}", remedy="convert it") from error
+
 
 SHORT_FORMS = ("brief", "paths-only")
 _REDUCED = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
@@ -138,3 +185,24 @@ def whole_as_json(form: str | None, *, as_json: bool) -> None:
 
 def _quoted(values: Sequence[str]) -> str:
     return ", ".join(map(repr, values))
+
+
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhd])")
+LEAST_S: Final = 10.0
+MOST_S: Final = 366 * 86_400.0
+
+
+def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
+    """Return a duration as `30m`, `1h` or `1d` in seconds.
+
+    Raises:
+        click.BadParameter: it is none, or shorter than ten seconds or longer than a year.
+    """
+    found = _DURATION.fullmatch(value.strip().lower())
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if not LEAST_S <= seconds <= MOST_S:
+        raise click.BadParameter(
+            f"{value!r} is no duration from 10s to 366d; give one such as 30m, 1h or 1d", param=parameter
+        )
+    return seconds

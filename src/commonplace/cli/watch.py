@@ -1,0 +1,198 @@
+"""Follow a project's files, and repeat work, until the process is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.cli.output import console, notify, print_json, progress_bars
+from commonplace.errors import CommonplaceError, StoreBusyError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.cli.main import Invocation
+    from commonplace.engine import Engine
+    from commonplace.ingest.watching import Watch, WatchedRun
+    from commonplace.settings import Settings
+    from commonplace.types import Progress
+
+
+AGAIN_S: Final = 60.0
+"""So often is asked whether another process still watches the project."""
+END_S: Final = 1.0
+"""So long is the end of a thread waited for; what it started to index is finished by its process without it."""
+_log = logging.getLogger(__name__)
+
+
+class Attendance:
+    """Watches the project of an engine in a thread; where another process does already, it takes over from that one."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._turn = threading.Lock()
+        self._watch: Watch | None = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self, engine: Engine) -> None:
+        """Begin to watch; without a project there is nothing to be watched, and the log says so."""
+        if engine.project is None:
+            _log.warning("nothing is watched: the store %s belongs to no project", engine.directory)
+            return
+        self._thread = threading.Thread(target=self._run, args=(engine,), name="commonplace-attend", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Watch no longer, before the engine is closed."""
+        self._stopped.set()
+        with self._turn:
+            if self._watch is not None:
+                self._watch.stop()
+        if self._thread is not None:
+            self._thread.join(END_S)
+
+    def _run(self, engine: Engine) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._follow(engine)
+            except StoreBusyError:
+                self._stopped.wait(AGAIN_S)
+            except CommonplaceError as error:
+                _log.warning("the project is not watched any more: %s", error)
+                return
+            except Exception:
+                # The outermost edge of a thread: the server goes on without it.
+                _log.exception("the project is not watched any more")
+                return
+
+    def _follow(self, engine: Engine) -> None:
+        with engine.index(engine.project or ".", watch=True) as watch:
+            with self._turn:
+                self._watch = watch
+                if self._stopped.is_set():
+                    return
+            for run in watch:
+                if run.error is not None:
+                    _log.warning("the project could not be indexed: %s", run.error)
+
+
+def repeat(
+    work: Callable[[], object],
+    every_s: float,
+    wait: Callable[[float], bool],
+    now: Callable[[], float] = time.monotonic,
+) -> None:
+    """Do the work at once and then every so many seconds, counted from beginning to beginning; none is made up for.
+
+    Args:
+        wait: waits for so many seconds at most, and tells whether it is time to stop.
+    """
+    while True:
+        begun = now()
+        work()
+        if wait(max(0.0, begun + every_s - now())):
+            return
+
+
+@contextmanager
+def told_to_stop() -> Iterator[Callable[[float], bool]]:
+    """Give a way to wait until SIGINT or SIGTERM comes, which end the wait and not the work that is under way."""
+    stop = threading.Event()
+
+    def heard(_: int, __: Any) -> None:
+        stop.set()
+
+    before = {each: signal.signal(each, heard) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop.wait
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+POLLING = (
+    "the system tells of no changes here, so they are looked for every few seconds; "
+    "pip install 'commonplace[watch]' lets it tell"
+)
+
+
+def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool, indexed: Callable[[], None]) -> None:
+    """Index a directory and print a line for each run, until SIGINT or SIGTERM comes.
+
+    Args:
+        indexed: called after the first run that succeeds.
+    """
+
+    bars = _Bars()
+    with (
+        stopped_by_signals(),
+        # What has nothing to do all day leaves the work to processes that end.
+        invocation.open(loaded, create=True, progress=bars, stays_small=True) as engine,
+        engine.index(place, watch=True, force=force) as runs,
+    ):
+        with progress_bars(invocation) as bars.show:
+            first = next(runs, None)
+        bars.show = None
+        if first is None:
+            return
+        _tell(invocation, loaded, str(place), first)
+        notify((f"watching {place}; Ctrl-C ends it", *(() if runs.is_told else (POLLING,))), invocation)
+        _follow(invocation, loaded, str(place), first, runs, indexed)
+
+
+def _follow(
+    invocation: Invocation, loaded: Settings, place: str, first: WatchedRun, runs: Watch, indexed: Callable[[], None]
+) -> None:
+    is_indexed = first.report is not None
+    if is_indexed:
+        indexed()
+    for run in runs:
+        _tell(invocation, loaded, place, run)
+        if run.report is not None and not is_indexed:
+            is_indexed = True
+            indexed()
+
+
+def _tell(invocation: Invocation, loaded: Settings, place: str, run: WatchedRun) -> None:
+    from commonplace.cli.app import report as tell_failure
+    from commonplace.cli.index import print_report
+
+    if run.error is not None:
+        tell_failure(run.error, invocation)
+    elif run.report is not None and invocation.as_json:
+        print_json({"store": loaded.store.path, "roots": {place: asdict(run.report)}}, indent=None)
+    elif run.report is not None:
+        print_report(place, run.report, console())
+        notify(run.report.notices, invocation)
+
+
+class _Bars:
+    """Draws progress while there are bars: they are redrawn all the time, so there are none while nothing is done."""
+
+    def __init__(self) -> None:
+        self.show: Progress | None = None
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if self.show is not None:
+            self.show(what, done, total)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Leave the block as soon as SIGINT or SIGTERM comes, also out of a run: what it has written are whole files."""
+    before: dict[signal.Signals, Any] = {
+        each: signal.signal(each, signal.default_int_handler) for each in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
