@@ -38,7 +38,7 @@ from click.testing import CliRunner
 from tests.unit.mcp_talking import Talk, talking
 
 import commonplace
-from commonplace.cli.main import cli
+from commonplace.cli.app import cli
 from commonplace.mcp.memory import Host, registry_of
 
 if TYPE_CHECKING:
