@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.reference_store.store import MemoryStore
+
 from commonplace.store.contract import Store
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Chunk, FileStamp, NewPassage, Owner, OwnerWrite
 
 BACKENDS: dict[str, Callable[[Path], Store]] = {
     "memory": lambda directory: MemoryStore(),
+    "sqlite in memory": lambda directory: SqliteStore.in_memory(),
     "sqlite": lambda directory: SqliteStore.create(directory / "store.db"),
 }
 

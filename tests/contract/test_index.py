@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
 
 from commonplace.index.contract import DenseIndex, LexicalIndex, Scope
 from commonplace.index.directory import Generation, Index
 from commonplace.index.lexical import MOST_TERMS
-from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
 from commonplace.text.analysis import analyse
 from commonplace.types import Embedding, Filter, IndexEntry
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.chunks import ChunkFile
@@ -25,7 +26,6 @@ from commonplace.index.files import OpenFiles
 from commonplace.index.lexical import faults
 from commonplace.index.manifest import generation_path, read_manifest
 from commonplace.ingest.projection import bring_up_to_date
-from commonplace.store.memory import MemoryStore
 from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)

@@ -18,7 +18,7 @@ NEEDLESS = {
     "OpenSSL's": "hashlib _hashlib",
     "ours, of what is done seldom": (
         "commonplace.cli commonplace.benchmarks commonplace.store.checking commonplace.index.update "
-        "commonplace.index.lexical_writer commonplace.index.dense_writer commonplace.index.reference"
+        "commonplace.index.lexical_writer commonplace.index.dense_writer"
     ),
 }
 if sys.platform == "linux":

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tests.reference_store.store import MemoryStore
 from tests.unit.exchanging import dump, import_file, import_given, read
 
 from commonplace.errors import CommonplaceError, UsageError
@@ -18,7 +19,6 @@ from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, ow
 from commonplace.exchange.lines import decoded, encoded
 from commonplace.exchange.reading import read_export
 from commonplace.store.contract import Store
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import KINDS, ORIGINS, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
 

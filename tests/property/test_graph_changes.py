@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.reference_store.store import MemoryStore
 from tests.unit.searching import model
 
 from commonplace.extract.result import Claim, Extraction, Found
@@ -19,7 +20,6 @@ from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_reading import Understood
 from commonplace.ingest.passages import Destination
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.store.memory import MemoryStore
 from commonplace.types.graph import Episode, GraphFilter, Relation
 
 PEOPLE = ("Mira Okafor", "Mira", "Tom Chen", "Tom Novak", "Tom")

@@ -15,10 +15,10 @@ from tests.contract.graphs import whole
 from tests.contract.memories import everything
 from tests.property.graph_records import Drawn
 from tests.property.test_memory_store import outcome
+from tests.reference_store.store import MemoryStore
 
 from commonplace.store.contract import Store
 from commonplace.store.graph_contract import texts_of
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import GRAPH_KINDS, Chunk, NewPassage
 from commonplace.types.graph import (

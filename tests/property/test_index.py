@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
 
 from commonplace.index.contract import Scope
 from commonplace.index.directory import Index
-from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
 from commonplace.text.analysis import analyse, terms_by_field
 from commonplace.types import Embedding, Filter, IndexEntry
 

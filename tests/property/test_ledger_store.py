@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.test_memory_store import Step, outcome, step
+from tests.reference_store.store import MemoryStore
 
 from commonplace.store.contract import Store
 from commonplace.store.ledger_contract import LedgerReading
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, Issue, IssueEvent, IssueSelection, Reversal
 

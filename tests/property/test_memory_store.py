@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.contract.memories import everything
+from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import CommonplaceError
 from commonplace.store.contract import Store
-from commonplace.store.memory import MemoryStore
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import (

@@ -11,12 +11,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.test_memory_store import IDS, records, writes
+from tests.reference_store.store import MemoryStore
 from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
 from commonplace.store.contract import Store
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.text.alike import signature
 from commonplace.types import Filter, MemoryRecord, MemoryWrite, Selection, TokenEntry

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.reference_store.store import MemoryStore
 
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import KINDS, Chunk, FileStamp, Filter, Kind, NewPassage, Owner, OwnerWrite
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from tests.contract.graphs import ids, texts
+from tests.reference_store.store import MemoryStore
 from tests.unit.exchanging import dump, import_file, written_by_hand
 from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
-from commonplace.store.memory import MemoryStore
 from commonplace.types.graph import GraphFilter
 
 SAID = (

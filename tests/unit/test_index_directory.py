@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import StoreError
 from commonplace.index import update
@@ -21,7 +22,6 @@ from commonplace.index.files import OpenFiles
 from commonplace.index.manifest import MISSING
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.store.contract import Store
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
 

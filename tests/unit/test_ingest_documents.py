@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import UsageError
 from commonplace.ingest.documents import index_documents
 from commonplace.ingest.passages import Destination, Limits
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.store.memory import MemoryStore
 from commonplace.types import Document, IndexReport
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.reference_store.store import MemoryStore
 
 import commonplace
 from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.ledger.book import Ledger
 from commonplace.ledger.importing import ImportedIssues
 from commonplace.ledger.tending import Tended
-from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
 from commonplace.types.ledger import Issue

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import split_notes
 from commonplace.ledger import filing, notes
 from commonplace.ledger.filing import Doer, Draft
 from commonplace.store.ledger_contract import LedgerChange
-from commonplace.store.memory import MemoryStore
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
 ANNA = Doer("anna", 1000.0)

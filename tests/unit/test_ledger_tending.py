@@ -8,12 +8,12 @@ import subprocess
 import sys
 
 import pytest
+from tests.reference_store.store import MemoryStore
 
 from commonplace.ledger import filing, tending
 from commonplace.ledger.filing import Doer, Draft
 from commonplace.ledger.tending import Tended
 from commonplace.ledger.window import Pace
-from commonplace.store.memory import MemoryStore
 from commonplace.types.ledger import Issue
 
 DAY = 86400.0

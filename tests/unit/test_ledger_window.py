@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import UsageError
 from commonplace.ledger import window
-from commonplace.store.memory import MemoryStore
 
 
 def take(store: MemoryStore, now: float, count: int = 1, limit: int = 3, name: str = "n") -> float:

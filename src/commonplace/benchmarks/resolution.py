@@ -23,7 +23,7 @@ from commonplace.graph.kinds import Kinds
 from commonplace.graph.resolving import is_known_type
 from commonplace.ingest.passages import Destination
 from commonplace.models.contract import TokenizedText
-from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Progress
 from commonplace.types.graph import Episode
 
@@ -123,7 +123,7 @@ Name = tuple[str, str]
 
 def _joined(things: Sequence[Thing], embedder: StaticEmbedder) -> set[tuple[Name, Name]]:
     """Return the pairs of names that a graph takes for names of one thing, each in the order of the file."""
-    store = MemoryStore()
+    store = SqliteStore.in_memory()
     store.set_embedding(embedder.stamp)
 
     def similarity(one: str, other: str) -> float:

@@ -133,9 +133,9 @@ class Knowing(Finding, Forgetting):
         """Return a ground over a store that is in no file and has no index."""
         from dataclasses import replace
 
-        from commonplace.store.memory import MemoryStore
+        from commonplace.store.sqlite import SqliteStore
 
-        store, embedder = MemoryStore(), self._embedder
+        store, embedder = SqliteStore.in_memory(), self._embedder
         store.set_embedding(embedder.stamp)
         searcher = self._searcher_over(store)
         # It lives as long as this service, and keeps its embedder whatever becomes of that of the engine's store.

@@ -19,7 +19,7 @@ from commonplace.exchange.items import FactItem, Item, LinkItem, MemoryItem, Own
 from commonplace.exchange.knowledge_items import ContextItem, KnowledgeItem
 from commonplace.exchange.ledger_items import IssueItem
 from commonplace.exchange.writing import Into, Writer
-from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from commonplace.types import Progress
@@ -118,7 +118,7 @@ def refuse_unfit(source: Source, rules: Rules) -> None:
     Raises:
         UsageError: something cannot be kept, and the rules do not say to go on.
     """
-    _surveyed(source, Known(MemoryStore(), ""), rules)
+    _surveyed(source, Known(SqliteStore.in_memory(), ""), rules)
 
 
 @dataclass(slots=True)

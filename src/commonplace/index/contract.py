@@ -1,6 +1,6 @@
 """What the two parts of the index promise. They know passage numbers and analysed text, no store and no file format.
 
-Each part has an exact reference implementation beside the fast one; the tests compare them. A part is read at one
+The tests compare each part with an exact reference implementation. A part is read at one
 generation: an immutable state of the index that holds every change up to `change`.
 """
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.index.contract import DenseIndex, LexicalIndex
+from commonplace.index.contract import DenseIndex, LexicalIndex, LexicalStatistics, Scope, Scored
 from commonplace.index.dense import ChunkedDenseIndex
 from commonplace.index.files import OpenFiles, unreadable
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
 from commonplace.index.manifest import CURRENT, Manifest, encode, generation_path, read_manifest, replace_file
 from commonplace.locks import FileLock, renew_in_children
+from commonplace.text.analysis import FIELDS
 from commonplace.types import Embedding, IndexEntry
 
 _ATTEMPTS = 10
@@ -297,6 +301,37 @@ def _state_of(directory: Path, names: Iterable[str]) -> tuple[tuple[int, int, in
 
 
 def _nothing(fault: str) -> Generation:
-    from commonplace.index.reference import ExactDenseIndex, ExactLexicalIndex
+    return Generation(0, _NoPassages(), _NoVectors(), fault)
 
-    return Generation(0, ExactLexicalIndex(), ExactDenseIndex(), fault)
+
+class _NoPassages:
+    """A `LexicalIndex` that holds nothing."""
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:  # noqa: ARG002
+        return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:  # noqa: ARG002
+        return {}
+
+    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
+        none = dict.fromkeys(terms, 0)
+        return LexicalStatistics(0, dict.fromkeys(FIELDS, 0.0), dict.fromkeys(FIELDS, none))
+
+    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> list[int]:  # noqa: ARG002
+        return []
+
+    def languages(self, namespace: str) -> frozenset[str]:  # noqa: ARG002
+        return frozenset()
+
+
+class _NoVectors:
+    """A `DenseIndex` that holds nothing."""
+
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:  # noqa: ARG002
+        return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
+        return 0, np.zeros(len(token_ids), np.int64)
+
+    def passages(self, scope: Scope) -> int:  # noqa: ARG002
+        return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.ingest.passages import Destination
 from commonplace.memories.keeping import Keeper
 from commonplace.memories.usage import Use, write_uses
-from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Selection
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Ultra:
             count_tokens: of a text, for the bound.
         """
         self._count_tokens = count_tokens
-        self.store = MemoryStore()
+        self.store = SqliteStore.in_memory()
         self._destination = replace(destination, store=self.store, later_above=None)
         self._namespace = destination.namespace
         self._fading = fading

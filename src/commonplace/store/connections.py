@@ -13,10 +13,12 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from commonplace.errors import StoreError
 from commonplace.locks import FileLock, renew_in_children
 from commonplace.store.batches import change_is_under_way, snapshot_is_written
+from commonplace.store.database_files import begin_store
 from commonplace.store.driver import (
     can_be_written,
     connect,
@@ -130,7 +132,7 @@ class Connections:
 
     def _open_pool(self) -> _Pool:
         if self._is_closed:
-            raise StoreError(f"the store {self.path} is closed", remedy="open it again")
+            raise _closed(self.path)
         pool = self._pool
         if pool is None:
             pool = self._pool = _pool_of(self.path, self._timeout_s)
@@ -328,37 +330,67 @@ def _pool_that_locks(path: Path) -> _Pool | None:
     return next((pool for pool in list(_pools.values()) if found in pool.locked_files()), None)
 
 
-class ScratchConnections(Connections):
-    """The one connection to a private copy of a database, which SQLite deletes when it is closed.
+class PrivateConnections(Connections):
+    """The one connection to a database that no other process sees, and that goes when it is closed.
 
-    It spills into a nameless temporary file where it is large, and takes no lock of the database that it is a copy of.
+    Attributes:
+        path: names the database in messages; no lock of a file there is taken.
     """
 
-    def __init__(self, source: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, *, keeps_before: bool = False) -> None:
+        """Take over a connection.
+
+        Args:
+            keeps_before: what reads inside a transaction of `writing` sees the state before it, as in a file, which
+                costs a copy each time; else what was written so far.
+        """
         self.path = path
         self.is_read_only = False
         self._mutex = threading.RLock()
         self._depth = 0
         self._is_writing = False
-        self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._is_closed = False
+        self._db = db
+        self._keeps_before = keeps_before
+        self._before: sqlite3.Connection | None = None
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA synchronous = OFF")
+
+    @classmethod
+    def copy_of(cls, source: sqlite3.Connection, path: Path) -> PrivateConnections:
+        """Return a private copy of a database; it spills into a nameless temporary file where it is large."""
+        db = _private("")
         try:
-            source.backup(self._db)
-            self._db.execute("PRAGMA foreign_keys = ON")
-            self._db.execute("PRAGMA synchronous = OFF")
+            source.backup(db)
+            return cls(db, path)
         except BaseException:
-            self._db.close()
+            db.close()
+            raise
+
+    @classmethod
+    def in_memory(cls) -> PrivateConnections:
+        """Return an empty store in memory, of which nothing is ever written to disk."""
+        db = _private(":memory:")
+        try:
+            db.execute("PRAGMA temp_store = MEMORY")
+            begin_store(db, str(uuid4()))
+            return cls(db, Path(":memory:"), keeps_before=True)
+        except BaseException:
+            db.close()
             raise
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection; inside a transaction of `writing` that is what it has written so far."""
+        """Give a connection: all its statements see one state."""
         with self._mutex, driver_errors(self.path):
-            yield self._db
+            self._refuse_closed()
+            yield self._before or self._db
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let no other thread write inside the block; refuse `writing`."""
         with self._mutex:
+            self._refuse_closed()
             self._depth += 1
             try:
                 yield
@@ -373,6 +405,10 @@ class ScratchConnections(Connections):
                 raise snapshot_is_written()
             if self._is_writing:
                 raise change_is_under_way()
+            self._refuse_closed()
+            if self._keeps_before:
+                self._before = _private(":memory:")
+                self._db.backup(self._before)
             self._is_writing = True
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -384,12 +420,30 @@ class ScratchConnections(Connections):
                 raise
             finally:
                 self._is_writing = False
+                if self._before:
+                    self._before.close()
+                    self._before = None
 
     def compact(self, *, thorough: bool) -> bool:  # noqa: ARG002 - it is never worth it
-        """Do nothing: the copy goes as a whole."""
+        """Do nothing: the database goes as a whole."""
+        with self._mutex:
+            self._refuse_closed()
         return True
 
     def close(self) -> None:
-        """Delete the copy."""
+        """Let the database go."""
         with self._mutex:
+            self._is_closed = True
             self._db.close()
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise _closed(self.path)
+
+
+def _private(database: str) -> sqlite3.Connection:
+    return sqlite3.connect(database, isolation_level=None, check_same_thread=False)
+
+
+def _closed(path: Path) -> StoreError:
+    return StoreError(f"the store {path} is closed", remedy="open it again")

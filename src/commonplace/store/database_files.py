@@ -183,12 +183,17 @@ def _build(path: Path, store_id: str, fill: Fill | None) -> None:
     with closing(connect(path, 0, create=True)) as db:
         db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         prepare_writer(db)
-        migrate(db, 0)
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
-        if fill:
-            fill(db)
-        db.execute("COMMIT")
+        begin_store(db, store_id, fill)
+
+
+def begin_store(db: sqlite3.Connection, store_id: str, fill: Fill | None = None) -> None:
+    """Make an empty database a store of that id, and fill it in the same transaction."""
+    migrate(db, 0)
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
+    if fill:
+        fill(db)
+    db.execute("COMMIT")
 
 
 def _beside(path: Path) -> Path:

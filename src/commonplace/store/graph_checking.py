@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.store.graph_contract import is_reserved, namespace_of
+from commonplace.store.graph_contract import namespace_of
 from commonplace.store.rows import unpack
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable
 
-    from commonplace.store.reference_state import Space
+ENDS = "relations with an end that is no entity"
+NAMES = "names of entities that are gone"
+MERGED = "entities merged into one that is gone"
+EPISODES = "mentions in episodes that are gone"
+MENTIONED = "mentions of entities or relations that are gone"
+HAPPENED = "happenings of entities or relations that are gone"
+TEXTS = "texts of entities or relations that are gone"
 
-_ENDS = "relations with an end that is no entity"
-_NAMES = "names of entities that are gone"
-_MERGED = "entities merged into one that is gone"
-_EPISODES = "mentions in episodes that are gone"
-_MENTIONED = "mentions of entities or relations that are gone"
-_HAPPENED = "happenings of entities or relations that are gone"
-_TEXTS = "texts of entities or relations that are gone"
-
-LOOSE_ENDS = (_NAMES, _EPISODES, _MENTIONED, _HAPPENED, _TEXTS)
+LOOSE_ENDS = (NAMES, EPISODES, MENTIONED, HAPPENED, TEXTS)
 """What `GraphChange.drop_loose_ends` mends, as it is called in the sentences."""
 
 _NO_SUBJECT = """
@@ -34,7 +32,7 @@ _NO_SUBJECT = """
 
 _CLAIMS = (
     (
-        _ENDS,
+        ENDS,
         """
         SELECT count(*) FROM relations r
         WHERE NOT EXISTS (SELECT 1 FROM entities WHERE namespace = r.namespace AND id = r.source)
@@ -42,14 +40,14 @@ _CLAIMS = (
         """,
     ),
     (
-        _NAMES,
+        NAMES,
         """
         SELECT count(*) FROM aliases a
         WHERE NOT EXISTS (SELECT 1 FROM entities WHERE namespace = a.namespace AND id = a.entity)
         """,
     ),
     (
-        _MERGED,
+        MERGED,
         """
         SELECT count(*) FROM entities m
         WHERE m.merged_into != ''
@@ -57,14 +55,14 @@ _CLAIMS = (
         """,
     ),
     (
-        _EPISODES,
+        EPISODES,
         """
         SELECT count(*) FROM mentions m
         WHERE NOT EXISTS (SELECT 1 FROM episodes WHERE namespace = m.namespace AND id = m.episode)
         """,
     ),
-    (_MENTIONED, f"SELECT count(*) FROM mentions s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
-    (_HAPPENED, f"SELECT count(*) FROM happenings s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
+    (MENTIONED, f"SELECT count(*) FROM mentions s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
+    (HAPPENED, f"SELECT count(*) FROM happenings s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
     (
         "relations whose stage does not fit them",
         """
@@ -93,33 +91,9 @@ def graph_problems(db: sqlite3.Connection) -> list[str]:
         home = namespace_of(name)
         if home != name:
             stray += db.execute(_STRAY_TEXTS, {"texts": number, "space": spaces.get(home)}).fetchone()[0]
-    return _told([*counts, (_TEXTS, stray)])
+    return sentences([*counts, (TEXTS, stray)])
 
 
-def reference_problems(spaces: Mapping[str, Space]) -> list[str]:
-    """Return one sentence for each thing that is wrong with the graphs of an in-memory store."""
-    found = dict.fromkeys((_ENDS, _NAMES, _MERGED, _EPISODES, _MENTIONED, _HAPPENED, _TEXTS), 0)
-    for name, space in spaces.items():
-        graph = space.graph
-        records: dict[str, Collection[str]] = {"entity": graph.entities, "relation": graph.relations}
-        found[_ENDS] += sum(
-            not {each.source, each.target} <= graph.entities.keys() for each in graph.relations.values()
-        )
-        found[_NAMES] += sum(entity not in graph.entities for entity, _ in graph.aliases)
-        found[_MERGED] += sum(
-            each.merged_into not in graph.entities for each in graph.entities.values() if each.merged_into
-        )
-        found[_EPISODES] += sum(each.episode not in graph.episodes for each in graph.mentions)
-        found[_MENTIONED] += sum(each.subject not in records[each.kind] for each in graph.mentions)
-        found[_HAPPENED] += sum(each.subject not in records[each.kind] for each in graph.happenings)
-        if is_reserved(name):
-            home = spaces.get(namespace_of(name))
-            kept: dict[str, Collection[str]] = {}
-            if home is not None:
-                kept = {"entity": home.graph.entities, "relation": home.graph.relations}
-            found[_TEXTS] += sum(id_ not in kept.get(kind, ()) for kind, id_ in space.by_id)
-    return _told(found.items())
-
-
-def _told(counts: Iterable[tuple[str, int]]) -> list[str]:
+def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:
+    """Return one sentence for each claim that counts anything."""
     return [f"There are {claim}: {count}." for claim, count in counts if count]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from commonplace.store.rows import pack_id, pack_text
+from commonplace.store.rows import pack_id
 from commonplace.types import Owner
 from commonplace.types.graph import Entity, Relation
 
@@ -99,12 +99,6 @@ def in_groups(what: Episode | Entity | Relation, wanted: GraphFilter) -> bool:
 def order_of_id(id_: str) -> tuple[bool, str | bytes]:
     """Return by what ids are put in order: canonical UUIDs come last, so that a store may keep them as bytes."""
     packed = pack_id(id_)
-    return isinstance(packed, bytes), packed
-
-
-def order_of_name(name: str) -> tuple[bool, str | bytes]:
-    """Return by what names are put in order: by code points, those that are no proper Unicode last."""
-    packed = pack_text(name)
     return isinstance(packed, bytes), packed
 
 

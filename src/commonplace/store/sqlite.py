@@ -9,7 +9,7 @@ from pathlib import Path
 from commonplace.errors import StoreMissingError
 from commonplace.store import queries, rows
 from commonplace.store.batches import check_times, refuse_other_maker, refuse_reembedding, settle
-from commonplace.store.connections import Connections, ScratchConnections
+from commonplace.store.connections import Connections, PrivateConnections
 from commonplace.store.database_files import copy, make, stands_at, upgrade
 from commonplace.store.filtering import matching_owners
 from commonplace.store.graph_contract import is_reserved
@@ -84,6 +84,11 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
         except BaseException:
             connections.close()
             raise
+
+    @classmethod
+    def in_memory(cls) -> SqliteStore:
+        """Make a store of this process alone, of which nothing is written to disk."""
+        return cls(PrivateConnections.in_memory())
 
     @property
     def id(self) -> str:
@@ -302,7 +307,7 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
     def scratch_copy(self) -> Iterator[SqliteStore]:
         """Give a private copy of the store as it is now, which is deleted when the block ends."""
         with self._connections.reading() as db:
-            connections = ScratchConnections(db, self._connections.path)
+            connections = PrivateConnections.copy_of(db, self._connections.path)
         try:
             yield SqliteStore(connections)
         finally:

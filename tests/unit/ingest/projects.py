@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.reference_store.store import MemoryStore
 
 from commonplace.ingest.artifacts import index_root
 from commonplace.ingest.discovery import Selection
 from commonplace.ingest.passages import Destination, Limits
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.store.memory import MemoryStore
 from commonplace.types import Embedding, FileStamp, IndexEntry, IndexReport, Owner, OwnerWrite
 
 LONG_AGO = 1_600_000_000_000_000_000

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.reference_store.store import MemoryStore
 
 import commonplace
 from commonplace.ingest.passages import LONGEST_NAME, Destination, PassageMaker, passage_text
@@ -16,7 +17,6 @@ from commonplace.ingest.reembedding import reembed
 from commonplace.models.contract import TokenizedText
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.quantise import quantise
-from commonplace.store.memory import MemoryStore
 from commonplace.types import Document, Owner
 
 

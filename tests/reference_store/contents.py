@@ -6,13 +6,14 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.reference_store.graph import GraphState
+from tests.reference_store.ledger import LedgerState
+from tests.reference_store.state import KnowledgeRow, Space, State
+
 from commonplace.store.database_files import build, refuse_existing
 from commonplace.store.graph_contract import GraphChange
 from commonplace.store.ledger_contract import LedgerChange
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.reference_graph import GraphState
-from commonplace.store.reference_ledger import LedgerState
-from commonplace.store.reference_state import KnowledgeRow, Space, State
 from commonplace.store.rows import pack_id
 from commonplace.store.sqlite_knowledge import insert_item
 from commonplace.store.sqlite_memory_change import SqliteMemoryChange, insert_version

@@ -1,15 +1,29 @@
-"""The dictionaries of the in-memory store, and how one change goes through them. It knows no lock and no reader."""
+"""Everything that the reference store holds, and the transactions that change it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from commonplace.store.batches import new_token
+from tests.reference_store.graph import GraphState
+from tests.reference_store.ledger import LedgerState
+
+from commonplace.store.batches import change_is_over, new_token
+from commonplace.store.globs import path_matcher
 from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.reference_graph import GraphState
-from commonplace.store.reference_ledger import LedgerState
-from commonplace.types import Embedding, IndexEntry, Link, MemoryWrite, NewPassage, Owner, StoredMemory, TokenEntry
+from commonplace.types import (
+    Embedding,
+    Filter,
+    IndexEntry,
+    Link,
+    MemoryWrite,
+    NewPassage,
+    Owner,
+    StoredMemory,
+    TokenEntry,
+)
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, StoredKnowledge
 
 
@@ -286,4 +300,140 @@ def index_entry(namespace: str, number: int, owner_number: int, owner: Owner, ne
         text=new.chunk.text,
         token_ids=new.token_ids,
         vector=new.vector,
+    )
+
+
+class ReferenceTransaction:
+    """The copies of a namespace, and of those that are written beside it, until its block ends.
+
+    Attributes:
+        is_over: its block has ended.
+        is_written: something is different from what it was.
+        is_counted: it is to take a number of the change sequence.
+    """
+
+    def __init__(self, state: State, namespace: str) -> None:
+        self.is_over = False
+        self.is_written = False
+        self.is_counted = False
+        self._operations = dict(state.operations)
+        self._state = state
+        self._namespace = namespace
+        self._copies = {namespace: state.space(namespace).copy()}
+        self._change = state.begin(self._copies[namespace])
+
+    @property
+    def change(self) -> Change:
+        """The change under way.
+
+        Raises:
+            StoreError: the block has ended.
+        """
+        if self.is_over:
+            raise change_is_over()
+        return self._change
+
+    @property
+    def operations(self) -> dict[float, int]:
+        """The operations of all work on the store, by time: a copy, until the block ends.
+
+        Raises:
+            StoreError: the block has ended.
+        """
+        if self.is_over:
+            raise change_is_over()
+        return self._operations
+
+    @property
+    def embedding(self) -> Embedding | None:
+        """The stamp of the store's vectors."""
+        return self._state.embedding
+
+    @property
+    def namespace(self) -> str:
+        """The name of the namespace, whether it is there yet or not."""
+        return self._namespace
+
+    def has(self, namespace: str) -> bool:
+        """Tell whether a namespace is there, or was made in this transaction."""
+        return namespace in self._copies or namespace in self._state.spaces
+
+    @contextmanager
+    def inside(self, namespace: str) -> Iterator[Change]:
+        """Go on in another namespace, which is made if need be, until the block ends."""
+        change = self.change
+        home: Space = change.space
+        change.space = self._copies.setdefault(namespace, self._state.space(namespace).copy())
+        try:
+            yield change
+        finally:
+            change.space = home
+
+    def mark(self) -> None:
+        """Say that something was written that takes a number."""
+        self.is_written = self.is_counted = True
+
+    def finish(self) -> None:
+        """Let what was written take its place, and the change its number."""
+        if self.is_written:
+            self._state.spaces.update(self._copies)
+            self._state.operations = self._operations
+        if self.is_counted:
+            self._state.record(self._change)
+
+
+def matching_owners(space: Space, wanted: Filter) -> list[int]:
+    """Return the numbers of the owners of a namespace that pass the filter, ascending."""
+    is_wanted_path = path_matcher(wanted.paths) if wanted.paths else None
+    valid_at = wanted.valid_at
+    earlier = () if valid_at is None else earlier_versions(space, wanted.as_of, valid_at)
+    return sorted(
+        number
+        for number, row in space.rows.items()
+        if (number in earlier or (row.counts(wanted.as_of) and (valid_at is None or happened_at(row) <= valid_at)))
+        and _passes(row.owner, wanted, is_wanted_path)
+        and _passes_as_memory(row, wanted)
+        and (not wanted.agents or (row.knowledge is not None and row.knowledge.record.agent in wanted.agents))
+    )
+
+
+def happened_at(row: Row) -> float:
+    """Return when what a memory tells of happened; what is no memory tells of no time."""
+    if row.memory is None:
+        return math.nan
+    return row.memory.record.born_at if row.owner.at is None else row.owner.at
+
+
+def earlier_versions(space: Space, as_of: float | None, valid_at: float) -> set[int]:
+    """Return for each known version that tells of later the latest one before it that tells of what had happened."""
+    found, latest = set(), {}
+    for number, row in sorted(space.rows.items()):
+        if row.memory is None:
+            continue
+        if happened_at(row) <= valid_at:
+            latest[row.owner.id] = number
+        elif row.counts(as_of) and row.owner.id in latest:
+            found.add(latest[row.owner.id])
+    return found
+
+
+def _passes(owner: Owner, wanted: Filter, is_wanted_path: Callable[[str], bool] | None) -> bool:
+    return bool(
+        (not wanted.kinds or owner.kind in wanted.kinds)
+        and (not wanted.types or owner.type in wanted.types)
+        and (not wanted.phases or not owner.phase or owner.phase in wanted.phases)
+        and (not wanted.tags or not set(owner.tags).isdisjoint(wanted.tags))
+        and (is_wanted_path is None or (owner.kind == "artifact" and owner.path and is_wanted_path(owner.path)))
+    )
+
+
+def _passes_as_memory(row: Row, wanted: Filter) -> bool:
+    if row.memory is None:
+        return not (wanted.tiers or wanted.sessions or wanted.sources)
+    record = row.memory.record
+    return (
+        (not wanted.tiers or record.tier in wanted.tiers)
+        and (not wanted.sessions or row.owner.session in wanted.sessions)
+        and (not wanted.sources or record.source in wanted.sources)
+        and (not wanted.min_trust or record.trust >= wanted.min_trust)
     )

@@ -1,4 +1,4 @@
-"""The ledger in the in-memory store: every answer by looking at all there is. It knows no lock and no rule."""
+"""The ledger of the reference store, in dictionaries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from commonplace.store.ledger_rules import (
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 if TYPE_CHECKING:
-    from commonplace.store.reference_transaction import ReferenceTransaction
+    from tests.reference_store.state import ReferenceTransaction
 
 
 @dataclass(slots=True)

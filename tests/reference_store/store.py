@@ -1,35 +1,22 @@
-"""The store as plain dictionaries under one lock: the exact reference that every other store is compared with.
-
-It keeps nothing after the process ends; its backup is a SQLite store.
-"""
+"""The store as plain dictionaries under one lock: the exact reference that SQLite is compared with."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
+from tests.reference_store.memories import ReferenceMemories
+from tests.reference_store.state import Row, Space, index_entry, matching_owners
+
 from commonplace.store.batches import check_times, refuse_other_maker, refuse_reembedding, settle
-from commonplace.store.graph_checking import reference_problems
-from commonplace.store.graph_contract import is_reserved
-from commonplace.store.reference_filtering import matching_owners
-from commonplace.store.reference_memories import ReferenceMemories
-from commonplace.store.reference_state import Row, Space, index_entry
-from commonplace.types import (
-    Embedding,
-    FileStamp,
-    Filter,
-    IndexEntry,
-    Kind,
-    Owner,
-    OwnerWrite,
-    Passage,
-    TokenEntry,
-)
+from commonplace.store.graph_checking import ENDS, EPISODES, HAPPENED, MENTIONED, MERGED, NAMES, TEXTS, sentences
+from commonplace.store.graph_contract import is_reserved, namespace_of
+from commonplace.types import Embedding, FileStamp, Filter, IndexEntry, Kind, Owner, OwnerWrite, Passage, TokenEntry
 
 
 class MemoryStore(ReferenceMemories):
@@ -259,11 +246,11 @@ class MemoryStore(ReferenceMemories):
     def check(self) -> list[str]:
         """Return where ids in a graph lead nowhere: nothing else can come apart in dictionaries under one lock."""
         with self._open():
-            return reference_problems(self._state.spaces)
+            return graph_problems(self._state.spaces)
 
     def backup(self, target: Path) -> None:
         """Write a complete copy to a new file, a SQLite store with the same id, numbers and changes."""
-        from commonplace.store.contents import contents_of, write_store
+        from tests.reference_store.contents import contents_of, write_store
 
         with self._open():
             contents = contents_of(self._id, self._state)
@@ -302,3 +289,26 @@ def _beside(row: Row, space: Space) -> list[Row]:
     place = bisect_right(positions, row.owner.position) - 1
     near = {*positions[max(0, place - 1) : place], *positions[place + 1 : place + 2]}
     return [other for other in session if other.owner.position in near]
+
+
+def graph_problems(spaces: Mapping[str, Space]) -> list[str]:
+    """Return one sentence for each thing that is wrong with the graphs of an in-memory store."""
+    found = dict.fromkeys((ENDS, NAMES, MERGED, EPISODES, MENTIONED, HAPPENED, TEXTS), 0)
+    for name, space in spaces.items():
+        graph = space.graph
+        records: dict[str, Collection[str]] = {"entity": graph.entities, "relation": graph.relations}
+        found[ENDS] += sum(not {each.source, each.target} <= graph.entities.keys() for each in graph.relations.values())
+        found[NAMES] += sum(entity not in graph.entities for entity, _ in graph.aliases)
+        found[MERGED] += sum(
+            each.merged_into not in graph.entities for each in graph.entities.values() if each.merged_into
+        )
+        found[EPISODES] += sum(each.episode not in graph.episodes for each in graph.mentions)
+        found[MENTIONED] += sum(each.subject not in records[each.kind] for each in graph.mentions)
+        found[HAPPENED] += sum(each.subject not in records[each.kind] for each in graph.happenings)
+        if is_reserved(name):
+            home = spaces.get(namespace_of(name))
+            kept: dict[str, Collection[str]] = {}
+            if home is not None:
+                kept = {"entity": home.graph.entities, "relation": home.graph.relations}
+            found[TEXTS] += sum(id_ not in kept.get(kind, ()) for kind, id_ in space.by_id)
+    return sentences(found.items())

@@ -1,7 +1,4 @@
-"""The exact reference for both parts of the index: plain, in memory, slow; the fast parts are compared with it.
-
-An index that holds nothing, or cannot be used, is made of these with no passages.
-"""
+"""The exact reference for both parts of the index: plain, in memory, slow; the fast parts are compared with it."""
 
 from __future__ import annotations
 
@@ -96,7 +93,7 @@ class ExactDenseIndex:
             number: np.frombuffer(entry.vector, np.int8).astype(np.float32) for number, entry in self._entries.items()
         }
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:  # noqa: ARG002
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
         """Return the passages with the highest cosine; see `DenseIndex.search`. It holds those of one embedder."""
         found = [
             number
