@@ -104,6 +104,8 @@ LINES = lines_of_layers()
 NEIGHBOURS = [pair for line in LINES for pair in combinations(line, 2)]
 UPWARD = [(lower[0], upper[-1]) for upper, lower in pairwise(LINES)]
 OUTWARD = [("errors", LINES[-1][0]), ("types", LINES[-1][-1])]
+PAST_THE_ENGINE = [("cli", "store"), ("mcp", "store"), ("mcp", "ranking")]
+PLANTED = [*NEIGHBOURS, *UPWARD, *OUTWARD, *PAST_THE_ENGINE]
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +113,7 @@ def verdict(tree: Path) -> str:
     """What the build says of a tree that is clean but for one import of every wrong kind."""
     clean = lint(tree)
     assert clean.returncode == 0, clean.stdout + clean.stderr
-    for importer, imported in (*NEIGHBOURS, *UPWARD, *OUTWARD):
+    for importer, imported in PLANTED:
         module = tree / "src" / "commonplace" / importer
         path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
         path.write_text(path.read_text(encoding="utf-8") + f"import commonplace.{imported}\n", encoding="utf-8")
@@ -120,9 +122,9 @@ def verdict(tree: Path) -> str:
     return planted.stdout
 
 
-@pytest.mark.parametrize(("importer", "imported"), [*NEIGHBOURS, *UPWARD, *OUTWARD])
+@pytest.mark.parametrize(("importer", "imported"), PLANTED)
 def test_planted_wrong_import_is_refused(verdict: str, importer: str, imported: str) -> None:
-    """Sideways on each line, upward from each line, and out of errors and types; the contract itself says which."""
+    """Sideways and upward from each line, out of errors and types, past the engine; the contracts say which."""
     assert re.search(rf"commonplace\.{importer} -> commonplace\.{imported} \(l\.\d+\)", verdict)
 
 
