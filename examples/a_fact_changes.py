@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 import commonplace
 from commonplace.engine.graphing import Graph
-from commonplace.formats.drawing_svg import to_svg
-from commonplace.formats.drawing_text import to_mermaid
+from commonplace.formats.drawing import to_mermaid, to_svg
 
 JANUARY, FEBRUARY, MARCH = (datetime(2026, month, 12, 9, 0, tzinfo=UTC) for month in (1, 2, 3))
 now = JANUARY

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from itertools import combinations
 from xml.etree import ElementTree as ET
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.formats.drawing import Drawing, Edge, Node, trim
-from commonplace.formats.drawing_html import to_html
-from commonplace.formats.drawing_layout import Item, place
-from commonplace.formats.drawing_svg import to_svg
-from commonplace.formats.drawing_text import to_dot, to_mermaid
-from commonplace.formats.drawing_words import name_of, plain, shorten, width
+from commonplace.formats.drawing import (
+    Drawing,
+    Edge,
+    Node,
+    name_of,
+    plain,
+    shorten,
+    to_dot,
+    to_html,
+    to_mermaid,
+    to_svg,
+    trim,
+)
 
 BAD = """< > & " ' ` \\ # % { } [ ] ( ) | ; : - -- --> ]]> <!-- */ \n \r \x00 \x0b \u2028 \u202e \ud800 \ufffe \u200b
 <script>alert(1)</script> </title></svg><script> " onload="x javascript:x <![CDATA[ &lt; &#60; #60; \\" \\N end
@@ -32,7 +38,7 @@ EDGES = st.lists(st.builds(Edge, IDS, IDS, TEXTS, TEXTS, TIMES, TIMES, st.boolea
 DRAWINGS = st.builds(Drawing, NODES.map(tuple), EDGES.map(tuple), TEXTS, TIMES)
 
 SHAPES = {"svg", "title", "desc", "style", "rect", "g", "path", "polygon", "text"}
-PAGE = SHAPES | set("html head meta body figure table thead tbody tr th td script".split())
+PAGE = SHAPES | set("html head meta body figure table thead tbody tr th td".split())
 QUOTED = r'"(?:[^"\\]|\\.)*"'
 DOT_LINE = re.compile(
     rf"digraph \{{|  (?:graph|node|edge|n\d+|n\d+ -> n\d+) \[(?:[a-z]+=(?:{QUOTED}|[\w.]+)(?:, )?)+\]|\}}"
@@ -72,9 +78,9 @@ def test_an_svg_has_no_markup_but_ours(drawing: Drawing) -> None:
     shown = trim(drawing)
     assert {each.tag.rpartition("}")[2] for each in root.iter()} <= SHAPES
     assert not any(name.startswith("on") or "href" in name for each in root.iter() for name in each.attrib)
-    nodes = [each for each in root.iter() if "data-node" in each.attrib]
+    nodes = [each for each in root.iter() if each.get("class") == "node"]
     assert len(nodes) == len(shown.nodes)
-    assert len([each for each in root.iter() if "data-edge" in each.attrib]) == len(shown.edges)
+    assert len([each for each in root.iter() if each.get("class", "").startswith("edge ")]) == len(shown.edges)
     for node, group in zip(shown.nodes, nodes, strict=True):
         assert (group[0].text or "").startswith(name_of(node))
 
@@ -83,7 +89,7 @@ def test_an_svg_has_no_markup_but_ours(drawing: Drawing) -> None:
 def test_a_page_has_no_markup_but_ours(drawing: Drawing) -> None:
     page = Tags(to_html(drawing))
     assert set(page.tags) <= PAGE
-    assert page.tags.count("script") == 1
+    assert "script" not in page.tags
     assert page.tags.count("tr") == (1 + len(trim(drawing).edges) if trim(drawing).edges else 0)
     assert not any(name.startswith("on") or name in ("href", "src", "style") for name in page.attributes)
     assert page.strange == []
@@ -111,20 +117,7 @@ def test_a_drawing_can_be_written_to_a_file(drawing: Drawing) -> None:
         assert "\x00" not in draw(drawing).encode().decode()
 
 
-@given(TEXTS, st.integers(0, 200))
-def test_a_shortened_text_is_no_wider_than_it_may_be(text: str, most: int) -> None:
-    short = shorten(plain(text), float(most), 10)
-    assert width(short, 10) <= max(most, width("…", 10)) + 1e-6
-    assert short == plain(text) or "…" in short
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(40, 170)), min_size=1, max_size=25),
-    st.lists(st.tuples(st.integers(0, 24), st.integers(0, 24), st.integers(0, 120)), max_size=40),
-)
-def test_no_box_covers_another(sizes: list[tuple[int, int]], links: list[tuple[int, int, int]]) -> None:
-    items = [Item(str(at), distance, float(wide), 28.0) for at, (distance, wide) in enumerate(sizes)]
-    ends = [(str(one), str(other), float(long)) for one, other, long in links if max(one, other) < len(items)]
-    boxes = place(items, ends)
-    assert list(boxes) == [item.id for item in items]
-    assert not any(one.overlaps(other, 0.99) for one, other in combinations(boxes.values(), 2))
+@given(TEXTS, st.integers(1, 40))
+def test_a_shortened_text_is_shorter_or_the_same(text: str, most: int) -> None:
+    short = shorten(plain(text), most)
+    assert short == plain(text) or ("…" in short and len(short.strip("…")) <= len(plain(text)))

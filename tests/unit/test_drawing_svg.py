@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from base64 import b64encode
 from datetime import UTC, datetime
-from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import combinations
 from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from commonplace.errors import MissingExtraError, UsageError
-from commonplace.formats.drawing import Drawing, Edge, Node
-from commonplace.formats.drawing_html import to_html
-from commonplace.formats.drawing_png import to_png
-from commonplace.formats.drawing_svg import to_svg
+from commonplace.formats.drawing import Drawing, Edge, Node, to_html, to_png, to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -64,7 +60,7 @@ def test_names_relations_and_times_are_written() -> None:
 def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
     root = drawn(MIRA)
     written = texts(root)
-    assert written[written.index("…/for/databases/") + 1] == "postgres_writer.py", "in two lines"
+    assert "…/postgres_writer.py" in written
     assert texts(root, "title") == [
         "Mira Okafor",
         "Mira moved to Berlin · since 2024-05-01",
@@ -79,7 +75,7 @@ def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
 
 def test_past_and_disputed_facts_look_different_and_the_legend_says_how() -> None:
     root = drawn(MIRA)
-    assert [len(groups(root, state)) for state in ("now", "past", "disputed")] == [1, 2, 2]
+    assert [len(groups(root, state)) for state in ("now", "past", "disputed")] == [1, 1, 1]
     dashed = [each for each in root.iter(SVG + "path") if each.get("stroke-dasharray")]
     assert len(dashed) == 2
     (legend,) = groups(root, "legend")
@@ -134,6 +130,41 @@ def test_two_nodes_with_one_id_are_refused() -> None:
             draw(Drawing((Node("a", "one"), Node("a", "two"))))
 
 
+def boxes(root: ET.Element) -> dict[str, tuple[float, float, float, float]]:
+    """Return left, top, right and bottom of the nodes, by name."""
+    found = {}
+    for node in groups(root, "node"):
+        box, (name,) = node.find(SVG + "rect"), texts(node)
+        assert box is not None
+        x, y, across, down = (float(box.get(key, "")) for key in ("x", "y", "width", "height"))
+        found[name] = (x, y, x + across, y + down)
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 5, 12, 40, 199])
+def test_no_box_covers_another(count: int) -> None:
+    nodes = tuple(Node(str(at), f"n{at}", is_centre=at == 0, distance=1 + at % 3) for at in range(count + 1))
+    edges = tuple(Edge(str(at // 3), str(at), "USES") for at in range(1, count + 1))
+    placed = boxes(drawn(Drawing(nodes, edges)))
+    assert len(placed) == min(200, count + 1)
+    for one, other in combinations(placed.values(), 2):
+        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+
+
+def test_neighbours_stand_on_both_sides_and_what_is_farther_farther_out_on_its_branch() -> None:
+    nodes = (Node("c", "c", is_centre=True), Node("1", "one"), Node("2", "two"), Node("3", "three", distance=2))
+    placed = boxes(drawn(Drawing(nodes, (Edge("c", "1", "A"), Edge("2", "c", "B"), Edge("1", "3", "C")))))
+    left, centre, right, farther = (placed[name][0] for name in ("two", "c", "one", "three"))
+    assert left < centre < right < farther
+
+
+def test_several_facts_about_the_same_two_run_apart_and_a_fact_about_itself_is_drawn() -> None:
+    edges = (Edge("a", "b", "USES"), Edge("b", "a", "KNOWS"), Edge("a", "a", "LIKES"))
+    root = drawn(Drawing((Node("a", "a", is_centre=True), Node("b", "b")), edges))
+    assert len({path.get("d") for path in root.iter(SVG + "path")}) == 3
+    assert {"uses", "knows", "likes"} <= set(texts(root))
+
+
 class Page(HTMLParser):
     """What a browser would make of a page: its tags, and the text right inside of each."""
 
@@ -180,20 +211,11 @@ def test_a_page_has_the_picture_and_every_fact_in_a_table() -> None:
     ]
 
 
-def test_rows_and_edges_of_a_page_are_found_by_the_same_number() -> None:
+def test_a_page_runs_no_script_and_fetches_nothing() -> None:
     page = Page(to_html(MIRA))
-    marked = [(tag, found["data-edge"], found["data-ends"]) for tag, found in page.attributes if "data-edge" in found]
-    edges, rows = [each[1:] for each in marked if each[0] == "g"], [each[1:] for each in marked if each[0] == "tr"]
-    assert edges == rows == [("0", "0 2"), ("1", "3 0"), ("2", "0 1")]
-
-
-def test_a_page_runs_no_script_but_its_own() -> None:
-    page = Page(to_html(MIRA))
-    (script,) = page.texts["script"]
-    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert "script" not in page.tags
     (policy,) = [found["content"] or "" for _, found in page.attributes if "http-equiv" in found]
-    assert policy.split("; ")[0] == "default-src 'none'"
-    assert f"script-src 'sha256-{digest}'" in policy
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def test_a_page_without_facts_has_no_table() -> None:

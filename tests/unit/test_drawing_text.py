@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.formats.drawing import Drawing, Edge, Node
-from commonplace.formats.drawing_text import to_dot, to_mermaid
+from commonplace.formats.drawing import Drawing, Edge, Node, to_dot, to_mermaid
 
 
 def since(year: int, month: int = 1) -> float:
@@ -37,14 +36,14 @@ def test_a_drawing_for_graphviz() -> None:
         ' fontname="sans-serif"]\n'
         '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=12]\n'
         '  edge [fontname="sans-serif", fontsize=10, color="#55555f"]\n'
-        '  n0 [label="auth.ts", tooltip="auth.ts · file", fillcolor="#e3eefa", color="#2f6fb3", penwidth=2.5]\n'
-        '  n1 [label="token.ts", tooltip="token.ts · file", fillcolor="#e3eefa", color="#2f6fb3"]\n'
-        '  n2 [label="Ada", tooltip="Ada · person", fillcolor="#fbe9de", color="#b3541e"]\n'
+        '  n0 [label="auth.ts", tooltip="auth.ts · file", fillcolor="#3b7dc422", color="#3b7dc4", penwidth=2.5]\n'
+        '  n1 [label="token.ts", tooltip="token.ts · file", fillcolor="#3b7dc422", color="#3b7dc4"]\n'
+        '  n2 [label="Ada", tooltip="Ada · person", fillcolor="#c2602a22", color="#c2602a"]\n'
         '  n0 -> n1 [label="depends on\\nsince 2026-03-01", tooltip="auth.ts depends on token.ts"]\n'
         '  n1 -> n1 [label="similar to\\ndisputed", tooltip="token.ts similar to token.ts", style=dashed,'
-        ' color="#c02626", fontcolor="#c02626"]\n'
-        '  n2 -> n0 [label="decided\\n2024-01-01 – 2026-01-01", tooltip="Ada decided auth.ts", color="#8a8a94",'
-        ' fontcolor="#8a8a94"]\n'
+        ' color="#d23b3b", fontcolor="#d23b3b"]\n'
+        '  n2 -> n0 [label="decided\\n2024-01-01 – 2026-01-01", tooltip="Ada decided auth.ts", color="#a9a9b2",'
+        ' fontcolor="#a9a9b2"]\n'
         "}\n"
     )
 
@@ -61,10 +60,10 @@ def test_a_drawing_for_mermaid() -> None:
         '  n0 -->|"depends on, since 2026-03-01"| n1\n'
         '  n1 -.->|"similar to, disputed"| n1\n'
         '  n2 -->|"decided, 2024-01-01 – 2026-01-01"| n0\n'
-        "  linkStyle 1 stroke:#c02626\n"
-        "  linkStyle 2 stroke:#8a8a94\n"
-        "  classDef t0 fill:#e3eefa,stroke:#2f6fb3,color:#1b1b1f\n"
-        "  classDef t2 fill:#fbe9de,stroke:#b3541e,color:#1b1b1f\n"
+        "  linkStyle 1 stroke:#d23b3b\n"
+        "  linkStyle 2 stroke:#a9a9b2\n"
+        "  classDef t0 fill:#3b7dc422,stroke:#3b7dc4\n"
+        "  classDef t2 fill:#c2602a22,stroke:#c2602a\n"
     )
 
 

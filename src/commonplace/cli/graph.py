@@ -608,21 +608,11 @@ def _form_of(out: Path | None) -> str:
 
 
 def _drawn(drawing: Drawing, form: str) -> str | bytes:
-    if form == "svg":
-        from commonplace.formats.drawing_svg import to_svg
+    from commonplace.formats.drawing import to_dot, to_html, to_mermaid, to_png, to_svg
 
-        return to_svg(drawing)
-    if form == "html":
-        from commonplace.formats.drawing_html import to_html
-
-        return to_html(drawing)
     if form == "png":
-        from commonplace.formats.drawing_png import to_png
-
         return to_png(drawing)
-    from commonplace.formats.drawing_text import to_dot, to_mermaid
-
-    return to_dot(drawing) if form == "dot" else to_mermaid(drawing)
+    return {"svg": to_svg, "html": to_html, "dot": to_dot, "mermaid": to_mermaid}[form](drawing)
 
 
 @click.group(cls=Group)

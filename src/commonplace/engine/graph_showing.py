@@ -27,7 +27,7 @@ class GraphShowing(GraphAsking):
         valid_at: Moment | None = None,
         include_past: bool = False,
     ) -> Drawing:
-        """Return a drawing of what lies about an entity, for `formats.drawing_svg.to_svg` and its neighbours.
+        """Return a drawing of what lies about an entity, for `formats.drawing.to_svg` and its neighbours.
 
         Args:
             entity: its id or one of its names.

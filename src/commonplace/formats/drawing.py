@@ -1,18 +1,27 @@
-"""What a picture of a part of a graph shows: entities as nodes, facts as edges, and how many of them are left out.
+"""Draw a part of a graph: entities as nodes, facts as edges; as SVG, HTML, PNG, and for Graphviz and Mermaid.
 
-How it is drawn is known by `drawing_svg`, `drawing_html`, `drawing_text` and `drawing_png`.
+Names and facts are the words of others: they are written as text alone, and no word of them can end its quotes.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from html import escape
+from math import isfinite
 from typing import Final
 
-from commonplace.errors import UsageError
+from commonplace.errors import MissingExtraError, UsageError
+from commonplace.text.escaping import HIDDEN
+from commonplace.types.graph import ENTITY_TYPES
 
-MOST_NODES: Final = 200
-MOST_EDGES: Final = 400
+MAX_NODES: Final = 200
+MAX_EDGES: Final = 400
 """What a person can still read; also what Mermaid draws of edges, which is 500."""
 
 
@@ -73,7 +82,45 @@ class Drawing:
     is_capped: bool = False
 
 
-def trim(drawing: Drawing, most_nodes: int = MOST_NODES, most_edges: int = MOST_EDGES) -> Drawing:
+PALETTE: Final = tuple("#3b7dc4 #7b7b87 #c2602a #38915c #9a4fb0 #1b8b94 #97790f #c24672 #6b63c9 #6f8c20".split())
+"""One for each of `ENTITY_TYPES`, in their order, so that a type has the same colour in every drawing; legible on light
+and on dark ground."""
+_PALE: Final = "22"
+_STATES: Final = {"now": "#77777f", "past": "#a9a9b2", "disputed": "#d23b3b"}
+_STATE_WORDS: Final = {"disputed": "disputed", "past": "holds no longer"}
+_MAX_NAME, _MAX_VERB, _MAX_TITLE = 26, 20, 70
+"""How many characters of a name, a relation and a title are shown; SVG has the whole where one points at it."""
+_SIZE, _SMALL, _TITLE = 12, 10, 16
+_CHARACTER: Final = 0.62
+"""The mean width of a character in parts of the font's size, rather too wide."""
+_BOX, _ROW, _GAP, _BORDER = 26.0, 36.0, 56.0, 24.0
+_FONT: Final = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Noto Sans',sans-serif"
+_DARK: Final = ".ground{fill:#17171b}text.ink{fill:#f1f1f5}text.soft{fill:#adadb8}.halo{stroke:#17171b}"
+_PAGE_STYLE: Final = """
+:root{color-scheme:light dark}
+body{margin:0 auto;padding:1rem;max-width:110rem;font:15px/1.45 system-ui,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
+figure{margin:0;overflow:auto}
+svg{display:block;max-width:100%;height:auto;margin:0 auto}
+table{border-collapse:collapse;width:100%;margin-top:1rem}
+th,td{text-align:start;vertical-align:top;padding:.35rem .6rem;border-bottom:1px solid #8884;overflow-wrap:anywhere}
+.past{opacity:.6}
+"""
+_HEADS: Final = ("Fact", "From", "Relation", "To", "Since", "Until", "State")
+_MAX_SCALE = 8.0
+
+_BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_HIDDEN: Final = re.compile(f"[\u200b\u2060-\u2065\ufdd0-\ufdef\ufeff\ufffe\uffff]|{HIDDEN}")
+"""Half characters, marks that change the direction of writing, what nobody sees and what no XML may hold."""
+_CAPITALS: Final = re.compile(r"[A-Z0-9]+(?:_[A-Z0-9]+)*")
+_EARLIEST: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+_LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+_UNSAFE_IN_DOT: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
+_SAFE_IN_MERMAID: Final = re.compile(r"[^\w .,:/()–…-]|_(?=_)|:(?=//)|^[-\d]|d(?=irection (?:TB|BT|TD|LR|RL))")
+"""What does not stand for itself there: brackets, quotes, backticks, `#`, `%`, what begins a list, and the words
+`direction LR`, which Mermaid takes for an order even between quotes."""
+
+
+def trim(drawing: Drawing, max_nodes: int = MAX_NODES, max_edges: int = MAX_EDGES) -> Drawing:
     """Return a drawing with no more than a person can read, nearest first, and the number of what was left out.
 
     Facts that still hold are kept before those that do not. Facts between entities that are not drawn are left out.
@@ -87,11 +134,11 @@ def trim(drawing: Drawing, most_nodes: int = MOST_NODES, most_edges: int = MOST_
             f"a drawing has {counted[0][1]} nodes with the id {counted[0][0]!r:.60}", remedy="give it once"
         )
     nearest = sorted(drawing.nodes, key=lambda node: (not node.is_centre, node.distance))
-    nodes = tuple(nearest[:most_nodes])
+    nodes = tuple(nearest[:max_nodes])
     near = {node.id: node.distance for node in nodes}
     inside = [edge for edge in drawing.edges if edge.source in near and edge.target in near]
     inside.sort(key=lambda edge: (edge.is_past, near[edge.source] + near[edge.target]))
-    edges = tuple(inside[:most_edges])
+    edges = tuple(inside[:max_edges])
     return replace(
         drawing,
         nodes=nodes,
@@ -99,3 +146,491 @@ def trim(drawing: Drawing, most_nodes: int = MOST_NODES, most_edges: int = MOST_
         more_nodes=drawing.more_nodes + len(drawing.nodes) - len(nodes),
         more_edges=drawing.more_edges + len(drawing.edges) - len(edges),
     )
+
+
+def to_svg(drawing: Drawing) -> str:
+    """Return a drawing as an SVG document; what is more than a person can read is left out, and that is said."""
+    return _svg(trim(drawing))
+
+
+def to_html(drawing: Drawing) -> str:
+    """Return a drawing as a page: the picture, and every fact in a table. It fetches nothing and runs no script."""
+    shown = trim(drawing)
+    title = escape(plain(shown.title) or "A part of a graph")
+    names = {node.id: name_of(node) for node in shown.nodes}
+    rows = "".join(_table_row(edge, names[edge.source], names[edge.target]) for edge in shown.edges)
+    heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
+    table = f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n" if rows else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        f"<figure>\n{_svg(shown)}</figure>\n{table}</body>\n</html>\n"
+    )
+
+
+def to_png(drawing: Drawing, *, scale: float = 2.0) -> bytes:
+    """Return a drawing as a PNG file, on light ground.
+
+    Args:
+        scale: how many pixels a unit of the drawing takes, above 0 and up to 8.
+
+    Raises:
+        MissingExtraError: resvg is not installed.
+        UsageError: two nodes have the same id, or the scale is out of its range.
+    """
+    if not isinstance(scale, int | float) or isinstance(scale, bool) or not 0 < scale <= _MAX_SCALE:
+        raise UsageError(f"scale is {scale!r}, it must be a number above 0 and up to {_MAX_SCALE:g}")
+    try:
+        from resvg_py import svg_to_bytes
+    except ImportError as error:
+        raise MissingExtraError(
+            "a PNG picture needs resvg",
+            remedy="install it with: pip install 'commonplace[png]', or draw an SVG instead",
+        ) from error
+    return bytes(svg_to_bytes(svg_string=to_svg(drawing), zoom=float(scale)))
+
+
+def to_dot(drawing: Drawing) -> str:
+    """Return a drawing in the language of Graphviz; it says what is left out as more than a person can read."""
+    shown = trim(drawing)
+    colours = _colours(shown.nodes)
+    places = {node.id: place for place, node in enumerate(shown.nodes)}
+    names = {node.id: name_of(node) for node in shown.nodes}
+    head = "\\n".join(map(_in_dot, filter(None, (plain(shown.title), caption(shown)))))
+    lines = [
+        "digraph {",
+        f'  graph [label="{head}", labelloc=t, rankdir=LR, fontname="sans-serif"]',
+        '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=12]',
+        '  edge [fontname="sans-serif", fontsize=10, color="#55555f"]',
+    ]
+    for node in shown.nodes:
+        colour = colours[type_of(node)]
+        tip = " · ".join(filter(None, (names[node.id], type_of(node), plain(node.summary))))
+        lines.append(
+            f'  n{places[node.id]} [label="{_in_dot(shorten(names[node.id], _MAX_NAME))}", tooltip="{_in_dot(tip)}", '
+            f'fillcolor="{colour}{_PALE}", color="{colour}"{", penwidth=2.5" if node.is_centre else ""}]'
+        )
+    for edge in shown.edges:
+        label = "\\n".join(map(_in_dot, filter(None, (shorten(verb(edge), _MAX_VERB), when(edge)))))
+        tip = sentence(edge, names[edge.source], names[edge.target])
+        lines.append(
+            f"  n{places[edge.source]} -> n{places[edge.target]} "
+            f'[label="{label}", tooltip="{_in_dot(tip)}"{_dot_style(edge)}]'
+        )
+    return "\n".join([*lines, "}", ""])
+
+
+def to_mermaid(drawing: Drawing) -> str:
+    """Return a drawing in the language of Mermaid; it says what is left out as more than a person can read."""
+    shown = trim(drawing)
+    colours = _colours(shown.nodes)
+    places = {node.id: place for place, node in enumerate(shown.nodes)}
+    title = ": ".join(filter(None, (plain(shown.title), caption(shown))))
+    # A quoted string of YAML; a percent sign could begin one of Mermaid's own directives.
+    lines = ["---", f"title: {json.dumps(title).replace('%', chr(92) + 'u0025')}", "---", "flowchart LR"]
+    for node in shown.nodes:
+        name = _in_mermaid(shorten(name_of(node), _MAX_NAME))
+        shape = f'(["{name}"])' if node.is_centre else f'["{name}"]'
+        lines.append(f"  n{places[node.id]}{shape}:::t{PALETTE.index(colours[type_of(node)])}")
+    for edge in shown.edges:
+        label = _in_mermaid(", ".join(filter(None, (shorten(verb(edge), _MAX_VERB), when(edge)))))
+        arrow = "-.->" if edge.is_disputed else "-->"
+        text = f'|"{label}"|' if label else ""
+        lines.append(f"  n{places[edge.source]} {arrow}{text} n{places[edge.target]}")
+    for at, edge in enumerate(shown.edges):
+        if edge.is_past or edge.is_disputed:
+            colour = _STATES[_state(edge)]
+            lines.append(f"  linkStyle {at} stroke:{colour}")
+    lines += [
+        f"  classDef t{PALETTE.index(colour)} fill:{colour}{_PALE},stroke:{colour}"
+        for colour in sorted(set(colours.values()), key=PALETTE.index)
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _dot_style(edge: Edge) -> str:
+    dashed = ", style=dashed" if edge.is_disputed else ""
+    colour = "" if _state(edge) == "now" else _STATES[_state(edge)]
+    return dashed + (f', color="{colour}", fontcolor="{colour}"' if colour else "")
+
+
+def _in_dot(text: str) -> str:
+    """Return a text as it stands between quotes, where a backslash and an ampersand begin something else."""
+    return text.translate(_UNSAFE_IN_DOT)
+
+
+def _in_mermaid(text: str) -> str:
+    """Return a text as it stands between quotes: what is no letter there as the number of its character."""
+    return _SAFE_IN_MERMAID.sub(lambda match: f"#{ord(match.group())};", text)
+
+
+@dataclass(slots=True)
+class _Box:
+    """A rectangle about a middle: a node, or the words of an edge."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def border(self, side: int) -> float:
+        return self.x + side * self.width / 2
+
+    def overlaps(self, other: _Box) -> bool:
+        across, down = abs(self.x - other.x), abs(self.y - other.y)
+        return across < (self.width + other.width) / 2 and down < (self.height + other.height) / 2
+
+
+@dataclass(slots=True)
+class _Way:
+    """How an edge runs: a Bézier curve of four points, where its arrow points, and where its words stand."""
+
+    points: tuple[tuple[float, float], ...]
+    arrow: tuple[int, int]
+    words: _Box | None = None
+
+    def at(self, share: float) -> tuple[float, float]:
+        """Return the point after a part of the way, by Bernstein's polynomials."""
+        parts = ((1 - share) ** 3, 3 * share * (1 - share) ** 2, 3 * share**2 * (1 - share), share**3)
+        x, y = (sum(part * point[axis] for part, point in zip(parts, self.points, strict=True)) for axis in (0, 1))
+        return x, y
+
+
+class _Layout:
+    """A tree about its centre: each node stands beside the nearest one that is nearer, in rows of its own.
+
+    Branches lie on both sides and each step takes a column, so that no box covers another, and what is written on an
+    edge has room between two columns. The same drawing gives the same places.
+    """
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.edges = drawing.edges
+        self.boxes: dict[str, _Box] = {}
+        nodes = sorted(drawing.nodes, key=_distance)
+        distances = {node.id: _distance(node) for node in nodes}
+        near: dict[str, dict[str, list[int]]] = {node.id: {} for node in nodes}
+        for at, edge in enumerate(drawing.edges):
+            for one, other in {(edge.source, edge.target), (edge.target, edge.source)}:
+                near[one].setdefault(other, []).append(at)
+        self._inward: dict[str, str] = {}
+        self._outward: dict[str, list[str]] = {node.id: [] for node in nodes}
+        for id_, others in near.items():
+            nearer = [other for other in others if distances[other] < distances[id_]]
+            if nearer:
+                self._inward[id_] = max(nearer, key=lambda other: distances[other])
+                self._outward[self._inward[id_]].append(id_)
+        self._links = {id_: near[id_][other] for id_, other in self._inward.items()}
+        self._rows: dict[str, float] = {}
+        for id_ in reversed(near):
+            self._rows[id_] = max(_ROW * len(self._links.get(id_, ".")), self._height(self._outward[id_]))
+        self._place({node.id: _text_width(shorten(name_of(node), _MAX_NAME), _SIZE) + 20 for node in nodes})
+
+    def _height(self, ids: Sequence[str]) -> float:
+        return sum(self._rows[id_] for id_ in ids)
+
+    def _place(self, widths: Mapping[str, float]) -> None:
+        column = max(widths.values(), default=0.0) + max(map(_written_width, self.edges), default=0.0) + _GAP
+        pending: list[tuple[list[str], float, float]] = []
+        top = 0.0
+        for id_ in (id_ for id_ in widths if id_ not in self._inward):
+            right: list[str] = []
+            left: list[str] = []
+            for branch in self._outward[id_]:
+                (right if self._height(right) <= self._height(left) else left).append(branch)
+            height = max(_ROW, self._height(right), self._height(left))
+            self.boxes[id_] = _Box(0.0, top + height / 2, widths[id_], _BOX)
+            for ids, x in ((right, column), (left, -column)):
+                pending.append((ids, x, top + (height - self._height(ids)) / 2))
+            top += height + _ROW / 2
+        while pending:
+            ids, x, top = pending.pop()
+            for id_ in ids:
+                height, outward = self._rows[id_], self._outward[id_]
+                tall = _BOX + _ROW * (len(self._links[id_]) - 1)
+                self.boxes[id_] = _Box(x, top + height / 2, widths[id_], tall)
+                further = x + (column if x > 0 else -column)
+                pending.append((outward, further, top + (height - self._height(outward)) / 2))
+                top += height
+
+    def ways(self) -> list[_Way]:
+        """Return how each edge runs. Words stand beside the outer node, on other edges where there is room."""
+        ways: dict[int, _Way] = {}
+        for id_, links in self._links.items():
+            outer, inner = self.boxes[id_], self.boxes[self._inward[id_]]
+            side = 1 if outer.x > inner.x else -1
+            for place, at in enumerate(links):
+                y = outer.y + (place - (len(links) - 1) / 2) * _ROW
+                # It turns near the inner box, and runs level where its words stand.
+                way = _between(
+                    (inner.border(side), inner.y), (outer.border(-side), y), side, inner.border(side) + side * 36
+                )
+                if self.edges[at].target != id_:
+                    way = _Way(way.points[::-1], (-side, 0))
+                wide = _written_width(self.edges[at])
+                way.words = _Box(outer.border(-side) - side * (wide / 2 + 12), y, wide, 2.0 * _SIZE)
+                ways[at] = way
+        taken = [*self.boxes.values(), *(way.words for way in ways.values() if way.words)]
+        for at, edge in enumerate(self.edges):
+            if at not in ways:
+                ways[at] = self._across(edge, 26.0 + 9 * (at % 5))
+                spots = (
+                    _Box(*ways[at].at(share), _written_width(edge), 2.0 * _SIZE)
+                    for share in (0.5, 0.62, 0.38, 0.74, 0.26)
+                )
+                ways[at].words = next((spot for spot in spots if not any(map(spot.overlaps, taken))), None)
+                taken += [spot for spot in (ways[at].words,) if spot]
+        return [ways[at] for at in range(len(ways))]
+
+    def _across(self, edge: Edge, reach: float) -> _Way:
+        """Return the way of an edge that is none of the tree's; `reach` is how far it bulges."""
+        one, other = self.boxes[edge.source], self.boxes[edge.target]
+        if one is other:
+            top = one.y - one.height / 2
+            return _Way(
+                ((one.x - 12, top), (one.x - 26, top - reach), (one.x + 26, top - reach), (one.x + 12, top)), (0, 1)
+            )
+        side = 1 if other.x > one.x or (other.x == one.x >= 0) else -1
+        if one.x != other.x:
+            return _between((one.border(side), one.y), (other.border(-side), other.y), side)
+        far = one.x + side * (max(one.width, other.width) / 2 + reach)
+        return _Way(
+            ((one.border(side), one.y), (far, one.y), (far, other.y), (other.border(side), other.y)), (-side, 0)
+        )
+
+
+def _between(start: tuple[float, float], end: tuple[float, float], side: int, turn: float | None = None) -> _Way:
+    middle = (start[0] + end[0]) / 2 if turn is None else turn
+    return _Way((start, (middle, start[1]), (middle, end[1]), end), (side, 0))
+
+
+def _svg(drawing: Drawing) -> str:
+    layout = _Layout(drawing)
+    ways = layout.ways()
+    colours = _colours(drawing.nodes)
+    names = {node.id: name_of(node) for node in drawing.nodes}
+    edges = [_svg_edge(edge, names, way) for edge, way in zip(drawing.edges, ways, strict=True)]
+    nodes = [_svg_node(node, layout.boxes[node.id], colours[type_of(node)]) for node in drawing.nodes]
+    boxes = [*layout.boxes.values(), *(way.words for way in ways if way.words)]
+    points = [point for way in ways for point in way.points] or [(0.0, 0.0)]
+    points += [(box.x + side * box.width / 2, box.y + side * box.height / 2) for box in boxes for side in (-1, 1)]
+    (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
+    title, below = shorten(plain(drawing.title), _MAX_TITLE), caption(drawing)
+    across = max(right - left, _text_width(title, _TITLE), _text_width(below, _SIZE), 400.0)
+    head = 2 * _BORDER if title else _BORDER
+    legend, legend_height = _legend(colours, drawing.edges, across)
+    wide, high = across + 2 * _BORDER, bottom - top + head + legend_height + 3 * _BORDER
+    size = f'width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}"'
+    shift = f"{_BORDER - left + (across - (right - left)) / 2:.1f} {head + _BORDER - top:.1f}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{_FONT}">',
+        f"<title>{escape(plain(drawing.title) or 'A part of a graph')}</title>",
+        f"<desc>{escape(below)}</desc>",
+        f"<style>@media (prefers-color-scheme:dark){{{_DARK}}}</style>",
+        '<rect class="ground" width="100%" height="100%" fill="#fff"/>',
+        _words(title, _BORDER, _BORDER + 8, _TITLE, 'font-weight="600"') if title else "",
+        _words(below, _BORDER, head + 2, _SIZE, is_soft=True),
+        f'<g transform="translate({shift})">',
+        *edges,
+        *nodes,
+        "</g>",
+        f'<g class="legend" transform="translate({_BORDER:.0f} {high - legend_height - _BORDER / 2:.1f})">',
+        *legend,
+        "</g>",
+        "</svg>",
+    ]
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def _svg_node(node: Node, box: _Box, colour: str) -> str:
+    name = name_of(node)
+    title = f"{name} ({type_of(node)})" + (f": {plain(node.summary)}" if node.summary else "")
+    how = 'text-anchor="middle"' + (' font-weight="600"' if node.is_centre else "")
+    top, size = box.y - box.height / 2, f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7"'
+    size = f'x="{box.border(-1):.1f}" y="{top:.1f}" {size}'
+    return (
+        f'<g class="node"><title>{escape(title)}</title>'
+        f'<rect class="ground" {size} fill="#fff"/>'
+        f'<rect {size} fill="{colour}" fill-opacity="0.14" stroke="{colour}" '
+        f'stroke-width="{2.4 if node.is_centre else 1.2}"/>'
+        f"{_words(shorten(name, _MAX_NAME), box.x, box.y + 4, _SIZE, how)}</g>"
+    )
+
+
+def _svg_edge(edge: Edge, names: Mapping[str, str], way: _Way) -> str:
+    state, colour = _state(edge), _STATES[_state(edge)]
+    start, *others = (f"{x:.1f} {y:.1f}" for x, y in way.points)
+    (x, y), (across, down) = way.points[-1], way.arrow
+    head = " ".join(f"{x - 9 * across + s * 4 * down:.1f},{y - 9 * down + s * 4 * across:.1f}" for s in (-1, 1))
+    title = " · ".join(filter(None, (sentence(edge, names[edge.source], names[edge.target]), when(edge))))
+    dashes = ' stroke-dasharray="6 4"' if edge.is_disputed else ""
+    words = ""
+    if way.words:
+        how = 'text-anchor="middle" stroke="#fff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+        for line, dy in ((shorten(verb(edge), _MAX_VERB), -3), (when(edge), 10)):
+            words += _words(line, way.words.x, way.words.y + dy, _SMALL, how, is_soft=edge.is_past) if line else ""
+    return (
+        f'<g class="edge {state}"><title>{escape(title)}</title>'
+        f'<path d="M{start}C{" ".join(others)}" fill="none" stroke="{colour}" stroke-width="1.4"{dashes}/>'
+        f'<polygon points="{x:.1f},{y:.1f} {head}" fill="{colour}"/>{words}</g>'
+    )
+
+
+def _legend(colours: Mapping[str, str], edges: Sequence[Edge], most: float) -> tuple[list[str], float]:
+    """Return the legend, and how high it is: each type of entity, and the kinds of lines that are no plain ones."""
+    marks = [
+        (
+            f'<rect y="-10" width="14" height="12" rx="3" fill="{colour}" fill-opacity="0.14" stroke="{colour}"/>',
+            shorten(type_, _MAX_VERB),
+        )
+        for type_, colour in colours.items()
+    ]
+    for state, words in _STATE_WORDS.items():
+        if any(_state(edge) == state for edge in edges):
+            dashes = ' stroke-dasharray="6 4"' if state == "disputed" else ""
+            marks.append((f'<path d="M0 -4H16" stroke="{_STATES[state]}" stroke-width="1.6"{dashes}/>', words))
+    found, x, y = [], 0.0, float(_SIZE)
+    for mark, words in marks:
+        wide = _text_width(words, _SIZE) + 40
+        if x and x + wide > most:
+            x, y = 0.0, y + 20
+        text = _words(words, 20, 0, _SIZE, is_soft=True)
+        found.append(f'<g transform="translate({x:.1f} {y:.1f})">{mark}{text}</g>')
+        x += wide
+    return found, y
+
+
+def _table_row(edge: Edge, source: str, target: str) -> str:
+    times = (moment(edge.valid_from), moment(edge.valid_to))
+    cells = (sentence(edge, source, target), source, verb(edge), target, *times, _STATE_WORDS.get(_state(edge), ""))
+    return f'<tr class="{_state(edge)}">' + "".join(f'<td dir="auto">{escape(each)}</td>' for each in cells) + "</tr>\n"
+
+
+def _words(text: str, x: float, y: float, size: int, how: str = "", *, is_soft: bool = False) -> str:
+    name, colour = ("soft", "#63636e") if is_soft else ("ink", "#1b1b1f")
+    halo = " halo" if "stroke" in how else ""
+    return (
+        f'<text class="{name}{halo}" x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" {how}>'
+        f"{escape(text)}</text>"
+    )
+
+
+def _colours(nodes: Iterable[Node]) -> dict[str, str]:
+    """Return the colour of each type, sorted: users' own types take what the others leave, then share."""
+    present = set(map(type_of, nodes))
+    known = {type_: PALETTE[place] for place, type_ in enumerate(ENTITY_TYPES) if type_ in present}
+    free = [colour for colour in PALETTE if colour not in known.values()] or PALETTE
+    own = {type_: free[at % len(free)] for at, type_ in enumerate(sorted(present - known.keys()))}
+    return dict(sorted((known | own).items()))
+
+
+def _distance(node: Node) -> int:
+    return 0 if node.is_centre else max(0, node.distance)
+
+
+def _state(edge: Edge) -> str:
+    return "past" if edge.is_past else "disputed" if edge.is_disputed else "now"
+
+
+def _written_width(edge: Edge) -> float:
+    return max(_text_width(shorten(verb(edge), _MAX_VERB), _SMALL), _text_width(when(edge), _SMALL))
+
+
+def _text_width(text: str, size: int) -> float:
+    return _width(text) * size * _CHARACTER
+
+
+def plain(text: str) -> str:
+    """Return a text as one line in which everything can be seen: what cannot is written as a replacement character."""
+    return _HIDDEN.sub("\ufffd", _BLANK.sub(" ", text)).strip()
+
+
+def shorten(text: str, most: int) -> str:
+    """Return as much of a text as is about so many characters wide, with `…` for the rest: of a path its end."""
+    if _width(text) <= most:
+        return text
+    is_path = "/" in text and " " not in text
+    room, kept = most - 1.0, 0
+    for character in reversed(text) if is_path else text:
+        room -= _width(character)
+        if room < 0:
+            break
+        kept += 1
+    if not is_path:
+        return text[:kept].rstrip(" \u200c\u200d") + "…"
+    end = text[len(text) - kept :]
+    return "…" + (end[end.index("/") :] if "/" in end[:-1] else end)
+
+
+def _width(text: str) -> float:
+    """Return about how many characters wide a text is."""
+    return sum(
+        0.0
+        if unicodedata.category(sign) in ("Mn", "Me", "Cf")
+        else 1.7
+        if unicodedata.east_asian_width(sign) in "WF"
+        else 1.0
+        for sign in text
+    )
+
+
+def name_of(node: Node) -> str:
+    """Return the whole name of an entity, its id where it has none."""
+    return plain(node.name) or plain(node.id) or "no name"
+
+
+def type_of(node: Node) -> str:
+    """Return the type of an entity as it is shown."""
+    return plain(node.type) or "no type"
+
+
+def verb(edge: Edge) -> str:
+    """Return a relation's type as it is said: `DEPENDS_ON` as "depends on", others as they are written."""
+    type_ = plain(edge.type)
+    return type_.replace("_", " ").lower() if _CAPITALS.fullmatch(type_) else type_
+
+
+def sentence(edge: Edge, source: str, target: str) -> str:
+    """Return what a fact says: its own words, or those of its type between the two names."""
+    return plain(edge.fact) or f"{plain(source)} {verb(edge)} {plain(target)}"
+
+
+def when(edge: Edge) -> str:
+    """Return when a fact holds, and whether it is disputed: "since 2026-03-14", "until 2025-01-01, disputed"."""
+    start, end = moment(edge.valid_from), moment(edge.valid_to)
+    span = f"{start} – {end}" if start and end else f"since {start}" if start else f"until {end}" if end else ""
+    return ", ".join(filter(None, (span, "disputed" if edge.is_disputed else "")))
+
+
+def moment(at: float | None) -> str:
+    """Return the day of a moment; "" for None and for no number.
+
+    Always the day: the first of January may be a year, or just that day, and nobody knows which any more.
+    """
+    if at is None or not isfinite(at):
+        return ""
+    return datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC).date().isoformat()
+
+
+def caption(drawing: Drawing) -> str:
+    """Return what has to be said of a drawing as a whole: of when it is, what is in it and what is not."""
+    parts = [f"as of {moment(drawing.as_of)}"] if moment(drawing.as_of) else []
+    parts.append(f"{_count(len(drawing.nodes), 'entity', 'entities')}, {_count(len(drawing.edges), 'fact', 'facts')}")
+    more = [
+        f"{number:,} more {name}"
+        for number, name in (
+            (drawing.more_nodes, "entities" if drawing.more_nodes > 1 else "entity"),
+            (drawing.more_edges, "facts" if drawing.more_edges > 1 else "fact"),
+        )
+        if number
+    ]
+    if more:
+        parts.append(f"and {' and '.join(more)}, not drawn")
+    elif drawing.is_capped:
+        parts.append("and more, not drawn")
+    return " · ".join(parts)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
