@@ -141,6 +141,10 @@ if not TYPE_CHECKING:  # a checker that saw it would take any name for one of ou
         """Load a type when it is asked for: making them all takes longer than to start Python."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
+        if name == "Memory":
+            from commonplace.memories.memory import Memory
 
-        return getattr(import_module("commonplace.memories.memory" if name == "Memory" else "commonplace.types"), name)
+            return Memory
+        from commonplace import types
+
+        return getattr(types, name)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from commonplace import consolidation
+
 ROOT = Path(__file__).resolve().parents[2]
 
 HEAVY = (
@@ -137,3 +139,21 @@ def test_planted_stray_module_is_refused(tree: Path, verdict: str) -> None:
     assert done.returncode == 1
     assert "commonplace.utils" in done.stdout + done.stderr
     assert "commonplace.utils" not in verdict
+
+
+def test_import_by_string_is_no_way_around_the_layers() -> None:
+    """The contract does not see a name in quotes: these packages name modules of their own, or Python's."""
+    source = ROOT / "src" / "commonplace"
+    by_string = re.compile(r"\b(import_module|__import__)\(")
+    found = {
+        path.relative_to(source).parts[0]
+        for path in source.rglob("*.py")
+        if by_string.search(path.read_text(encoding="utf-8"))
+    }
+    assert found <= {"benchmarks", "cli", "consolidation", "models", "text"}
+
+
+def test_every_name_of_consolidation_is_where_its_table_says() -> None:
+    """They are loaded when they are asked for."""
+    for name in consolidation.__all__:
+        assert getattr(consolidation, name).__name__ == name

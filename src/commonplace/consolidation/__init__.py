@@ -25,22 +25,28 @@ __all__ = [
 ]
 
 _PLACES = {
-    "consolidation.base": ("ConsolidationAgent", "PlannedAgent"),
-    "consolidation.cluster": ("ClusterDetector",),
-    "consolidation.confidence": ("ConfidenceConfig",),
-    "consolidation.decay": ("DecayAnalyzer",),
-    "consolidation.issues": (
+    "commonplace.consolidation.base": ("ConsolidationAgent", "PlannedAgent"),
+    "commonplace.consolidation.cluster": ("ClusterDetector",),
+    "commonplace.consolidation.confidence": ("ConfidenceConfig",),
+    "commonplace.consolidation.decay": ("DecayAnalyzer",),
+    "commonplace.consolidation.issues": (
         "block_issue",
         "claim_issue",
         "close_issue",
         "create_consolidation_issue",
         "query_consolidation_issues",
     ),
-    "consolidation.merge": ("SemanticMerge",),
-    "consolidation.promote": ("LTMPromoter",),
-    "consolidation.relate": ("RelationshipDiscovery",),
-    "consolidation.results": ("ClusterResult", "DecayResult", "MergeResult", "PromotionResult", "RelationResult"),
-    "errors": ("NoRelation",),
+    "commonplace.consolidation.merge": ("SemanticMerge",),
+    "commonplace.consolidation.promote": ("LTMPromoter",),
+    "commonplace.consolidation.relate": ("RelationshipDiscovery",),
+    "commonplace.consolidation.results": (
+        "ClusterResult",
+        "DecayResult",
+        "MergeResult",
+        "PromotionResult",
+        "RelationResult",
+    ),
+    "commonplace.errors": ("NoRelation",),
 }
 
 if TYPE_CHECKING:
@@ -74,5 +80,5 @@ else:
 
         for place, names in _PLACES.items():
             if name in names:
-                return getattr(import_module(f"commonplace.{place}"), name)
+                return getattr(import_module(place), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

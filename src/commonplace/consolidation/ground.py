@@ -134,9 +134,7 @@ class Book(Protocol):
 def ground_of(book: Book | None) -> Ground:
     """Return the ground of a book, or of the default store."""
     if book is None:
-        # The library that opens stores stands above its agents.
-        from importlib import import_module
+        import commonplace
 
-        opened: Book = import_module("commonplace").open()
-        return opened.consolidation_ground()
+        return commonplace.open().consolidation_ground()
     return book.consolidation_ground()

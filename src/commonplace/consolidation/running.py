@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import uuid4
 
@@ -23,14 +22,6 @@ if TYPE_CHECKING:
     from commonplace.consolidation.results import Result
 
 _NAMED: Final = ("memory_id", "memory_ids", "source_ids", "from_memory_id", "to_memory_id")
-
-_PLACES: Final[dict[Agent, str]] = {
-    "decay": "decay:DecayAnalyzer",
-    "cluster": "cluster:ClusterDetector",
-    "merge": "merge:SemanticMerge",
-    "promote": "promote:LTMPromoter",
-    "relations": "relate:RelationshipDiscovery",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +114,20 @@ def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
 
 def agent_of(name: Agent, book: Book, wanted: Wanted) -> PlannedAgent[Any]:
     """Return an agent, ready to run."""
-    module, _, attribute = _PLACES[name].partition(":")
-    made = getattr(import_module(f"commonplace.consolidation.{module}"), attribute)
-    agent: PlannedAgent[Any] = made(wanted.dry_run, wanted.rate_limit, wanted.confidence, book=book)
+    from commonplace.consolidation.cluster import ClusterDetector
+    from commonplace.consolidation.decay import DecayAnalyzer
+    from commonplace.consolidation.merge import SemanticMerge
+    from commonplace.consolidation.promote import LTMPromoter
+    from commonplace.consolidation.relate import RelationshipDiscovery
+
+    kinds: Mapping[Agent, type[PlannedAgent[Any]]] = {
+        "decay": DecayAnalyzer,
+        "cluster": ClusterDetector,
+        "merge": SemanticMerge,
+        "promote": LTMPromoter,
+        "relations": RelationshipDiscovery,
+    }
+    agent = kinds[name](wanted.dry_run, wanted.rate_limit, wanted.confidence, book=book)
     agent.run_id = wanted.run
     return agent
 
