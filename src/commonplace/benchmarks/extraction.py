@@ -21,7 +21,7 @@ from commonplace.benchmarks.asking import latency
 from commonplace.benchmarks.machine import describe
 from commonplace.errors import UsageError
 from commonplace.extract import Extraction, extract
-from commonplace.extract.words_people import TITLES
+from commonplace.extract.words import TITLES
 from commonplace.types import Progress
 
 ENTITY_TYPES: Final[Mapping[str, str]] = {"Peop": "person", "Loc": "place", "Org": "organization", "Other": "other"}

@@ -11,8 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from commonplace.extract.words_people import FIRST_NAMES, SURNAMES
-from commonplace.extract.words_places import CITIES
+from commonplace.extract.words import CITIES, FIRST_NAMES, SURNAMES
 from commonplace.graph.naming import normal
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Progress

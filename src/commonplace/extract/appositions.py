@@ -9,9 +9,17 @@ from typing import Final
 from commonplace.extract.names import Mention
 from commonplace.extract.phrases import Line, phrase_of
 from commonplace.extract.statements import Statement
-from commonplace.extract.words_people import PUBLIC_ROLES, ROLES, TITLES
-from commonplace.extract.words_places import COUNTRIES, PLACE_FRONTS, PLACE_HEADS, POSTAL, STATES
-from commonplace.extract.words_plain import STOPS
+from commonplace.extract.words import (
+    COUNTRIES,
+    PLACE_FRONTS,
+    PLACE_HEADS,
+    POSTAL,
+    PUBLIC_ROLES,
+    ROLES,
+    STATES,
+    STOPS,
+    TITLES,
+)
 
 _FURTHEST: Final = 9
 _AT: Final = frozenset("of at for with from".split())

@@ -12,7 +12,7 @@ from commonplace.extract.phrases import Line, Phrase, phrase_of, read_before, re
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verb_groups import VerbGroup, read_group
 from commonplace.extract.verbs import FORMS
-from commonplace.extract.words_plain import BE, DO, HAVE, MODALS, NEGATIONS
+from commonplace.extract.words import BE, DO, HAVE, MODALS, NEGATIONS
 
 HOMES: Final = ("LIVES_IN", "LOCATED_IN")
 JOBS: Final = ("WORKS_FOR",)

@@ -17,8 +17,7 @@ from commonplace.extract.statements import Statement, fitting_type
 from commonplace.extract.trips import is_for_a_while, is_for_good, is_passing, is_setting_out
 from commonplace.extract.verb_groups import VerbGroup, read_group
 from commonplace.extract.verbs import FORMS
-from commonplace.extract.words_people import ROLES
-from commonplace.extract.words_plain import ADVERBS, DETERMINERS, NEGATIONS
+from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, ROLES
 
 TRIGGERS: Final = frozenset(word for word, forms in FORMS.items() if forms[0].lemma in VERBS_OF_RULES | {"decide"}) | {
     "is",

@@ -10,7 +10,7 @@ from commonplace.extract.phrases import Line, Phrase, read_behind
 from commonplace.extract.statements import Statement
 from commonplace.extract.verb_groups import VerbGroup
 from commonplace.extract.verbs import FORMS, Form
-from commonplace.extract.words_plain import ADVERBS, DETERMINERS, PREPOSITIONS
+from commonplace.extract.words import ADVERBS, DETERMINERS, PREPOSITIONS
 
 _TAKING: Final = {
     "use": (),

@@ -10,7 +10,7 @@ from commonplace.extract.kinds import kind_of_noun
 from commonplace.extract.names import Mention
 from commonplace.extract.phrases import ANAPHORS, PERSONAL, POINTING, SPEAKERS, USER, Phrase
 from commonplace.extract.result import Found
-from commonplace.extract.words_things import CLASS_NOUNS
+from commonplace.extract.words import CLASS_NOUNS
 
 THE_USER: Final = "the user"
 TEAM: Final = "we"

@@ -6,34 +6,30 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from commonplace.extract.words_people import (
+from commonplace.extract.words import (
     AMBIGUOUS_FIRST_NAMES,
+    CITIES,
+    CONCEPT_ACRONYMS,
+    COUNTRIES,
     DEMONYMS,
     FIRST_NAMES,
-    PARTICLES,
-    ROLES,
-    SUFFIXES,
-    SURNAMES,
-    TITLES,
-)
-from commonplace.extract.words_places import (
-    CITIES,
-    COUNTRIES,
     INTO_PLACE,
-    PLACE_FRONTS,
-    PLACE_HEADS,
-    POSTAL,
-    REGIONS,
-    STATES,
-)
-from commonplace.extract.words_things import (
-    CONCEPT_ACRONYMS,
     KINDS,
     ORGANIZATION_HEADS,
     ORGANIZATION_OF,
     ORGANIZATIONS,
+    PARTICLES,
+    PLACE_FRONTS,
+    PLACE_HEADS,
     PLAIN_TOOLS,
+    POSTAL,
+    REGIONS,
+    ROLES,
+    STATES,
+    SUFFIXES,
+    SURNAMES,
     TITLED_NOUNS,
+    TITLES,
     TOOL_NAMES,
     TOOLS,
 )

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from commonplace.extract.kinds import Kind
-from commonplace.extract.words_things import FILE_ENDINGS, PLAIN_TOOLS, TOOLS
+from commonplace.extract.words import FILE_ENDINGS, PLAIN_TOOLS, TOOLS
 
 _LONGEST_WORD: Final = 200
 _FOLDERS: Final = frozenset(

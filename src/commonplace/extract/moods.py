@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words_plain import NEGATIONS
+from commonplace.extract.words import NEGATIONS
 
 DOUBTS: Final = frozenset(
     """

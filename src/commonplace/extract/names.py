@@ -14,10 +14,19 @@ from commonplace.extract.kinds import Kind, kind_of_name
 from commonplace.extract.looks import kind_by_looks
 from commonplace.extract.runs import is_shouted, names_in_run, run_end
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words_people import AMBIGUOUS_FIRST_NAMES, FIRST_NAMES, KIN, ROLES
-from commonplace.extract.words_places import PLACE_FRONTS
-from commonplace.extract.words_plain import BREAKERS
-from commonplace.extract.words_things import CLASS_NOUNS, CONCEPT_ACRONYMS, KINDS, TOOL_NAMES, TOOLS
+from commonplace.extract.words import (
+    AMBIGUOUS_FIRST_NAMES,
+    BREAKERS,
+    CLASS_NOUNS,
+    CONCEPT_ACRONYMS,
+    FIRST_NAMES,
+    KIN,
+    KINDS,
+    PLACE_FRONTS,
+    ROLES,
+    TOOL_NAMES,
+    TOOLS,
+)
 
 _BASED: Final = re.compile(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
 _TOOL_OR_VERB: Final = TOOLS & BREAKERS

@@ -10,7 +10,8 @@ from commonplace.extract.kinds import kind_of_noun
 from commonplace.extract.names import Mention
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
-from commonplace.extract.words_plain import (
+from commonplace.extract.words import (
+    CLASS_NOUNS,
     CONJUNCTIONS,
     DETERMINERS,
     NOUNS_IN_ING,
@@ -21,7 +22,6 @@ from commonplace.extract.words_plain import (
     VAGUE,
     VERBS,
 )
-from commonplace.extract.words_things import CLASS_NOUNS
 
 SPEAKERS: Final = frozenset("i me we us".split())
 USER: Final = "user"

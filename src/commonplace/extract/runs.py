@@ -7,10 +7,21 @@ from typing import Final
 
 from commonplace.extract.kinds import kind_of_name
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words_people import FIRST_NAMES, PARTICLES, ROLES, SUFFIXES, TITLES
-from commonplace.extract.words_places import PLACE_HEADS
-from commonplace.extract.words_plain import ADVERBS, BREAKERS, CALENDAR, OPENERS
-from commonplace.extract.words_things import ORGANIZATION_FOR, ORGANIZATION_HEADS, ORGANIZATION_OF
+from commonplace.extract.words import (
+    ADVERBS,
+    BREAKERS,
+    CALENDAR,
+    FIRST_NAMES,
+    OPENERS,
+    ORGANIZATION_FOR,
+    ORGANIZATION_HEADS,
+    ORGANIZATION_OF,
+    PARTICLES,
+    PLACE_HEADS,
+    ROLES,
+    SUFFIXES,
+    TITLES,
+)
 
 _LONGEST_RUN: Final = 10
 _SHORT: Final = 5

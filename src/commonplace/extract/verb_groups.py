@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS, Form
-from commonplace.extract.words_plain import ADVERBS, BE, DETERMINERS, DO, FUTURE, HAVE, MODALS, NEGATIONS
+from commonplace.extract.words import ADVERBS, BE, DETERMINERS, DO, FUTURE, HAVE, MODALS, NEGATIONS
 
 _STARTING: Final = frozenset("start starts started begin begins began begun".split())
 _KEEPING: Final = frozenset("continue continues continued keep keeps kept".split())

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.extract.words_places import CITIES, COUNTRIES, REGIONS, STATES
-from commonplace.extract.words_things import CONCEPT_ACRONYMS, ORGANIZATION_HEADS, TOOLS
+from commonplace.extract.words import CITIES, CONCEPT_ACRONYMS, COUNTRIES, ORGANIZATION_HEADS, REGIONS, STATES, TOOLS
 from commonplace.graph.hypocorisms import related
 from commonplace.graph.naming import KEY, cleaned, keys, normal, parts
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from commonplace.extract.words_places import COUNTRIES, STATES
+from commonplace.extract.words import COUNTRIES, STATES
 from commonplace.graph.naming import loose
 
 _CITIES: Final = """

@@ -1,0 +1,127 @@
+"""The words that the extractor knows; the long lists are in words.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from commonplace.text.words import word_lists
+
+_WORDS: Final = word_lists(Path(__file__).with_name("words.txt"))
+
+# People.
+FIRST_NAMES: Final = _WORDS["FIRST_NAMES"]
+AMBIGUOUS_FIRST_NAMES: Final = _WORDS["AMBIGUOUS_FIRST_NAMES"]
+"""First names that are also plain words or places: alone at the beginning of a sentence they tell nothing."""
+SURNAMES: Final = _WORDS["SURNAMES"]
+"""Last names that are hardly anything else."""
+TITLES: Final = _WORDS["TITLES"]
+"""What may stand before a name, capitalised, without being a part of it."""
+ROLES: Final = _WORDS["ROLES"]
+"""What somebody is for an organisation: `the head of`, `GE spokesman`."""
+PUBLIC_ROLES: Final = frozenset("president governor gov senator mayor premier chancellor king queen".split())
+"""Who holds one of these for a place lives there."""
+KIN: Final = _WORDS["KIN"]
+"""Who somebody is, before the name: `my sister Mira`."""
+SUFFIXES: Final = frozenset("jr sr ii iii iv phd md esq".split())
+PARTICLES: Final = frozenset("de del della der den di da dos du van von bin ibn al el la le ben ter zu y".split())
+DEMONYMS: Final = _WORDS["DEMONYMS"]
+# Places.
+COUNTRIES: Final = _WORDS["COUNTRIES"]
+STATES: Final = _WORDS["STATES"]
+"""States and provinces, with the abbreviations that newspapers use (without their last full stop)."""
+POSTAL: Final = _WORDS["POSTAL"]
+"""Count only behind a place and a comma."""
+CITIES: Final = _WORDS["CITIES"]
+REGIONS: Final = _WORDS["REGIONS"]
+PLACE_HEADS: Final = _WORDS["PLACE_HEADS"]
+"""Last words of a place's name."""
+PLACE_FRONTS: Final = _WORDS["PLACE_FRONTS"]
+INTO_PLACE: Final = _WORDS["INTO_PLACE"]
+# The plain words of English that the grammar knows by their job: what ends a name, what ends a phrase.
+DETERMINERS: Final = _WORDS["DETERMINERS"]
+PREPOSITIONS: Final = _WORDS["PREPOSITIONS"]
+CONJUNCTIONS: Final = _WORDS["CONJUNCTIONS"]
+PRONOUNS: Final = _WORDS["PRONOUNS"]
+BE: Final = frozenset("be am is are was were been being 's 're 'm".split())
+HAVE: Final = frozenset("have has had having 've".split())
+DO: Final = frozenset("do does did".split())
+MODALS: Final = frozenset("would could might may should can shall must ought 'd ca cannot".split())
+FUTURE: Final = frozenset("will 'll wo".split())
+AUXILIARIES: Final = BE | HAVE | DO | MODALS | FUTURE
+NEGATIONS: Final = _WORDS["NEGATIONS"]
+ADVERBS: Final = _WORDS["ADVERBS"]
+VERBS: Final = _WORDS["VERBS"]
+SAYING: Final = _WORDS["SAYING"]
+"""Verbs behind which a new clause may begin without `that`."""
+STOPS: Final = (
+    PREPOSITIONS
+    | CONJUNCTIONS
+    | PRONOUNS
+    | AUXILIARIES
+    | ADVERBS
+    | VERBS
+    | DETERMINERS
+    | frozenset("to no any each every another least most more less longer 's ' please yes ok okay".split())
+)
+"""No noun phrase has one of these inside."""
+BREAKERS: Final = (
+    (PREPOSITIONS | CONJUNCTIONS | PRONOUNS | AUXILIARIES | DETERMINERS | ADVERBS | VERBS)
+    - frozenset("may will us past down like let down said kept back".split())
+) | _WORDS["BREAKERS"]
+"""No name has one of these inside, however it is written."""
+OPENERS: Final = _WORDS["OPENERS"]
+"""Words of some names, `Ha Long Bay`, that call to somebody at the beginning of a sentence: `Ha Sam, that is funny`."""
+CALENDAR: Final = _WORDS["CALENDAR"]
+NOUNS_IN_LY: Final = _WORDS["NOUNS_IN_LY"]
+"""Words in -ly that are no adverbs in a name: `the nightly job`."""
+NOUNS_IN_ING: Final = _WORDS["NOUNS_IN_ING"]
+"""Words in -ing that name a thing, or tell which one."""
+VAGUE: Final = _WORDS["VAGUE"]
+"""Nouns that name nothing by themselves."""
+# Organisations, tools, and what kind of thing a common noun is.
+ORGANIZATION_HEADS: Final = _WORDS["ORGANIZATION_HEADS"]
+TITLED_NOUNS: Final = _WORDS["TITLED_NOUNS"]
+"""Common nouns and adjectives that titles and headings capitalise; a name with one of them is hardly a person's."""
+ORGANIZATION_OF: Final = _WORDS["ORGANIZATION_OF"]
+"""May be followed by `of` or `for` and more of the name: `University of Texas`, `Centers for Disease Control`."""
+ORGANIZATION_FOR: Final = _WORDS["ORGANIZATION_FOR"]
+ORGANIZATIONS: Final = _WORDS["ORGANIZATIONS"]
+TOOLS: Final = _WORDS["TOOLS"]
+PLAIN_TOOLS: Final = _WORDS["PLAIN_TOOLS"]
+"""Tools that are also plain words: small letters alone do not tell them."""
+TOOL_NAMES: Final = _WORDS["TOOL_NAMES"]
+CONCEPT_ACRONYMS: Final = _WORDS["CONCEPT_ACRONYMS"]
+KINDS: Final[dict[str, str]] = {
+    **dict.fromkeys("file script config dockerfile makefile readme spec".split(), "file"),
+    **dict.fromkeys(
+        "service microservice app application project repo repository product website site backend frontend platform "
+        "dashboard worker monolith plugin bot portal pipeline".split(),
+        "project",
+    ),
+    **dict.fromkeys(
+        "database db library framework tool editor language compiler linter sdk browser orm".split(),
+        "tool",
+    ),
+    **dict.fromkeys(
+        "team company firm startup agency department bank university school organization".split(), "organization"
+    ),
+    **dict.fromkeys(
+        "city town village country office building street region datacenter house apartment".split(), "place"
+    ),
+    **dict.fromkeys(
+        "meeting conference outage incident release launch deadline migration sprint workshop trip wedding party "
+        "crash failure deployment rollout retro hackathon interview holiday vacation birthday".split(),
+        "event",
+    ),
+    **dict.fromkeys(
+        "engineer developer manager designer colleague friend boss wife husband sister brother mother father daughter "
+        "son cousin aunt uncle grandmother grandfather neighbour neighbor doctor client customer partner "
+        "roommate".split(),
+        "person",
+    ),
+}
+"""The type of a thing by the last word of what it is called."""
+CLASS_NOUNS: Final = _WORDS["CLASS_NOUNS"]
+"""Behind or before a name these only say what it is: `the auth.ts file`."""
+FILE_ENDINGS: Final = _WORDS["FILE_ENDINGS"]
