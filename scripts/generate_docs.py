@@ -198,8 +198,7 @@ def _callable(name: str, function: Any) -> str:
     ]
     returns = given.return_annotation
     call = str(given.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    arrow = "" if returns in ("None", inspect.Signature.empty) else f" -> {returns}"
-    return f"### {name}\n\n```python\n{name}{call}{arrow}\n```\n\n{_prose(_doc(function))}\n"
+    return f"### {name}\n\n```python\n{name}{call} -> {returns}\n```\n\n{_prose(_doc(function))}\n"
 
 
 def _doc(thing: Any) -> str:
@@ -279,6 +278,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "settings.md": settings,
     REFERENCE / "errors.md": error_classes,
     REFERENCE / "python.md": python,
+    ROOT / "llms.txt": llms,
     DOCS / "design.md": lambda: with_block(DOCS / "design.md", "layers", layers()),
     ROOT / "CONTRIBUTING.md": lambda: with_block(ROOT / "CONTRIBUTING.md", "map", package_map()),
 }

@@ -47,12 +47,22 @@ def test_every_command_is_documented_and_explains_itself() -> None:
         assert silent == [], name
 
 
+def anchors(page: Path) -> set[str]:
+    """Return what headings are linked to by, as GitHub does."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     """A manual is read by following its links."""
-    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
-    assert missing == []
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text(encoding="utf-8"))
+    for link, anchor in links:
+        if "://" in link:
+            continue
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not anchor or target.suffix != ".md" or anchor in anchors(target), f"{link}#{anchor}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -18,7 +18,8 @@ EXAMPLES = [
     pytest.param(code, id=f"{page}-{number}")
     for page in (
         "README.md",
-        "docs/getting-started.md",
+        "docs/agent.md",
+        "docs/project.md",
         "docs/memories.md",
         "docs/forgetting.md",
         "docs/specialist.md",
@@ -27,6 +28,7 @@ EXAMPLES = [
         "docs/graphiti.md",
         "docs/ledger.md",
         "docs/consolidation.md",
+        "docs/specs.md",
     )
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1)
 ]
@@ -47,7 +49,9 @@ def commands(page: str) -> list[str]:
 
 PAGES = [
     "README.md",
-    "docs/getting-started.md",
+    "docs/coding-agent.md",
+    "docs/project.md",
+    "docs/look-inside.md",
     "docs/search.md",
     "docs/memories.md",
     "docs/forgetting.md",
@@ -57,7 +61,8 @@ PAGES = [
     "docs/health.md",
     "docs/ledger.md",
     "docs/models.md",
-    "docs/vault.md",
+    "docs/knowledge.md",
+    "docs/specs.md",
 ]
 
 
