@@ -21,7 +21,7 @@ from commonplace.consolidation.vault import Vault
 from commonplace.engine import Engine
 from commonplace.errors import StoreError
 from commonplace.formats.vault import Note, memory_id_of
-from commonplace.memories.times import moment_of
+from commonplace.times import moment_of
 
 NAME = "Billing runs on Postgres.md"
 

@@ -424,12 +424,12 @@ def print_recalled(
         receipts: one for each hit, to be printed beneath it.
         has_stages: print also how many candidates each stage had, and how long it took.
     """
-    from commonplace.search.times import moment
+    from commonplace.times import moment_of
 
     if has_stages:
         print_stages(result, target)
     for rank, hit in enumerate(result.hits, 1):
-        when = "" if hit.at is None else told(moment(hit.at))
+        when = "" if hit.at is None else told(moment_of(hit.at))
         tags = " ".join(f"#{tag}" for tag in hit.tags)
         known = (rating(hit), older(hit), hit.tier, when, hit.source, tags)
         print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")

@@ -421,13 +421,13 @@ def retrieval(invocation: Invocation, /, since: str | None) -> None:
 
 
 def _print(found: RetrievalSummary, target: Console) -> None:
-    from commonplace.search.times import moment
     from commonplace.text.escaping import harmless_line
+    from commonplace.times import moment_of
 
     if found.first is None or found.last is None:
         target.print("No search is logged.")
         return
-    first, last = told(moment(found.first)), told(moment(found.last))
+    first, last = told(moment_of(found.first)), told(moment_of(found.last))
     target.print(f"{counted(found.searches, 'search', 'searches')} from {first} to {last}")
     target.print(f"Found nothing: {found.nothing:.0%}, degraded: {found.degraded:.0%}")
     for method, took in found.methods.items():

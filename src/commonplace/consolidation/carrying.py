@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from commonplace.consolidation.acting import Acts
@@ -17,6 +16,7 @@ from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageE
 from commonplace.ledger import filing, window
 from commonplace.ledger.filing import Doer, Draft
 from commonplace.ledger.tending import actor_of, process_is_gone, release
+from commonplace.times import parse
 from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Carrier:
             for told_ in (each for agent in agents for each in self.ground.elsewhere.query(agent, "closed")):
                 is_same = tuple(told_["memory_ids"]) == plan.memory_ids and told_["closed_at"]
                 if is_same and not told_["close_reason"].startswith(_MOOT):
-                    yield told_["id"], datetime.fromisoformat(told_["closed_at"]).timestamp()
+                    yield told_["id"], parse(told_["closed_at"])
             return
         wanted = IssueSelection(agents=agents, statuses=("closed",), memory_ids=plan.memory_ids)
         for issue in self.ground.store.ledger(self.ground.namespace).issues(wanted):

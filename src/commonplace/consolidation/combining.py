@@ -11,9 +11,9 @@ from uuid import UUID, uuid5
 from commonplace.consolidation import clustering
 from commonplace.consolidation.merging import Doubt, Merged, Source, contradictions, merge
 from commonplace.memories.intake import TRUST
-from commonplace.memories.times import moment_of
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
 from commonplace.timeline import mentions
+from commonplace.times import moment_of
 from commonplace.types import TIERS, MemoryRecord, Owner
 
 if TYPE_CHECKING:

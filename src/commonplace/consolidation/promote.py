@@ -17,9 +17,9 @@ from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.vault import Note
 from commonplace.formats.vault_names import tags_of, title_of
 from commonplace.memories.fading import LEAST_TRUST_TO_RISE
-from commonplace.memories.times import moment_of
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
+from commonplace.times import moment_of
 from commonplace.types import Selection
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.memories.times import iso, moment_of
+from commonplace.memories.times import iso
 from commonplace.store.memory_contract import Note
+from commonplace.times import moment_of
 from commonplace.types.ledger import AGENTS, IssueSelection, RunChanges
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from commonplace.errors import UsageError
+from commonplace.times import parse
 from commonplace.types.ledger import AGENTS, Issue
 
 AGENT_LABEL: Final = "consolidation:"
@@ -221,8 +222,7 @@ def _time(data: Mapping[str, Any], name: str, where: str) -> float | None:
     if value is None:
         return None
     try:
-        read_time = datetime.fromisoformat(value)
-        return (read_time if read_time.tzinfo else read_time.replace(tzinfo=UTC)).timestamp()
+        return parse(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise _wrong(where, f"{name} is {value!r:.80}, no time as 2026-01-31T12:00:00Z") from error
 

@@ -11,13 +11,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from html import escape
 from math import isfinite
 from typing import Final
 
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.text.escaping import HIDDEN
+from commonplace.times import moment_of
 from commonplace.types.graph import ENTITY_TYPES
 
 MAX_NODES: Final = 200
@@ -112,8 +112,6 @@ _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HIDDEN: Final = re.compile(f"[\u200b\u2060-\u2065\ufdd0-\ufdef\ufeff\ufffe\uffff]|{HIDDEN}")
 """Half characters, marks that change the direction of writing, what nobody sees and what no XML may hold."""
 _CAPITALS: Final = re.compile(r"[A-Z0-9]+(?:_[A-Z0-9]+)*")
-_EARLIEST: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
-_LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 _UNSAFE_IN_DOT: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 _SAFE_IN_MERMAID: Final = re.compile(r"[^\w .,:/()–…-]|_(?=_)|:(?=//)|^[-\d]|d(?=irection (?:TB|BT|TD|LR|RL))")
 """What does not stand for itself there: brackets, quotes, backticks, `#`, `%`, what begins a list, and the words
@@ -610,7 +608,7 @@ def moment(at: float | None) -> str:
     """
     if at is None or not isfinite(at):
         return ""
-    return datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC).date().isoformat()
+    return moment_of(at).date().isoformat()
 
 
 def caption(drawing: Drawing) -> str:

@@ -6,18 +6,16 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, TypeVar
 
 from commonplace.errors import ConfigError
+from commonplace.times import moment_of, parse
 from commonplace.types import ORIGINS
 from commonplace.types.graph import EPISODE_SOURCES
 
 MOST_CHARACTERS: Final = 1024 * 1024
 """Of one text."""
 MOST_ID_CHARACTERS: Final = 200
-_EARLIEST: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
-_LATEST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 T = TypeVar("T")
 
@@ -110,8 +108,7 @@ def fields_of(value: object, path: str) -> Fields:
 
 def _seconds(value: object) -> float | None:
     try:
-        moment = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return parse(value.strip() if isinstance(value, str) else "")
     except (ValueError, OverflowError):
         return None
 
@@ -120,7 +117,7 @@ def iso(at: float | None) -> str | None:
     """Return a time as Graphiti writes it, clamped to the years 1 to 9999."""
     if at is None:
         return None
-    return datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC).isoformat().replace("+00:00", "Z")
+    return moment_of(at).isoformat().replace("+00:00", "Z")
 
 
 def differences(record: object, plain: object) -> dict[str, Any]:

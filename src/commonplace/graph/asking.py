@@ -14,7 +14,7 @@ from commonplace.graph.communities import communities
 from commonplace.graph.describing import describe
 from commonplace.graph.finding import FAN_OUT, GraphFinder, Search, Wanted, adjacent
 from commonplace.graph.keeping import find_entity, find_relation
-from commonplace.graph.seeing import Seeing, Times, moment_of
+from commonplace.graph.seeing import Seeing, Times
 from commonplace.graph.traversal import outward, shortest_path
 from commonplace.graph.views import (
     Community,
@@ -30,6 +30,7 @@ from commonplace.graph.views import (
     Timeline,
     TimelineEntry,
 )
+from commonplace.times import moment_of
 from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
 
 if TYPE_CHECKING:

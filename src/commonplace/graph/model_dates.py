@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Final
 
 from commonplace.timeline import Mention, Prefer, mentions
+from commonplace.times import parse
 
 _WRITTEN: Final = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?")
 _DAY_S: Final = 86_400.0
@@ -58,8 +59,7 @@ def _written(given: str) -> float | None:
         return None
     try:
         if len(given) > len("2026-01-01"):
-            whole = datetime.fromisoformat(given.replace("Z", "+00:00"))
-            return (whole if whole.tzinfo else whole.replace(tzinfo=UTC)).timestamp()
+            return parse(given)
         return datetime(*(int(part or 1) for part in match.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc, arg-type]
     except (ValueError, OverflowError):
         return None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.entities import shown_names
 from commonplace.graph.facts import shown_attributes
 from commonplace.graph.views import EntityView, EpisodeView, RelationView
+from commonplace.times import moment_of
 from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 SUMMARY_FACTS: Final = 3
 SUMMARY_CHARACTERS: Final = 300
 _LOOKED_AT: Final = 24
-
-_EARLIEST: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
-_LATEST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +205,6 @@ class Seeing:
 
 def _place_in_summary(entity: str, edge: Edge) -> tuple[bool, bool]:
     return edge.source != entity, edge.is_disputed
-
-
-def moment_of(at: float) -> datetime:
-    """Return seconds since the epoch as an aware datetime in UTC, within the years 1 to 9999."""
-    return datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC)
 
 
 def _moment(at: float | None) -> datetime | None:

@@ -14,9 +14,9 @@ from commonplace.ingest.passages import PassageMaker
 from commonplace.ingest.reading import normalise
 from commonplace.memories.files import files_named
 from commonplace.memories.intake import TRUST
-from commonplace.memories.times import moment_of
 from commonplace.text.alike import signature
 from commonplace.timeline import mentions
+from commonplace.times import moment_of
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
 
 if TYPE_CHECKING:

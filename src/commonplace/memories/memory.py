@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from commonplace.memories.times import moment_of
 from commonplace.redaction import redact
 from commonplace.redaction.structures import cleaned_json
+from commonplace.times import moment_of
 from commonplace.types import Origin, Status, Tier
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 
 from commonplace.errors import UsageError
+from commonplace.times import EARLIEST, LATEST, moment_of, parse, seconds_of
 
 Moment = datetime | str | float | int
 """A time: a datetime or an ISO 8601 text (UTC where it names no zone), or seconds since the epoch."""
@@ -15,9 +16,6 @@ _WORD = re.compile(r"\w")
 _LAST_YEAR = 9999
 _REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
 """A year or a month of ISO 8601, which `datetime` does not read."""
-
-EARLIEST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
-LATEST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 def seconds(name: str, moment: Moment) -> float:
@@ -103,15 +101,10 @@ def _period(text: str) -> tuple[float, float] | None:
     year, month = int(found[1]), int(found[2] or 1)
     later = (year + month // 12, month % 12 + 1) if found[2] else (year + 1, 1)
     try:
-        since = _of(datetime(year, month, 1, tzinfo=UTC))
-        return since, LATEST if later[0] > _LAST_YEAR else _of(datetime(*later, 1, tzinfo=UTC))
+        since = seconds_of(datetime(year, month, 1, tzinfo=UTC))
+        return since, LATEST if later[0] > _LAST_YEAR else seconds_of(datetime(*later, 1, tzinfo=UTC))
     except ValueError:
         return None
-
-
-def moment_of(at: float) -> datetime:
-    """Return seconds since the epoch as an aware datetime in UTC, within the years 1 to 9999."""
-    return datetime.fromtimestamp(min(max(at, EARLIEST), LATEST), UTC)
 
 
 def iso(at: float | None) -> str | None:
@@ -126,14 +119,7 @@ def _parsed(moment: object) -> float:
         return float(moment)
     if isinstance(moment, str):
         reduced = _period(moment)
-        if reduced is not None:
-            return reduced[0]
-        moment = datetime.fromisoformat(moment.strip())
+        return parse(moment.strip()) if reduced is None else reduced[0]
     if not isinstance(moment, datetime):
         raise TypeError
-    return _of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-
-
-def _of(aware: datetime) -> float:
-    # Not timestamp(): it goes through local time where the zone is odd, and fails for early years on some systems.
-    return (aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+    return seconds_of(moment)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from commonplace.formats.journal import LONG_TERM_PAGE, day_of, page_name
 from commonplace.formats.journal_entry import Entry, PageKind, topic_of
 from commonplace.formats.long_term import section_of
-from commonplace.memories.times import moment_of
+from commonplace.times import moment_of
 
 if TYPE_CHECKING:
     from commonplace.types import StoredMemory

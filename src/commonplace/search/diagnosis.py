@@ -9,8 +9,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from commonplace.search.request import kinds_of
-from commonplace.search.times import moment
 from commonplace.store.globs import path_matcher
+from commonplace.times import moment_of
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _stored_later(store: Store, namespace: str, wanted: Filter, as_of: float) ->
     later = len(set(happened) - set(known))
     if later:
         yield (
-            f"as_of finds in what was stored by {moment(as_of):%Y-%m-%d %H:%M} UTC; of what had happened by then "
+            f"as_of finds in what was stored by {moment_of(as_of):%Y-%m-%d %H:%M} UTC; of what had happened by then "
             f"{later:,} memor{'y was' if later == 1 else 'ies were'} stored later: valid_at (--valid-at) finds in them"
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.search.times import moment
+from commonplace.times import moment_of
 from commonplace.types import Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:
@@ -178,4 +178,4 @@ def label(hit: Hit) -> str:
 
 
 def _iso(at: float | None) -> str | None:
-    return None if at is None else moment(at).isoformat()
+    return None if at is None else moment_of(at).isoformat()

@@ -6,8 +6,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.times import moment_of, parse
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
@@ -59,9 +60,7 @@ class RetrievalSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; times are ISO 8601."""
-        from commonplace.search.times import moment
-
-        told = {name: None if at is None else moment(at).isoformat() for name, at in _ends(self)}
+        told = {name: None if at is None else moment_of(at).isoformat() for name, at in _ends(self)}
         most = [{"path": path, "searches": number} for path, number in self.most_found]
         shares = {name: round(getattr(self, name), 4) for name in ("nothing", "degraded", "followed")}
         return {**asdict(self), **shares, **told, "most_found": most}
@@ -168,6 +167,6 @@ def _is_name(key: str) -> bool:
 def _at(line: Line) -> float:
     """Return when a line was written; what is no time is neither before nor after any other."""
     try:
-        return datetime.fromisoformat(str(line["at"])).timestamp()
+        return parse(str(line["at"]))
     except (KeyError, ValueError, OverflowError):
         return math.nan

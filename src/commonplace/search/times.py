@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.arrays import distinct, within
 from commonplace.text.stopwords import STOP_WORDS
+from commonplace.times import moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,6 @@ MOST_OWNERS = 200
 MOST_PASSAGES = 400
 """About so many passages they may have in all: what is longer is found by its words."""
 
-_EARLIEST, _LATEST = datetime(1, 1, 1, tzinfo=UTC).timestamp(), datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 _WORD = re.compile(r"\w+")
 _AGO = re.compile(r"\bago\b", re.IGNORECASE)
 
@@ -86,11 +85,6 @@ class AskedTimes:
     is_written: bool = False
 
 
-def moment(at: float) -> datetime:
-    """Return seconds since the epoch as an aware datetime in UTC, within the years 1 to 9999."""
-    return datetime.fromtimestamp(min(max(at, _EARLIEST), _LATEST), UTC)
-
-
 NO_TIMES = AskedTimes()
 
 
@@ -107,7 +101,7 @@ def asked_times(request: Request) -> AskedTimes:
         return NO_TIMES
     from commonplace.timeline import mentions, without
 
-    found = mentions(request.query, now=moment(now))
+    found = mentions(request.query, now=moment_of(now))
     if not found:
         return NO_TIMES
     rest = _WORD.findall(without(request.query, found).lower())

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from commonplace.models.contract import Reranker
 from commonplace.specs.checking import Fault, faults_of
 from commonplace.specs.document import Task
 from commonplace.specs.faults import SpecError
+from commonplace.times import parse
 
 DEFAULT_TOP_K: Final = 5
 """The contract says so in prose."""
@@ -157,7 +157,6 @@ def _moment(timestamp: object) -> float | None:
     try:
         if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
             return float(timestamp)
-        moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else None
-        return None if moment is None else (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return parse(timestamp) if isinstance(timestamp, str) else None
     except (ValueError, OverflowError):
         return None

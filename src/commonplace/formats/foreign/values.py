@@ -8,9 +8,10 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Final
 
+from commonplace.times import EARLIEST, LATEST, parse
 from commonplace.types import FileProblem
 
 # Any fixed UUID will do; changing it would give every memory without an id another one at the next import.
@@ -20,8 +21,6 @@ _HASHTAG: Final = re.compile(r"(?<!\S)#([^\W\d][\w/-]*)")
 _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MILLISECONDS: Final = 1e11  # as seconds the year 5138; files that count so large count milliseconds
 _LONGEST_INTEGER: Final = 1024  # bits; Python refuses to write out much larger ones in decimal
-_EARLIEST: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
-_LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 @dataclass(slots=True)
@@ -68,7 +67,7 @@ class Notes:
         if value is None or value == "":
             return None
         moment = _moment(value)
-        if moment is None or not _EARLIEST <= moment <= _LATEST:
+        if moment is None or not EARLIEST <= moment <= LATEST:
             self.add(where, f"{name} is {str(value)[:60]!r}, no time between the years 1 and 9999, and was left out")
             return None
         return moment
@@ -106,8 +105,7 @@ def _moment(value: object) -> float | None:
     try:
         if isinstance(value, int | float):
             return value / 1000 if abs(value) >= _MILLISECONDS else float(value)
-        moment = datetime.fromisoformat(str(value).strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return parse(str(value).strip())
     except (ValueError, OverflowError):
         return None
 

@@ -21,7 +21,7 @@ from commonplace.graph.graphiti.backend import told
 from commonplace.graph.graphiti.delivering import waiting_for
 from commonplace.graph.graphiti.tools import unmarked
 from commonplace.graph.naming import normal
-from commonplace.graph.seeing import Seeing, Times, moment_of
+from commonplace.graph.seeing import Seeing, Times
 from commonplace.graph.views import (
     EntityView,
     EpisodeView,
@@ -31,6 +31,7 @@ from commonplace.graph.views import (
     RelationView,
     Subgraph,
 )
+from commonplace.times import moment_of
 
 if TYPE_CHECKING:
     from commonplace.formats.graphiti import EntityItem

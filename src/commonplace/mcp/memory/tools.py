@@ -140,8 +140,8 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
-    from commonplace.search.times import moment
     from commonplace.text.snippets import snippet
+    from commonplace.times import moment_of
 
     path = _path(hit, place)
     if place is not None:
@@ -157,7 +157,7 @@ def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict
         "confidence": hit.confidence,
         "snippet": snippet(visible(hit.text), query, limit=SNIPPET_CHARACTERS).text,
         "source": hit.kind,
-        **({} if hit.at is None else {"at": moment(hit.at).date().isoformat()}),
+        **({} if hit.at is None else {"at": moment_of(hit.at).date().isoformat()}),
         **({} if hit.superseded_by is None else {"supersededBy": hit.superseded_by}),
     }
 

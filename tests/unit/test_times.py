@@ -1,0 +1,45 @@
+"""One range, one reading and one form of times."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.times import EARLIEST, LATEST, moment_of, parse, seconds_of
+
+NOON_OF_THE_LAST_DAY = datetime(9999, 12, 31, 12, tzinfo=UTC)
+
+
+def test_a_memory_of_the_last_day_has_the_same_time_in_every_answer(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        kept = book.remember("The lease of the harbour ends.", at="9999-12-31T12:00:00Z").to_dict()
+        [hit] = book.recall("harbour lease", min_score=0).to_dict()["hits"]
+    assert hit["at"] == kept["at"]
+    assert datetime.fromisoformat(kept["at"]) == NOON_OF_THE_LAST_DAY
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [
+        (0.0, datetime(1970, 1, 1, tzinfo=UTC)),
+        (253_402_257_600.0, NOON_OF_THE_LAST_DAY),
+        (float("inf"), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
+        (float("-inf"), datetime(1, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_time_outside_the_calendar_is_shown_as_its_nearer_end(at: float, shown: datetime) -> None:
+    assert moment_of(at) == shown
+
+
+def test_a_time_without_a_zone_is_utc() -> None:
+    assert parse("2026-03-01T09:30") == parse("2026-03-01T09:30:00Z") == parse("2026-03-01T10:30+01:00")
+    assert seconds_of(datetime(2026, 3, 1)) == 1_772_323_200.0  # noqa: DTZ001 - what a caller may give
+
+
+def test_the_ends_of_the_calendar_are_read_in_every_zone() -> None:
+    assert parse("0001-01-01") == EARLIEST
+    assert parse("9999-12-31T23:59:59") == LATEST
+    assert seconds_of(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))) == EARLIEST - 14 * 3600
