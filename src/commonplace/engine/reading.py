@@ -55,6 +55,13 @@ class Reading(Workings):
         self._pick_up()
         return self._page_reader.names()
 
+    def snippet(self, text: str, query: str, limit: int = 300) -> str:
+        """Return the part of a text that answers a query best, on one line, with invisible characters written out."""
+        from commonplace.text.escaping import visible
+        from commonplace.text.snippets import snippet
+
+        return snippet(visible(text), query, limit=limit).text
+
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
         """Return where memories stand on Markdown pages; those that stand on none are absent."""
         return self._page_reader.places(ids)

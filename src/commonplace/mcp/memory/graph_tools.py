@@ -13,9 +13,9 @@ from commonplace.mcp.memory.budget import has_room, largest
 from commonplace.mcp.registry import ToolResult
 
 if TYPE_CHECKING:
+    from commonplace import Memory
     from commonplace.engine import Engine
     from commonplace.graph.views import EntityView, RelationView
-    from commonplace.memories.memory import Memory
     from commonplace.types import Link
 
 Arguments = Mapping[str, Any]
@@ -46,7 +46,7 @@ def graph(book: Engine, given: Arguments) -> ToolResult:
     items += known.entities
 
     def told(size: int) -> tuple[dict[str, Any], str]:
-        return _told(known, items[:size], given.get("query", ""))
+        return _told(book, known, items[:size], given.get("query", ""))
 
     def fits(size: int) -> bool:
         structured, text = told(size)
@@ -101,18 +101,16 @@ def _answers(book: Engine, given: Arguments) -> _Known:
     return _Known(list(facts), list(entities), around.memories, around.links, list(notices))
 
 
-def _told(known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
+def _told(book: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
     """Return both forms of an answer."""
     from commonplace.formats.fence import Recalled, fence
     from commonplace.graph.describing import entity_item, fact_item
-    from commonplace.text.escaping import visible
-    from commonplace.text.snippets import snippet
 
     chosen = {id(each) for each in shown}
     facts = [each for each in known.facts if id(each) in chosen]
     entities = [each for each in known.entities if id(each) in chosen]
     memories = [
-        {"id": each.id, "snippet": snippet(visible(each.content), query, limit=SNIPPET_CHARACTERS).text}
+        {"id": each.id, "snippet": book.snippet(each.content, query, SNIPPET_CHARACTERS)}
         for each in known.memories
         if id(each) in chosen
     ]

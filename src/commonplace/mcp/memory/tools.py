@@ -140,7 +140,6 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
-    from commonplace.text.snippets import snippet
     from commonplace.times import moment_of
 
     path = _path(hit, place)
@@ -155,7 +154,7 @@ def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict
         "endLine": last,
         "score": round(hit.score, 4),
         "confidence": hit.confidence,
-        "snippet": snippet(visible(hit.text), query, limit=SNIPPET_CHARACTERS).text,
+        "snippet": book.snippet(hit.text, query, SNIPPET_CHARACTERS),
         "source": hit.kind,
         **({} if hit.at is None else {"at": moment_of(hit.at).date().isoformat()}),
         **({} if hit.superseded_by is None else {"supersededBy": hit.superseded_by}),
