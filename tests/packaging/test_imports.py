@@ -93,16 +93,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def lines_of_layers() -> list[list[str]]:
-    """Return the layers of the contract, the highest line first."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
-    return [[name.strip() for name in line.split("|")] for line in layers]
-
-
-LINES = lines_of_layers()
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+LAYERS, _, SKINS = SETTINGS["contracts"]
+LINES = [[name.strip() for name in line.split("|")] for line in LAYERS["layers"]]
 NEIGHBOURS = [pair for line in LINES for pair in combinations(line, 2)]
 UPWARD = [(lower[0], upper[-1]) for upper, lower in pairwise(LINES)]
 OUTWARD = [("errors", LINES[-1][0]), ("types", LINES[-1][-1])]
@@ -139,6 +132,13 @@ def test_planted_stray_module_is_refused(tree: Path, verdict: str) -> None:
     assert done.returncode == 1
     assert "commonplace.utils" in done.stdout + done.stderr
     assert "commonplace.utils" not in verdict
+
+
+def test_skins_are_refused_every_package_but_those_that_are_theirs() -> None:
+    """A new package stands below the engine, or says why it does not."""
+    theirs = {"cli", "mcp", "benchmarks", "engine", "formats", "settings"}
+    packages = {name for line in LINES for name in line}
+    assert {name.removeprefix("commonplace.") for name in SKINS["forbidden_modules"]} == packages - theirs
 
 
 def test_import_by_string_is_no_way_around_the_layers() -> None:
