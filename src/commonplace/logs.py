@@ -247,6 +247,6 @@ def query_hash(query: str) -> str:
 
 
 def _timestamp(seconds: float) -> str:
-    from datetime import UTC, datetime
+    from commonplace.times import iso
 
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return iso(seconds)

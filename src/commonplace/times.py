@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import overload
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
@@ -29,3 +30,15 @@ def parse(text: str) -> float:
         ValueError: it is none.
     """
     return seconds_of(datetime.fromisoformat(text))
+
+
+@overload
+def iso(at: float | datetime) -> str: ...
+@overload
+def iso(at: float | datetime | None) -> str | None: ...
+def iso(at: float | datetime | None) -> str | None:
+    """Return a time as JSON has it: 2026-03-01T09:30:00Z, with microseconds only where there are any; None for None."""
+    if at is None:
+        return None
+    moment = at if isinstance(at, datetime) else moment_of(at)
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"

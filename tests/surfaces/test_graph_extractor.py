@@ -89,7 +89,7 @@ def test_a_model_reads_what_the_rules_would_not(book: Engine, server: ModelServe
     assert fact.fact == "Mira has been with the Fjord Bank since then."
     assert (added.degraded, added.notices, len(server.asked)) == (False, (), 1)
     assert told(server.asked[0])["text"] == TEXT
-    assert told(server.asked[0])["written_at"] == "2026-06-03T00:00:00+00:00"
+    assert told(server.asked[0])["written_at"] == "2026-06-03T00:00:00Z"
 
 
 @pytest.mark.parametrize(

@@ -195,10 +195,10 @@ def test_such_names_come_through_the_command_line(program: Program, name: str) -
 @pytest.mark.parametrize(
     "at",
     [
-        "0001-01-01T00:00:00+00:00",
-        "1969-12-31T23:59:59+00:00",
-        "1970-01-01T00:00:00+00:00",
-        "9999-12-31T23:59:59+00:00",
+        "0001-01-01T00:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "1970-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
     ],
 )
 def test_the_first_and_the_last_times_are_kept_listed_and_searched(book: Engine, at: str) -> None:

@@ -136,7 +136,7 @@ def test_the_manifest_names_every_member_with_its_sum(archive: Path, place: Path
         "commonplace": commonplace.__version__,
         "store": store.id,
         "change": store.change(),
-        "created_at": "2026-03-01T09:00:00+00:00",
+        "created_at": "2026-03-01T09:00:00Z",
     }
     store.close()
 
@@ -144,7 +144,7 @@ def test_the_manifest_names_every_member_with_its_sum(archive: Path, place: Path
 def test_the_store_remembers_where_its_backups_are(archive: Path, place: Path) -> None:
     """What is forgotten later is still in them, and whoever forgets must be told."""
     store = SqliteStore.open(place / "store.db", create=False)
-    body = f'{{"path": "{archive}", "at": "2026-03-01T09:00:00+00:00"}}'
+    body = f'{{"path": "{archive}", "at": "2026-03-01T09:00:00Z"}}'
     assert store.notes(None, "backup") == [Note("backup", str(archive), NOW, body)]
     store.close()
 

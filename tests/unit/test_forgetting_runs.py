@@ -136,7 +136,7 @@ class TestANamespace:
         with book._store.change_memories("default") as change:
             change.put_note(Note("backup", "/b.zip", 0.0, json.dumps({"path": "/b.zip", "at": ""})))
         receipt = book.forget_namespace("default", confirm="default")
-        assert receipt.outside[0] == "the backup /b.zip of 1970-01-01T00:00:00+00:00, no longer there"
+        assert receipt.outside[0] == "the backup /b.zip of 1970-01-01T00:00:00Z, no longer there"
         assert book.list() == []
         book.remember("Kettle", id="b")
         assert [version.version for version in book.versions("b")] == [1]
@@ -232,7 +232,7 @@ class TestReceipts:
         with book._store.change_memories("default") as change:
             change.put_note(Note("backup", "copy.bak", 0.0, json.dumps({"path": "copy.bak", "at": ""})))
         receipt = book.forget(memory.id)
-        assert receipt.outside[0] == "the backup copy.bak of 1970-01-01T00:00:00+00:00"
+        assert receipt.outside[0] == "the backup copy.bak of 1970-01-01T00:00:00Z"
         assert (receipt.found, receipt.verified) == ((), True)
 
     def test_one_process_forgets_at_a_time(self, book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,8 +99,8 @@ def test_full_or_missing_disk_does_not_stop_the_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("queries", "expected"),
     [
-        ("hash", {"at": "1970-01-01T00:00:00.000+00:00", "query_hash": query_hash("who"), "hits": 2}),
-        ("text", {"at": "1970-01-01T00:00:00.000+00:00", "query": "who", "hits": 2}),
+        ("hash", {"at": "1970-01-01T00:00:00Z", "query_hash": query_hash("who"), "hits": 2}),
+        ("text", {"at": "1970-01-01T00:00:00Z", "query": "who", "hits": 2}),
     ],
 )
 def test_retrieval_line_names_its_query_as_the_setting_says(

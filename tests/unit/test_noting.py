@@ -14,7 +14,7 @@ from commonplace.engine import Engine
 from commonplace.exchange import swapping
 from commonplace.exchange.restoring import restore
 
-BACKED_UP, REPLACED = "2026-03-02T09:00:00+00:00", "2026-03-03T09:00:00+00:00"
+BACKED_UP, REPLACED = "2026-03-02T09:00:00Z", "2026-03-03T09:00:00Z"
 
 
 @pytest.fixture

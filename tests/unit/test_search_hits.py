@@ -43,7 +43,7 @@ def test_the_json_form_has_the_provenance_and_times_in_utc(book: Notebook) -> No
     [hit] = book.search("billing Postgres").to_dict()["hits"]
     chosen = {name: hit[name] for name in ("at", "tier", "source", "origin", "trust", "owner_id")}
     assert chosen == {
-        "at": "1970-01-01T00:01:30.500000+00:00",
+        "at": "1970-01-01T00:01:30.500000Z",
         "tier": "long",
         "source": "standup",
         "origin": "user",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.times import EARLIEST, LATEST, moment_of, parse, seconds_of
+from commonplace.times import EARLIEST, LATEST, iso, moment_of, parse, seconds_of
 
 NOON_OF_THE_LAST_DAY = datetime(9999, 12, 31, 12, tzinfo=UTC)
 
@@ -43,3 +43,23 @@ def test_the_ends_of_the_calendar_are_read_in_every_zone() -> None:
     assert parse("0001-01-01") == EARLIEST
     assert parse("9999-12-31T23:59:59") == LATEST
     assert seconds_of(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))) == EARLIEST - 14 * 3600
+
+
+def test_json_has_utc_with_z_and_microseconds_only_where_they_exist() -> None:
+    assert (
+        iso(1_772_323_200.0)
+        == iso(datetime(2026, 3, 1, 1, tzinfo=timezone(timedelta(hours=1))))
+        == "2026-03-01T00:00:00Z"
+    )
+    assert iso(1_772_323_200.25) == "2026-03-01T00:00:00.250000Z"
+    assert iso(None) is None
+
+
+def test_no_time_of_a_receipt_or_a_memory_is_a_number(tmp_path: Path) -> None:
+    """A program that reads one form of time needs no second."""
+    with commonplace.open(tmp_path / "store", embedder="hashing", clock=lambda: 1_772_323_200.0) as book:
+        kept = book.remember("The harbour is closed.").to_dict()
+        gone = book.forget(kept["id"])
+        again = book.receipts()[0]
+    assert kept["created_at"] == gone.to_dict()["at"] == again.to_dict()["at"] == "2026-03-01T00:00:00Z"
+    assert again == gone

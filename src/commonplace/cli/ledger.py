@@ -259,9 +259,9 @@ def import_(invocation: Invocation, /, file: Path) -> None:
 
 
 def _acts(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
-    from commonplace.formats.beads import time_text
+    from commonplace.times import iso
 
-    return [{"at": time_text(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
+    return [{"at": iso(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
 
 
 def _tell(invocation: Invocation, told: dict[str, Any], words: str) -> None:

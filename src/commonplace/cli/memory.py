@@ -28,6 +28,7 @@ from commonplace.cli.output import (
     wrapped,
 )
 from commonplace.text.escaping import harmless, harmless_line
+from commonplace.times import iso
 from commonplace.types import ORIGINS, STATUSES, TIERS
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def link(
     if remove:
         print_json({"removed": gone}) if invocation.as_json else say(f"Removed {counted(gone, 'link')}")
     elif invocation.as_json:
-        print_json([asdict(each) for each in links])
+        print_json([{**asdict(each), "created_at": iso(each.created_at)} for each in links])
     else:
         print_links(links, console())
 

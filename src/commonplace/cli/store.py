@@ -30,6 +30,7 @@ from commonplace.cli.output import (
     told,
 )
 from commonplace.text.escaping import harmless_line
+from commonplace.times import iso, moment_of
 from commonplace.types import KINDS
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, datetime):
-        return value.isoformat()
+        return iso(value)
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if isinstance(value, dict):
@@ -422,7 +423,6 @@ def retrieval(invocation: Invocation, /, since: str | None) -> None:
 
 def _print(found: RetrievalSummary, target: Console) -> None:
     from commonplace.text.escaping import harmless_line
-    from commonplace.times import moment_of
 
     if found.first is None or found.last is None:
         target.print("No search is logged.")

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.memories.times import iso
 from commonplace.store.memory_contract import Note
-from commonplace.times import moment_of
+from commonplace.times import iso, moment_of
 from commonplace.types.ledger import AGENTS, IssueSelection, RunChanges
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class ConsolidationRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {**asdict(self), "at": iso(self.at.timestamp()), "agents": list(self.agents)}
+        return {**asdict(self), "at": iso(self.at), "agents": list(self.agents)}
 
 
 def remember(ground: Ground, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from commonplace.times import iso
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
@@ -41,12 +42,11 @@ def _document(store: Store, namespace: str) -> dict[str, Any]:
 
 
 def _artifact(owner: Owner, total: NDArray[np.float32] | None) -> dict[str, Any]:
-    modified = None if owner.at is None else datetime.fromtimestamp(owner.at, UTC).isoformat()
     return {
         "path": owner.path,
         "embedding": [] if total is None else [round(float(value), 6) for value in _unit(total)],
         "type": owner.type,
-        "last_modified": modified,
+        "last_modified": iso(owner.at),
         "metadata": {
             "title": owner.title,
             "tags": list(owner.tags),

@@ -31,6 +31,7 @@ from commonplace.exchange.file_errors import database_errors, file_errors
 from commonplace.exchange.noting import NOTE, backup_note
 from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
+from commonplace.times import iso
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
@@ -94,7 +95,7 @@ def back_up(
             sources, links = _sources(directory)
             sources.insert(0, (DATABASE, database))
             count = counter(progress, "Backing up", _bytes_of(sources))
-            manifest = write_archive(file, sources, partial(_manifest, *found, created_at.isoformat()), count)
+            manifest = write_archive(file, sources, partial(_manifest, *found, iso(created_at)), count)
             file.flush()
             os.fsync(file.fileno())
         _verify(archive, manifest, counter(progress, "Reading the backup", manifest.total_bytes))

@@ -15,6 +15,7 @@ from typing import Final
 from commonplace.errors import StoreError
 from commonplace.store.memory_contract import Note
 from commonplace.store.sqlite import SqliteStore
+from commonplace.times import iso
 
 NOTE: Final = "backup"
 """Kind of these notes: {"path": …, "at": …}, and "replaced": true where it is no backup; their id is the path."""
@@ -64,4 +65,4 @@ def put_notes(database: Path, notes: Iterable[Note]) -> None:
 
 def _note(path: Path, at: datetime, **more: bool) -> Note:
     at = at.astimezone(UTC)
-    return Note(NOTE, str(path), at.timestamp(), json.dumps({"path": str(path), "at": at.isoformat(), **more}))
+    return Note(NOTE, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))

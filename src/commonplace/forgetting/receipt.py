@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from commonplace.store.memory_contract import Note
+from commonplace.times import iso
 
 RECEIPT = "receipt"
 """The kind of the notes that receipts are kept in."""
@@ -62,11 +63,12 @@ class ForgetReceipt:
     notices: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return the JSON form; its time is ISO 8601."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         return {
             **plain,
+            "at": iso(self.at),
             "counts": dict(self.counts),
             "checked": [list(pair) for pair in self.checked],
             "found": [list(pair) for pair in self.found],
@@ -79,7 +81,7 @@ class ForgetReceipt:
 
 def receipt_of(note: Note) -> ForgetReceipt:
     """Return the receipt that a note keeps."""
-    values = json.loads(note.body)
+    values = {**json.loads(note.body), "at": note.at}
     for name in ("ids", "waiting", "outside", "notices"):
         values[name] = tuple(values[name])
     for name in ("checked", "found"):

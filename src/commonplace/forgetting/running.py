@@ -7,10 +7,10 @@ the next one or by `doctor`. One run at a time: a lock in the store's directory.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from commonplace.locks import FileLock
 from commonplace.memories.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
 from commonplace.text.alike import signature
+from commonplace.times import iso
 
 if TYPE_CHECKING:
     from commonplace.graph.ground import Ground
@@ -259,7 +260,7 @@ def _backups(place: Place) -> list[tuple[Path, str]]:
         body = json.loads(note.body)
         path = body.get("path")
         if isinstance(path, str):
-            when = datetime.fromtimestamp(note.at, UTC).isoformat(timespec="seconds")
+            when = iso(math.floor(note.at))
             whole = place.directory / path
             is_there = os.path.lexists(whole)
             if body.get("replaced"):

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.times import parse
+from commonplace.times import EARLIEST, LATEST, iso, parse
 from commonplace.types.ledger import AGENTS, Issue
 
 AGENT_LABEL: Final = "consolidation:"
@@ -174,18 +173,12 @@ def memory_ids_of(notes: str) -> tuple[str, ...]:
     return tuple(sorted(set(named)))
 
 
-def time_text(seconds: float) -> str:
-    """Return a time in UTC, as ISO 8601 has it, to the microsecond where it is no whole second."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-
-
 def _written(id_: str, seconds: float) -> str:
-    try:
-        return time_text(seconds)
-    except (ValueError, OverflowError, OSError) as error:
+    if not EARLIEST <= seconds <= LATEST:
         raise UsageError(
             f"a time of issue {id_!r:.80} is {seconds!r} seconds, which no calendar has", remedy="close it, or mend it"
-        ) from error
+        )
+    return iso(seconds)
 
 
 def _own(data: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, Any]]:

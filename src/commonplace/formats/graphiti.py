@@ -21,9 +21,9 @@ from commonplace.formats.graphiti_fields import (
     differences,
     fields_of,
     from_json_text,
-    iso,
     json_text,
 )
+from commonplace.times import iso
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
 EXTRA: Final = "commonplace"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, NoReturn, TypeVar
 
 from commonplace.errors import ConfigError
-from commonplace.times import moment_of, parse
+from commonplace.times import parse
 from commonplace.types import ORIGINS
 from commonplace.types.graph import EPISODE_SOURCES
 
@@ -111,13 +111,6 @@ def _seconds(value: object) -> float | None:
         return parse(value.strip() if isinstance(value, str) else "")
     except (ValueError, OverflowError):
         return None
-
-
-def iso(at: float | None) -> str | None:
-    """Return a time as Graphiti writes it, clamped to the years 1 to 9999."""
-    if at is None:
-        return None
-    return moment_of(at).isoformat().replace("+00:00", "Z")
 
 
 def differences(record: object, plain: object) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from commonplace.formats.guarded_yaml import load_yaml
 from commonplace.formats.vault_names import link_to, same_place
 from commonplace.formats.vault_text import are_fenced, escaped, lines_of, section_name, unescaped
 from commonplace.text.escaping import HIDDEN
+from commonplace.times import iso
 
 CONTENT: Final = "Content"
 ENTITIES: Final = "Entities"
@@ -291,7 +292,7 @@ def _property(note: Note, key: str) -> str:
     if isinstance(value, tuple):
         return f"{key}:" + ("".join(f"\n  - {_quoted(each)}" for each in value) or " []")
     if isinstance(value, datetime):
-        return f"{key}: {value.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()}Z"
+        return f"{key}: {iso(value.replace(microsecond=0))}"
     return f"{key}: {_quoted(value) if isinstance(value, str) else value}"
 
 

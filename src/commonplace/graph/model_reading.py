@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import ProviderError
@@ -17,6 +16,7 @@ from commonplace.graph.model_answers import THE_USER, Borne, Text, borne_out
 from commonplace.graph.understanding import Together, understand
 from commonplace.models.answers import json_of
 from commonplace.models.contract import Message
+from commonplace.times import iso
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _ask(generator: Generator, text: Text) -> Borne:
 
 def _data(text: Text) -> dict[str, Any]:
     return {
-        "written_at": datetime.fromtimestamp(text.at, UTC).isoformat(),
+        "written_at": iso(text.at),
         "speaker": text.speaker or THE_USER,
         "entity_types": [*ENTITY_TYPES, *text.kinds.entities],
         "relation_types": [*RELATION_TYPES, *text.kinds.relations],

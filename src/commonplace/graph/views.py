@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from commonplace.times import iso
+
 if TYPE_CHECKING:
     from commonplace.types import Origin
     from commonplace.types.graph import EpisodeSource, Subject
@@ -390,7 +392,7 @@ class GraphStats(View):
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return iso(value)
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, tuple):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.files import read_file
-from commonplace.formats.beads import read, split_notes, time_text, to_line
+from commonplace.formats.beads import read, split_notes, to_line
 from commonplace.ledger import filing, notes, tending
 from commonplace.ledger.importing import ImportedIssues, take_in
 from commonplace.ledger.notes import without_secrets
 from commonplace.ledger.window import Pace
+from commonplace.times import iso
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def told(issue: Issue) -> dict[str, Any]:
     lines = notes.log(issue.notes)
     for name in ("rest", "dependencies", "comments"):
         del values[name]
-    times = {name: None if values[name] is None else time_text(values[name]) for name in _TIMES}
+    times = {name: iso(values[name]) for name in _TIMES}
     return {
         **values,
         **times,

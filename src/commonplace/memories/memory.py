@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from commonplace.redaction import redact
 from commonplace.redaction.structures import cleaned_json
-from commonplace.times import moment_of
+from commonplace.times import iso, moment_of
 from commonplace.types import Origin, Status, Tier
 
 if TYPE_CHECKING:
@@ -77,18 +77,14 @@ class Memory:
         """Return the JSON form; times are ISO 8601 texts."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
-            name: value.isoformat()
-            if isinstance(value, datetime)
-            else list(value)
-            if isinstance(value, tuple)
-            else value
+            name: iso(value) if isinstance(value, datetime) else list(value) if isinstance(value, tuple) else value
             for name, value in values.items()
         }
 
 
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
-        return value.isoformat()
+        return iso(value)
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -107,11 +107,6 @@ def _period(text: str) -> tuple[float, float] | None:
         return None
 
 
-def iso(at: float | None) -> str | None:
-    """Return seconds since the epoch as an ISO 8601 text in UTC, None for None."""
-    return None if at is None else moment_of(at).isoformat()
-
-
 def _parsed(moment: object) -> float:
     if isinstance(moment, bool):
         raise TypeError

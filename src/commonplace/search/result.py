@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.times import moment_of
+from commonplace.times import iso
 from commonplace.types import Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _artifact(hit: Hit) -> dict[str, Any]:
             "phase": hit.phase or None,
             "references": list(hit.references),
             "summary": hit.summary,
-            "last_modified": _iso(hit.at),
+            "last_modified": iso(hit.at),
         },
     }
 
@@ -150,7 +150,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "probability": None if hit.probability is None else round(hit.probability, 4),
         "signals": {name: round(value, 4) for name, value in hit.signals.items()},
         "reference": reference(hit),
-        "at": _iso(hit.at),
+        "at": iso(hit.at),
     }
 
 
@@ -162,7 +162,7 @@ def copies_named(hit: Hit) -> tuple[str, ...]:
 
 def label(hit: Hit) -> str:
     """Return what a reader should know of a text before believing it."""
-    date = _iso(hit.at)
+    date = iso(hit.at)
     parts = (
         f"knowledge of {hit.agent}" if hit.agent else hit.type or hit.kind,
         date[:10] if date else "",
@@ -175,7 +175,3 @@ def label(hit: Hit) -> str:
         hit.copies and f"the same in {', '.join(copies_named(hit))}",
     )
     return ", ".join(part for part in parts if part)
-
-
-def _iso(at: float | None) -> str | None:
-    return None if at is None else moment_of(at).isoformat()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.times import moment_of, parse
+from commonplace.times import iso, parse
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
@@ -60,7 +60,7 @@ class RetrievalSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; times are ISO 8601."""
-        told = {name: None if at is None else moment_of(at).isoformat() for name, at in _ends(self)}
+        told = {name: iso(at) for name, at in _ends(self)}
         most = [{"path": path, "searches": number} for path, number in self.most_found]
         shares = {name: round(getattr(self, name), 4) for name in ("nothing", "degraded", "followed")}
         return {**asdict(self), **shares, **told, "most_found": most}

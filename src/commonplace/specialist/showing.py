@@ -13,6 +13,7 @@ from commonplace.specialist.facts import disputed, relation_of
 from commonplace.specialist.fitting import fits, largest
 from commonplace.specialist.recalling import LONGEST_TOPIC, MOST_TOPICS, topics
 from commonplace.specialist.relations import MOST_LINKS
+from commonplace.times import iso
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -90,7 +91,7 @@ def _memory(book: Book, id_: str, as_of: str | float | None) -> _Shown:
     facts = (
         ("TIER", memory.tier),
         ("STATE", memory.status),
-        ("AT", memory.at.isoformat()),
+        ("AT", iso(memory.at)),
         ("ORIGIN", memory.origin),
         ("TRUST", f"{memory.trust:.2f}"),
         ("RETENTION", f"{memory.retention:.2f}"),
@@ -101,7 +102,7 @@ def _memory(book: Book, id_: str, as_of: str | float | None) -> _Shown:
 
 def _episode(book: Book, id_: str, _as_of: str | float | None) -> _Shown:
     episode = book.graph.episode(id_)
-    facts = (("AT", episode.reference_time.isoformat()), ("ORIGIN", episode.origin), ("TRUST", f"{episode.trust:.2f}"))
+    facts = (("AT", iso(episode.reference_time)), ("ORIGIN", episode.origin), ("TRUST", f"{episode.trust:.2f}"))
     return _Shown(Reference(EPISODE, episode.uuid), episode.content, (), (), facts)
 
 
@@ -141,7 +142,7 @@ _SHOW: Final[Mapping[str, Callable[[Book, str, str | float | None], _Shown]]] = 
 def _times(start: datetime | None, end: datetime | None) -> Iterator[tuple[str, str]]:
     for key, at in (("VALID_FROM", start), ("VALID_TO", end)):
         if at is not None:
-            yield key, at.isoformat()
+            yield key, iso(at)
 
 
 def _word_end(text: str, start: int, end: int) -> int:

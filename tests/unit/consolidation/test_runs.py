@@ -41,7 +41,7 @@ def test_a_run_tells_when_it_was_who_ran_and_what_came_of_it(faded: Engine) -> N
     ]
     assert faded.consolidation_runs()[0].to_dict() == {
         "run": report.run,
-        "at": "2025-06-15T15:06:40+00:00",
+        "at": "2025-06-15T15:06:40Z",
         "agents": ["decay", "promote"],
         "applied": 2,
         "undone": 0,

@@ -10,7 +10,8 @@ import pytest
 
 from commonplace.errors import UsageError
 from commonplace.memories.intake import checked, without_secrets
-from commonplace.memories.times import iso, moment_in_words, seconds
+from commonplace.memories.times import moment_in_words, seconds
+from commonplace.times import iso
 
 GOOD = {"content": "a text"}
 
@@ -87,12 +88,12 @@ def test_times_are_read_in_every_usual_form(given: Any, expected: float) -> None
 
 def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
     now = datetime(2026, 3, 9, 9, 0, tzinfo=UTC).timestamp()
-    assert iso(moment_in_words("as_of", "last Tuesday", now)) == "2026-03-03T23:59:59.999000+00:00"
+    assert iso(moment_in_words("as_of", "last Tuesday", now)) == "2026-03-03T23:59:59.999000Z"
     assert moment_in_words("as_of", "today", now) == now
     assert moment_in_words("as_of", " Now", now) == now
-    assert iso(moment_in_words("as_of", "an hour ago", now)) == "2026-03-09T08:00:00+00:00"
-    assert iso(moment_in_words("as_of", "2026-02", now)) == "2026-02-28T23:59:59.999000+00:00"
-    assert iso(moment_in_words("as_of", "2025", now)) == "2025-12-31T23:59:59.999000+00:00"
+    assert iso(moment_in_words("as_of", "an hour ago", now)) == "2026-03-09T08:00:00Z"
+    assert iso(moment_in_words("as_of", "2026-02", now)) == "2026-02-28T23:59:59.999000Z"
+    assert iso(moment_in_words("as_of", "2025", now)) == "2025-12-31T23:59:59.999000Z"
     assert moment_in_words("as_of", "2026-12", now) == moment_in_words("as_of", "9999-12", now) == now
     for odd in ("2026-13", "0000", "blue", "quarter of an hour ago", "what Anna did yesterday", "yesterday or today"):
         with pytest.raises(UsageError, match=f"as_of is '{odd}'.*or words such as"):
@@ -102,13 +103,13 @@ def test_a_time_in_words_is_its_end_but_never_later_than_now() -> None:
 def test_of_what_begins_the_beginning_is_meant() -> None:
     now = datetime(2026, 3, 9, 9, 0, tzinfo=UTC).timestamp()
     for given, expected in (
-        ("last Tuesday", "2026-03-03T00:00:00+00:00"),
-        ("last December", "2025-12-01T00:00:00+00:00"),
-        ("2026-12", "2026-12-01T00:00:00+00:00"),
-        ("2030", "2030-01-01T00:00:00+00:00"),
-        ("2026-03-05", "2026-03-05T00:00:00+00:00"),
-        ("an hour ago", "2026-03-09T08:00:00+00:00"),
-        ("now", "2026-03-09T09:00:00+00:00"),
+        ("last Tuesday", "2026-03-03T00:00:00Z"),
+        ("last December", "2025-12-01T00:00:00Z"),
+        ("2026-12", "2026-12-01T00:00:00Z"),
+        ("2030", "2030-01-01T00:00:00Z"),
+        ("2026-03-05", "2026-03-05T00:00:00Z"),
+        ("an hour ago", "2026-03-09T08:00:00Z"),
+        ("now", "2026-03-09T09:00:00Z"),
     ):
         assert iso(moment_in_words("valid_from", given, now, is_start=True)) == expected
     with pytest.raises(UsageError, match="valid_from is 'before 2020'"):

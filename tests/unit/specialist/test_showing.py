@@ -24,7 +24,7 @@ def test_a_memory_is_shown_with_what_is_known_of_it(book: Engine, ask: Ask) -> N
     assert shown.facts == (
         ("TIER", "short"),
         ("STATE", "active"),
-        ("AT", "2026-03-02T09:00:00+00:00"),
+        ("AT", "2026-03-02T09:00:00Z"),
         ("ORIGIN", "agent"),
         ("TRUST", "0.80"),
         ("RETENTION", "1.00"),
@@ -130,7 +130,7 @@ def test_what_a_response_names_of_the_graph_can_be_asked_for(book: Engine, ask: 
         added = book.graph.add_episode(f"Ada Marsh lives in {place}.", reference_time="2026-03-01T00:00Z")
     assert added.episode is not None
     episode = ask(f"get episode:{added.episode.uuid}")
-    assert (episode.content, dict(episode.facts)["AT"]) == ("Ada Marsh lives in Porto.", "2026-03-01T00:00:00+00:00")
+    assert (episode.content, dict(episode.facts)["AT"]) == ("Ada Marsh lives in Porto.", "2026-03-01T00:00:00Z")
     entity = ask("get entity:Ada Marsh")
     assert (entity.scope, entity.data) == (("Ada Marsh",), (Reference("entity", "Ada Marsh"),))
     assert dict(entity.facts)["ENTITY_TYPE"] == "person"
@@ -146,7 +146,7 @@ def test_what_a_response_names_of_the_graph_can_be_asked_for(book: Engine, ask: 
     assert fact.facts == (
         ("RELATION_TYPE", "LIVES_IN"),
         ("STATE", "disputed"),
-        ("VALID_FROM", "2026-03-01T00:00:00+00:00"),
+        ("VALID_FROM", "2026-03-01T00:00:00Z"),
         ("TRUST", "0.80"),
     )
     for what in ("episode:nothing", "entity:Nobody", "fact:nothing"):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import ConfigError, ProviderError
 from commonplace.formats.graphiti import EntityItem, RelationItem, read_entity, read_episode, read_relation
-from commonplace.formats.graphiti_fields import iso
+from commonplace.times import iso
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
