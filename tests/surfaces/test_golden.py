@@ -212,3 +212,10 @@ def test_requests_are_answered_as_before(name: str, session: Session, pytestconf
 
 def test_every_session_is_run() -> None:
     assert {path.stem for path in GOLDEN.glob("*.json")} == set(SESSIONS)
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_times_in_answers_are_utc_and_end_in_z(name: str) -> None:
+    answers = json.dumps([each["answer"] for each in json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))])
+    times = re.findall(r"\d{4}-\d\d-\d\dT\d\d:[\d:.]+\S{0,6}", answers)
+    assert [time for time in times if not re.match(r"[\dT:.-]+Z", time)] == []
