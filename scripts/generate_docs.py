@@ -45,7 +45,10 @@ def command_line() -> str:
     for path, command in commands(cli, ("commonplace",)):
         context = click.Context(command, info_name=" ".join(path), terminal_width=WIDTH, max_content_width=WIDTH)
         text = context.make_formatter()
-        command.format_usage(context, text)
+        text.write(
+            " ".join([*path, *(piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]")])
+        )
+        text.write_paragraph()
         command.format_help_text(context, text)
         options = [each for each in command.params if isinstance(each, click.Option)]
         rows = [each.get_help_record(context) for each in options if command is cli or each.name not in shared]
@@ -89,7 +92,7 @@ def settings() -> str:
         default = "empty" if default in ("", ()) else default
         default = ", ".join(map(str, default)) if isinstance(default, tuple) else default
         name = f"`{key.dotted}`" + ("" if key.rule.project else " †")
-        allowed = key.range.removeprefix("one of ")
+        allowed = re.sub(r"a (?:whole )?number from (\S+) to (\S+)", r"\1–\2", key.range.removeprefix("one of "))
         parts.append("| " + " | ".join((name, str(default), allowed, key.rule.description)) + " |")
     return "\n".join([*parts, ""])
 
