@@ -132,7 +132,7 @@ def test_a_loop_that_is_stopped_while_it_indexes_keeps_whole_files(tmp_path: Pat
 
 
 def test_an_engine_that_stays_small_indexes_in_a_process_of_its_own(tmp_path: Path, notes: Path) -> None:
-    with open_engine(tmp_path / "store", "default", None, stays_small=True) as book:
+    with open_engine(tmp_path / "store", "default", None, low_memory=True) as book:
         with book.index(notes, watch=True) as watch:
             assert counts(next(watch)) == (1, 0, 0)
             (notes / "a.md").unlink()
@@ -147,7 +147,7 @@ def test_a_process_of_its_own_is_ended_with_the_loop(tmp_path: Path, notes: Path
     """What it had begun is finished by the next run."""
     for number in range(200):
         (notes / f"n{number}.md").write_text(f"Note {number}.\n")
-    with open_engine(tmp_path / "store", "default", None, stays_small=True, progress=lambda *_: watch.stop()) as book:
+    with open_engine(tmp_path / "store", "default", None, low_memory=True, progress=lambda *_: watch.stop()) as book:
         watch = book.index(notes, watch=True)
         assert list(watch) == []
         report = book.index(notes)

@@ -39,7 +39,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     # The protocol is UTF-8, whatever the terminal is.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    with invocation.open(invocation.settings(), create=True, stays_small=not request) as engine:
+    with invocation.open(invocation.settings(), create=True, low_memory=not request) as engine:
         answer = engine.specialist.answer
         if request:
             response = answer("\n".join(request), is_last=True)

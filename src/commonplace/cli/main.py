@@ -145,12 +145,12 @@ class Invocation:
         )
 
     def open(
-        self, settings: Settings, *, create: bool = False, progress: Progress | None = None, stays_small: bool = False
+        self, settings: Settings, *, create: bool = False, progress: Progress | None = None, low_memory: bool = False
     ) -> Engine:
         """Open the engine of the store that the settings name.
 
         Args:
-            stays_small: it is a server's, that leaves heavy work to processes of their own.
+            low_memory: it is a server's, that leaves heavy work to processes of their own.
 
         Raises:
             StoreDamagedError: the store has lost its database.
@@ -170,7 +170,7 @@ class Invocation:
                 remedy="create one with `commonplace init` and fill it with `commonplace index build`",
             )
         engine = open_engine(
-            directory, settings.store.namespace, None, settings=settings, progress=progress, stays_small=stays_small
+            directory, settings.store.namespace, None, settings=settings, progress=progress, low_memory=low_memory
         )
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
@@ -258,7 +258,7 @@ def serve(invocation: Invocation) -> int:
 
     def opened(progress: Progress) -> Engine:
         loaded = invocation.settings(index_watch="on" if invocation.watches else None)
-        engine = invocation.open(loaded, create=True, progress=progress, stays_small=True)
+        engine = invocation.open(loaded, create=True, progress=progress, low_memory=True)
         if loaded.index.watch == "on":
             attendance.begin(engine)
         return engine

@@ -133,7 +133,7 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
     with (
         stopped_by_signals(),
         # What has nothing to do all day leaves the work to processes that end.
-        invocation.open(loaded, create=True, progress=bars, stays_small=True) as engine,
+        invocation.open(loaded, create=True, progress=bars, low_memory=True) as engine,
         engine.index(place, watch=True, force=force) as runs,
     ):
         with progress_bars(invocation) as bars.show:

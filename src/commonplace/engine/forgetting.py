@@ -115,10 +115,10 @@ class Forgetting(Workings):
     def _forget(self, wanted: Wanted, *, dry_run: bool) -> ForgetReceipt:
         """Forget what is wanted: in another process where this one is to stay small, for every text is looked at."""
         in_process = self._in_process(wanted)
-        if self._apart is None or in_process:
+        if self._worker is None or in_process:
             return self._forget_here(wanted, in_process, dry_run=dry_run)
         here = partial(self._forget_here, wanted, dry_run=dry_run)
-        receipt = self._apart.run("forget", here, wanted=wanted, dry_run=dry_run)
+        receipt = self._worker.run("forget", here, wanted=wanted, dry_run=dry_run)
         if not dry_run:
             self._forget_caches()
         return receipt

@@ -110,10 +110,10 @@ class Indexing(Workings):
         def here() -> IndexReport:
             return self._brought_here(selection, force, spares_all, keep_most, progress)
 
-        if self._apart is None:
+        if self._worker is None:
             return here()
-        apart = replace(self._apart, progress=progress)
-        return apart.run("index", here, selection=selection, force=force, spares_all=spares_all, keep_most=keep_most)
+        worker = replace(self._worker, progress=progress)
+        return worker.run("index", here, selection=selection, force=force, spares_all=spares_all, keep_most=keep_most)
 
     def _brought_here(
         self, selection: Selection, force: bool, spares_all: bool, keep_most: bool, progress: Progress | None

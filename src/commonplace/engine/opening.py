@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.engine.apart import Apart
 from commonplace.engine.facade import Engine
 from commonplace.engine.layout import DATABASE, INDEX
 from commonplace.engine.workings import Parts
@@ -29,6 +28,7 @@ from commonplace.store.sqlite import SqliteStore
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind
 
 if TYPE_CHECKING:
+    from commonplace.engine.worker import Worker
     from commonplace.models.contract import Embedder
     from commonplace.types import Embedding, Progress
 
@@ -46,12 +46,12 @@ def open_engine(
     settings: Settings | None = None,
     progress: Progress | None = None,
     clock: Callable[[], float] | None = None,
-    stays_small: bool = False,
+    low_memory: bool = False,
 ) -> Engine:
     """Return the engine of a store; see `commonplace.open`.
 
     Args:
-        stays_small: heavy work is done in processes of its own, as a server wants that is there all day.
+        low_memory: heavy work is done in processes of its own, as a server wants that is there all day.
     """
     _check_namespace(namespace)
     settings = settings or load({"store.path": None if path is None else str(path)})
@@ -94,9 +94,15 @@ def open_engine(
         clock=clock or time.time,
         budget=budget,
         open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
-        apart=Apart(settings, progress) if stays_small else None,
+        worker=_worker(settings, progress) if low_memory else None,
     )
     return Engine(parts)
+
+
+def _worker(settings: Settings, progress: Progress | None) -> Worker:
+    from commonplace.engine.worker import Worker  # subprocess costs 3 ms and .2 MB
+
+    return Worker(settings, progress)
 
 
 def _check_namespace(namespace: str) -> None:

@@ -26,7 +26,7 @@ from commonplace.text.analysis import clear_cache
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
-    from commonplace.engine.apart import Apart
+    from commonplace.engine.worker import Worker
     from commonplace.forgetting.place import Pages
     from commonplace.index.directory import Generation, Index
     from commonplace.ingest.discovery import Selection as FileSelection
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
 
-APART_FROM = 300
+MIN_FOR_WORKER = 300
 """From so many passages on, a process that is to stay small leaves the index to another one."""
 
 _AT_ONCE = 500
@@ -124,13 +124,13 @@ class Upkeep:
     """Projects a store into its index and looks after both. Safe for threads."""
 
     def __init__(
-        self, directory: Path, store: Store, index: Index, progress: Progress | None, apart: Apart | None = None
+        self, directory: Path, store: Store, index: Index, progress: Progress | None, worker: Worker | None = None
     ) -> None:
         self._directory = directory
         self._store = store
         self._index = index
         self._progress = progress
-        self._apart = apart
+        self._worker = worker
         self._ahead = threading.Lock()
 
     def project(self) -> tuple[str, ...]:
@@ -161,8 +161,8 @@ class Upkeep:
         fault = self._fault(generation)
         pending = max(self._store.pending(namespace, 0 if fault else generation.change))
         if not fault and pending <= PENDING_LIMIT:
-            if self._apart is not None and pending >= APART_FROM and not self._store.is_read_only:
-                self._catch_up_apart()
+            if self._worker is not None and pending >= MIN_FOR_WORKER and not self._store.is_read_only:
+                self._catch_up_in_worker()
             return Freshness()
         if fault and not generation.fault:
             self._index.condemn(fault, generation)
@@ -254,25 +254,25 @@ class Upkeep:
         return self._index.reader()
 
     def _bring_up_to_date(self, pending: int, timeout_s: float, progress: Progress | None) -> ProjectionReport | None:
-        """Bring the index up to date: here, or where this process is to stay small and the work is large, apart."""
+        """Bring the index up to date: here, or in a worker where this process is to stay small and has much to do."""
 
         def here() -> ProjectionReport | None:
             return bring_up_to_date(self._store, self._index, timeout_s=timeout_s, progress=progress)
 
-        if self._apart is None or pending < APART_FROM or self._store.is_read_only:
+        if self._worker is None or pending < MIN_FOR_WORKER or self._store.is_read_only:
             return here()
-        return self._apart.run("project", here, timeout_s=timeout_s)
+        return self._worker.run("project", here, timeout_s=timeout_s)
 
-    def _catch_up_apart(self) -> None:
+    def _catch_up_in_worker(self) -> None:
         """Begin to bring the index up to date, unless that is under way; nobody waits for it."""
-        apart = self._apart
-        if apart is None or not self._ahead.acquire(blocking=False):
+        worker = self._worker
+        if worker is None or not self._ahead.acquire(blocking=False):
             return
 
         def work() -> None:
             try:
                 with suppress(CommonplaceError):  # the next search that cannot do without says what is wrong
-                    apart.run("project", lambda: None)
+                    worker.run("project", lambda: None)
             finally:
                 self._ahead.release()
 

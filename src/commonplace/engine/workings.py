@@ -24,7 +24,7 @@ from commonplace.retention import DAY_S
 from commonplace.search.pipeline import Caches, Searcher
 
 if TYPE_CHECKING:
-    from commonplace.engine.apart import Apart
+    from commonplace.engine.worker import Worker
     from commonplace.graph.ground import Ground as GraphGround
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.remembering import Feed
@@ -53,7 +53,7 @@ class Parts:
         clock: seconds since the epoch.
         budget: what all remote models of the run may spend together.
         open_embedder: returns the embedder of a name, or without one those of the store with that stamp.
-        apart: where the process is to stay small, what does heavy work in another one.
+        worker: where the process is to stay small, what does heavy work in another one.
     """
 
     directory: Path
@@ -68,7 +68,7 @@ class Parts:
     clock: Callable[[], float]
     budget: Budget
     open_embedder: Callable[[str | Embedder | None, Embedding | None], Embedder]
-    apart: Apart | None = None
+    worker: Worker | None = None
 
 
 class Workings:
@@ -86,8 +86,8 @@ class Workings:
         self._progress = parts.progress
         self._clock = parts.clock
         self._searcher = self._searcher_of(parts.store, parts.index)
-        self._apart = parts.apart
-        self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress, parts.apart)
+        self._worker = parts.worker
+        self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress, parts.worker)
         self._backlog = EmbeddingBacklog(
             parts.store,
             parts.directory / EMBEDDING_LOCK,
@@ -102,7 +102,7 @@ class Workings:
         self._made_keeper: tuple[Searcher, Keeper] | None = None
         self._made_ultra: Ultra | None = None
         self._is_closed = False
-        if parts.apart is not None:
+        if parts.worker is not None:
             self._backlog.start()  # what a process that was killed left; a command has no time for it
 
     def close(self) -> None:

@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.engine import Engine, apart, upkeep
+from commonplace.engine import Engine, upkeep, worker
 from commonplace.engine.opening import open_engine
 from commonplace.errors import NotFoundError, StoreError
 from commonplace.settings import load
 
-SCRIPT = Path(__file__).with_name("apart.py")
-ENDS_AT_ONCE = "import pickle, os; os.write(3, pickle.dumps(('started',))); os.abort()"
-HAS_A_DEFECT = "from commonplace.engine import apart; apart._TASKS = {'forget': lambda *_: {}['lost']}; apart.main()"
+SCRIPT = Path(__file__).with_name("worker.py")
+ENDS_AT_ONCE = "import pickle, os, sys; os.write(int(sys.argv[1]), pickle.dumps(('started',))); os.abort()"
+HAS_A_DEFECT = "from commonplace.engine import worker; worker._TASKS = {'forget': lambda *_: {}['lost']}; worker.main()"
 
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[Engine]:
-    with open_engine(tmp_path / "store", "default", None, stays_small=True) as engine:
+    with open_engine(tmp_path / "store", "default", None, low_memory=True) as engine:
         for number in range(9):
             engine.remember(f"Kettle {number} boils in {number + 2} minutes", id=f"{number}")
         yield engine
@@ -38,7 +38,7 @@ def refuse_to_work_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(engine, "_forget_here", refuse)
 
 
-def test_forgetting_apart_gives_the_receipt_and_leaves_neither_words_nor_a_process(
+def test_a_worker_that_forgets_gives_the_receipt_and_leaves_neither_words_nor_a_process(
     book: Engine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A process that ended and is not waited for stays in the system's table for as long as a server runs."""
@@ -87,7 +87,7 @@ def test_modules_of_the_working_directory_are_not_loaded(
 
 def test_a_process_that_is_ended_at_work_is_told_with_what_to_do(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows how far it came; to do the same here might find half of it done."""
-    monkeypatch.setattr(apart, "_CODE", ENDS_AT_ONCE)
+    monkeypatch.setattr(worker, "_CODE", ENDS_AT_ONCE)
     with pytest.raises(StoreError, match="the process that was to forget was ended; run `commonplace doctor`"):
         book.forget("3")
     assert book.get("3").content == "Kettle 3 boils in 5 minutes"
@@ -97,7 +97,7 @@ def test_a_defect_in_that_process_is_told_and_its_traceback_logged(
     book: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nobody sees what it prints, so a mere end would leave nothing to find the defect by."""
-    monkeypatch.setattr(apart, "_CODE", HAS_A_DEFECT)
+    monkeypatch.setattr(worker, "_CODE", HAS_A_DEFECT)
     with pytest.raises(StoreError, match="the process that was to forget failed: KeyError: 'lost'; the store's log"):
         book.forget("3")
     assert "Traceback" in caplog.text
@@ -114,16 +114,18 @@ def test_what_is_printed_at_a_start_is_no_answer(book: Engine, monkeypatch: pyte
 
 
 NEVER_BEGINS = "import time; time.sleep(3600)"
-SAYS_NO_MORE = "import pickle, os, time; os.write(3, pickle.dumps(('started',)) + b'\\x80'); time.sleep(3600)"
+SAYS_NO_MORE = (
+    "import pickle, os, sys, time\nos.write(int(sys.argv[1]), pickle.dumps(('started',)) + b'\\x80'); time.sleep(3600)"
+)
 NEVER_ENDS = (
-    "from commonplace.engine import apart; import atexit, time; atexit.register(time.sleep, 3600); apart.main()"
+    "from commonplace.engine import worker; import atexit, time; atexit.register(time.sleep, 3600); worker.main()"
 )
 
 
 def test_a_process_that_says_no_more_is_ended(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a word is none: whoever forgets would wait as long as the process lives."""
-    monkeypatch.setattr(apart, "_CODE", SAYS_NO_MORE)
-    monkeypatch.setattr(apart, "SILENCE_S", 0.5)
+    monkeypatch.setattr(worker, "_CODE", SAYS_NO_MORE)
+    monkeypatch.setattr(worker, "SILENCE_S", 0.5)
     refuse_to_work_here(book, monkeypatch)
     with pytest.raises(StoreError, match=r"to forget said nothing for 0\.5 s and was ended; run `commonplace doctor`"):
         book.forget("3")
@@ -136,8 +138,8 @@ def test_what_a_process_never_begins_is_done_here(
     book: Engine, monkeypatch: pytest.MonkeyPatch, ids: list[str]
 ) -> None:
     """Also where what it is asked is more than a pipe holds, and nobody reads it."""
-    monkeypatch.setattr(apart, "_CODE", NEVER_BEGINS)
-    monkeypatch.setattr(apart, "SILENCE_S", 0.2)
+    monkeypatch.setattr(worker, "_CODE", NEVER_BEGINS)
+    monkeypatch.setattr(worker, "SILENCE_S", 0.2)
     if len(ids) == 1:
         assert book.forget(ids).verified
     else:
@@ -150,8 +152,8 @@ def test_what_a_process_never_begins_is_done_here(
 def test_a_process_that_has_answered_is_not_waited_for_without_end(
     book: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "_CODE", NEVER_ENDS)
-    monkeypatch.setattr(apart, "END_S", 0.1)
+    monkeypatch.setattr(worker, "_CODE", NEVER_ENDS)
+    monkeypatch.setattr(worker, "END_S", 0.1)
     refuse_to_work_here(book, monkeypatch)
     assert book.forget("3").verified
     with pytest.raises(ChildProcessError):
@@ -186,11 +188,13 @@ def test_what_was_begun_is_finished_after_the_process_that_wanted_it_is_killed(t
         assert not any(b"Quillfeather" in path.read_bytes() for path in book.directory.rglob("*") if path.is_file())
 
 
-def test_the_index_catches_up_apart_and_no_search_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_brings_the_index_up_to_date_and_no_search_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the index lacks is scored directly, which takes longer and more memory the more it is."""
-    monkeypatch.setattr(upkeep, "APART_FROM", 20)
+    monkeypatch.setattr(upkeep, "MIN_FOR_WORKER", 20)
     settings = load({"store.path": str(tmp_path / "store"), "embedder.name": "hashing"})
-    with open_engine(settings.store.path, "default", None, settings=settings, stays_small=True) as book:
+    with open_engine(settings.store.path, "default", None, settings=settings, low_memory=True) as book:
         book.remember("The kettle is in the kitchen")
         assert book.search("kettle", min_score=0.0).hits
         before = book._index.reader().change
@@ -202,7 +206,7 @@ def test_the_index_catches_up_apart_and_no_search_waits(tmp_path: Path, monkeypa
         assert book.index_status().waiting == 0
 
 
-def test_whoever_stays_small_has_loaded_nothing_that_forgets_or_writes_the_index(tmp_path: Path) -> None:
+def test_an_engine_of_low_memory_has_loaded_nothing_that_forgets_or_writes_the_index(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "loaded", str(tmp_path / "store")], capture_output=True, text=True, check=True
     )
@@ -213,6 +217,5 @@ def test_whoever_stays_small_has_loaded_nothing_that_forgets_or_writes_the_index
             "commonplace.forgetting.proving",
             "commonplace.index.update",
             "commonplace.index.lexical_writer",
-            "subprocess",
         }
     )

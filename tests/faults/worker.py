@@ -1,7 +1,7 @@
 """What the fault tests of work in other processes run in one of their own; started as a script, never collected.
 
-apart.py loaded STORE        forget, and let another process index, then print the modules that this one has loaded
-apart.py begin STORE ID      begin to forget ID in another process, print the id of that one, and wait to be killed
+worker.py loaded STORE        forget, and let another process index, then print the modules that this one has loaded
+worker.py begin STORE ID      begin to forget ID in another process, print the id of that one, and wait to be killed
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import signal
 import sys
 
-from commonplace.engine import apart, upkeep
+from commonplace.engine import upkeep, worker
 from commonplace.engine.opening import open_engine
 
 
 def loaded(store: str) -> None:
-    upkeep.APART_FROM = 20
-    with open_engine(store, "default", None, stays_small=True) as book:
+    upkeep.MIN_FOR_WORKER = 20
+    with open_engine(store, "default", None, low_memory=True) as book:
         for number in range(20):
             book.remember(f"Kettle {number} boils in {number + 2} minutes", id=f"{number}")
         book.search("kettle")
@@ -25,16 +25,12 @@ def loaded(store: str) -> None:
 
 
 def begin(store: str, id_: str) -> None:
-    start = apart._start
-
-    def told(asked: bytes) -> object:
-        process, answers = start(asked)
-        print(process, flush=True)
+    def pause(child: worker._Child) -> None:
+        print(child.process.pid, flush=True)
         signal.pause()
-        return answers
 
-    apart._start = told  # type: ignore[assignment]
-    with open_engine(store, "default", None, stays_small=True) as book:
+    worker._Child.next = pause  # type: ignore[method-assign,assignment]
+    with open_engine(store, "default", None, low_memory=True) as book:
         book.forget(id_)
 
 
