@@ -1,6 +1,6 @@
 """Fit the similarity scale of an embedder (`commonplace.models.calibrating`) on sentence pairs that people judged.
 
-Usage: COMMONPLACE_DATA=… python scripts/ranking/fit_similarity.py [EMBEDDER]
+Usage: PYTHONPATH=. COMMONPLACE_DATA=… python scripts/ranking/fit_similarity.py [EMBEDDER]
 
 Fitted on the training pairs of STS-B (score / 5); the development pairs are only reported, by
 `commonplace benchmark consolidation`. The value at a knot is the lower quartile of the scores around it, weighted by a
@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from benchmarks.consolidation import cosines_of, read_pairs
 from numpy.typing import NDArray
 
-from commonplace.benchmarks.similarity import cosines_of, read_pairs
 from commonplace.models.calibrating import KNOTS
 from commonplace.models.opening import open_embedder
 

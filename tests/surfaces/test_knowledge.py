@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.knowledge import KnowledgeOptions, run
 from tests.stubs.model_server import ModelServer, good, refusal
 from tests.unit.knowledge.travel import SEOUL_TEXT, TOKYO_TEXT
 
 import commonplace
+from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
@@ -202,9 +204,9 @@ def test_the_manuals_agent_is_the_example() -> None:
     assert yaml == (ROOT / FILE).read_text("utf-8")
 
 
-def test_the_benchmark_measures_every_step(bare: Program) -> None:
+def test_the_benchmark_measures_every_step() -> None:
     """A handful of maps shows that it works; how fast is for a person to look at."""
-    found = bare.json("benchmark", "knowledge", "--maps", "20", "--queries", "3")
+    found = run(KnowledgeOptions(maps=20, queries=3))
     assert {name: row["embedded"] for name, row in found["indexing"].items()} == {
         "first": 20,
         "unchanged": 0,
@@ -213,6 +215,5 @@ def test_the_benchmark_measures_every_step(bare: Program) -> None:
     }
     assert found["retrieval"].keys() == {"store_vectors", "own_vectors"}
     assert found["knowledge"]["maps"] == 20
-    shown = bare.run("benchmark", "knowledge", "--maps", "5", "--queries", "2").stdout
-    assert "Retrieving ten of 5 maps" in shown
-    bare.run("benchmark", "knowledge", "--maps", "0", code=2)
+    with pytest.raises(UsageError, match="maps is 0"):
+        KnowledgeOptions(maps=0)

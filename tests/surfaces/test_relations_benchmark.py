@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.consolidation import judge_links, main, read_judged
 from click.testing import CliRunner
 
-from commonplace.benchmarks.relations import judge, read_judged
-from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 OURS = Path(__file__).parents[2] / "benchmarks" / "relations"
@@ -30,7 +29,7 @@ def directory(place: Path, *pairs: tuple[str, str, bool]) -> Path:
 
 
 def test_linked_pairs_are_compared_with_what_a_person_says(tmp_path: Path) -> None:
-    figures = judge(read_judged(directory(tmp_path, ("b", "a", True), ("a", "c", True), ("b", "c", False))))
+    figures = judge_links(read_judged(directory(tmp_path, ("b", "a", True), ("a", "c", True), ("b", "c", False))))
     assert (figures["memories"], figures["judged"], figures["related"]) == (3, 3, 2)
     assert figures["decisions"]["link"] == {"pairs": 1, "judged": 1, "precision": 1.0, "recall": 0.5}
     assert figures["decisions"]["link_unasked"] == {"pairs": 0, "judged": 0}
@@ -40,7 +39,7 @@ def test_our_own_pairs_are_linked_with_a_precision_above_four_fifths() -> None:
     """The contract: MUST NOT create spurious relations (precision > 0.8)."""
     judged = read_judged(OURS)
     assert len(judged.related) >= 100
-    linked = judge(judged)["decisions"]["link"]
+    linked = judge_links(judged)["decisions"]["link"]
     assert linked["judged"] >= 40
     assert linked["precision"] > 0.8
 
@@ -68,7 +67,6 @@ def test_a_directory_without_the_files_is_refused(tmp_path: Path) -> None:
 
 def test_the_command_prints_what_was_linked(tmp_path: Path) -> None:
     given = str(directory(tmp_path, ("a", "b", True)))
-    command = ["benchmark", "consolidation", "--relations", given, "--memories", "0"]
-    assert "What is linked" in CliRunner().invoke(cli, command).output
-    told = json.loads(CliRunner().invoke(cli, [*command, "--json"]).output)
+    command = ["--relations", given, "--memories", "0"]
+    told = json.loads(CliRunner().invoke(main, [*command, "--json"]).output)
     assert told["relations"]["decisions"]["link"]["precision"] == 1.0

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.resolution import ResolutionOptions, main, run
 from click.testing import CliRunner
 
-from commonplace.benchmarks.resolution import ResolutionOptions, run
-from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 LABELS = Path(__file__).resolve().parents[1] / "data" / "names.jsonl"
@@ -65,6 +64,6 @@ def test_a_line_that_is_no_thing_is_named(tmp_path: Path, line: str, complaint: 
 
 def test_the_command_prints_what_was_missed(tmp_path: Path) -> None:
     file = names(tmp_path / "names.jsonl", ("one", "person", ["Mira Okafor", "Mimi"]))
-    result = CliRunner().invoke(cli, ["benchmark", "resolution", str(file)])
+    result = CliRunner().invoke(main, [str(file)])
     assert result.exit_code == 0, result.output
     assert "Mimi (person)" in result.output

@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.extraction import ExtractionOptions, main, run
 from click.testing import CliRunner
 
-from commonplace.benchmarks.extraction import ExtractionOptions, run
-from commonplace.benchmarks.report import sheets
-from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 LINES = [
@@ -59,13 +57,12 @@ def test_relations_count_by_type_and_kill_is_left_out(marked: Path) -> None:
 
 
 def test_command_prints_the_tables_and_json(marked: Path) -> None:
-    arguments = ["benchmark", "extraction", "--format", "conll04", str(marked)]
-    shown = CliRunner().invoke(cli, arguments)
+    arguments = ["--format", "conll04", str(marked)]
+    shown = CliRunner().invoke(main, arguments)
     assert shown.exit_code == 0
-    assert "Relations, names by their parts, 3 sentences" in shown.output
-    printed = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)
+    assert "by_part relations" in shown.output
+    printed = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
     assert printed["sentences"] == 3
-    assert [sheet.title for sheet in sheets(printed)][-1] == "Time for a sentence"
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ class FigureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A benchmark to run: its name, the arguments of `commonplace benchmark`, or why it is not run."""
+    """A benchmark to run: its name, the arguments of `commonplace benchmark`, or of Python, or why it is not run."""
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -110,13 +110,13 @@ def parts(options: FigureOptions, sets: Mapping[str, Path]) -> list[Part]:
     sizes = SIZES[options.size]
     seed = ("--seed", str(options.seed))
     found = [_latency(passages, sizes, seed) for passages in targets.searched(sizes)]
-    memories, calls = ("--memories", str(sizes.memories)), ("--calls", str(sizes.calls))
-    found.append(Part("memories", ("memories", *memories, *calls, *seed)))
+    memories = ("--memories", str(sizes.memories))
+    numbers = map(str, (sizes.memories, sizes.calls, options.seed))
+    found.append(Part("memories", ("-m", "commonplace.benchmarks.memories", *numbers)))
     each = ("--searches", str(sizes.searches), "--calls", str(min(sizes.calls, MOST_CALLS)))
     found.append(Part("mcp", ("mcp", *memories, *each, *seed)))
-    graph = {"--entities": sizes.entities, "--relations": sizes.relations, "--facts": sizes.facts}
-    size = (text for name, value in graph.items() for text in (name, str(value)))
-    found.append(Part("graph", ("graph", *size, *calls, *seed)))
+    numbers = map(str, (sizes.entities, sizes.relations, sizes.calls, options.seed))
+    found.append(Part("graph", ("-m", "commonplace.benchmarks.graph", *numbers)))
     found += _everyday_parts(options)
     found += [_conversations_part(form, options) for form in _CONVERSATIONS]
     for name, directory in sets.items():
@@ -171,7 +171,9 @@ def _measured(part: Part) -> dict[str, Any]:
     with TemporaryDirectory(prefix="commonplace-benchmark-") as directory:
         # The same thousand turns are stored for each person.
         cache = ("--vectors-cache", str(Path(directory) / "vectors")) if part.arguments[0] == "recall" else ()
-        command = [sys.executable, "-m", "commonplace", "benchmark", *part.arguments, *cache, "--json"]
+        command = [sys.executable, *part.arguments]
+        if part.arguments[0] != "-m":
+            command = [sys.executable, "-m", "commonplace", "benchmark", *part.arguments, *cache, "--json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if done.returncode != 0:
         raise ValueError(_complaint(done.stderr) or f"it ended with {done.returncode}")

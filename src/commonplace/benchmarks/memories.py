@@ -142,3 +142,8 @@ def bare_commits(path: Path, count: int) -> list[float]:
         for suffix in ("", "-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
     return times
+
+
+if __name__ == "__main__":
+    memories, calls, seed = map(int, sys.argv[1:])
+    print(json.dumps(run(MemoryOptions(memories, calls, seed=seed))))  # noqa: T201 - read by `figures`

@@ -21,13 +21,7 @@ class Sheet:
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
     """Return the tables of what the `run` of one of the benchmarks returned, the main one first."""
     alone = {
-        "memories": _memories,
         "mcp": _mcp,
-        "extraction": _extraction,
-        "graph": _graph,
-        "resolution": _resolution,
-        "knowledge": _knowledge,
-        "consolidation": _consolidation,
         "figures": _reached,
         "recall": _recall,
     }
@@ -35,18 +29,6 @@ def sheets(result: Mapping[str, Any]) -> list[Sheet]:
         return alone[result["benchmark"]](result)
     tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
     return [*tables[result["benchmark"]](result), *_build(result)]
-
-
-def _memories(result: Mapping[str, Any]) -> list[Sheet]:
-    times = {"store": result["store"], "recall": result["recall"], "a bare commit": result["store"]["bare_commit"]}
-    return [
-        Sheet(
-            f"Memories, {result['memories']['stored']} stored before",
-            ("call", "p50 ms", "p95 ms"),
-            tuple((name, f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}") for name, row in times.items()),
-        ),
-        _memory(result["memory"]),
-    ]
 
 
 def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
@@ -85,81 +67,6 @@ def _recall(result: Mapping[str, Any]) -> list[Sheet]:
     ]
 
 
-def _knowledge(result: Mapping[str, Any]) -> list[Sheet]:
-    names = ("p50_ms", "p95_ms", "max_ms")
-    return [
-        Sheet(
-            f"Retrieving ten of {result['knowledge']['maps']:,} maps",
-            ("by", *map(_heading, names)),
-            tuple(
-                (_heading(way), *(_cell(name, row[name]) for name in names)) for way, row in result["retrieval"].items()
-            ),
-        ),
-        Sheet(
-            "Indexing them",
-            ("when", "seconds", "embedded"),
-            tuple(
-                (_heading(when), _cell("seconds", row["seconds"]), f"{row['embedded']:,}")
-                for when, row in result["indexing"].items()
-            ),
-        ),
-        _pairs("What they are", {**result["knowledge"], "peak_memory_bytes": result["peak_memory_bytes"]}),
-    ]
-
-
-def _graph(result: Mapping[str, Any]) -> list[Sheet]:
-    rows = {
-        **result["neighbourhood"],
-        **{
-            f"{where}, by {means} alone": row
-            for means, figures in result["baselines"].items()
-            for where, row in figures.items()
-        },
-    }
-    names = ("entities", "p50_ms", "p95_ms", "max_ms")
-    return [
-        _pairs("The large graph", result["graph"]),
-        _times("Two facts far from", rows, names),
-        _pairs("The small graph", result["facts"]),
-        _times("Calls", result["calls"], names[1:]),
-        _memory(result["memory"]),
-    ]
-
-
-def _resolution(result: Mapping[str, Any]) -> list[Sheet]:
-    shares = {name: f"{result[name]:.3f}" for name in ("precision", "recall", "f1")}
-    counts = {name: result[name] for name in ("names", "things", "pairs", "same_pairs", "joined_pairs")}
-    return [
-        _pairs("Names taken for one thing", {**counts, **shares}),
-        *(
-            Sheet(title, ("set", "one", "other"), tuple((row["set"], row["one"], row["other"]) for row in result[what]))
-            for what, title in (("wrong", "Joined, and not one"), ("missed", "One, and not joined"))
-            if result[what]
-        ),
-    ]
-
-
-def _consolidation(result: Mapping[str, Any]) -> list[Sheet]:
-    found = []
-    if "similarity" in result:
-        told = {name: value for name, value in result["similarity"].items() if name != "decisions"}
-        found.append(_pairs("Similarity of pairs that people judged", told))
-        figures = ("pairs", "precision", "nearly_same", "recall")
-        found.append(_times("What is decided about them", result["similarity"]["decisions"], figures))
-    if "relations" in result:
-        told = {name: value for name, value in result["relations"].items() if name != "decisions"}
-        found.append(_pairs("Memories that hang together", told))
-        figures = ("pairs", "judged", "precision", "recall")
-        found.append(_times("What is linked", result["relations"]["decisions"], figures))
-    if "scan" in result:
-        title = f"Looking through {result['scan']['memories']:,} memories"
-        found.append(_times(title, result["scan"]["agents"], ("items", "scan_s", "again_s", "slowest_item_s")))
-    if "run" in result:
-        found.append(_pairs("Running all agents", {name: result["run"][name] for name in ("dry_s", "real_s")}))
-        found.append(_times("The real run", result["run"]["agents"], ("results", "applied", "failed", "run_s")))
-    return found
-
-
 def _times(title: str, rows: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Sheet:
     return Sheet(
         title,
@@ -168,26 +75,6 @@ def _times(title: str, rows: Mapping[str, Mapping[str, Any]], names: Sequence[st
             (where, *(_cell(name, row[name]) if name in row else "–" for name in names)) for where, row in rows.items()
         ),
     )
-
-
-def _extraction(result: Mapping[str, Any]) -> list[Sheet]:
-    titles = {"exact": "exact names", "by_part": "names by their parts"}
-    figures = ("precision", "recall", "f1")
-    return [
-        *(
-            Sheet(
-                f"{_heading(what).capitalize()}, {title}, {result['sentences']:,} sentences",
-                ("type", "marked", "found", *figures),
-                tuple(
-                    (type_, f"{row['marked']:,}", f"{row['found']:,}", *(f"{row[name]:.3f}" for name in figures))
-                    for type_, row in result[way][what].items()
-                ),
-            )
-            for way, title in titles.items()
-            for what in ("entities", "relations")
-        ),
-        _pairs("Time for a sentence", result["time"]),
-    ]
 
 
 def _memory(stages: Mapping[str, Mapping[str, int]]) -> Sheet:

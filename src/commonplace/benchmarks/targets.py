@@ -60,15 +60,14 @@ class Sizes:
     searches: int
     entities: int
     relations: int
-    facts: int
 
 
-ASKED: Final = Sizes((10_000, 100_000, 1_000_000), 300, 10_000, 300, 1_000, 100_000, 500_000, 10_000)
+ASKED: Final = Sizes((10_000, 100_000, 1_000_000), 300, 10_000, 300, 1_000, 100_000, 500_000)
 """The sizes that the targets speak of."""
 
 SIZES: Final[Mapping[str, Sizes]] = {
-    "quick": Sizes((100,), 5, 50, 2, 5, 50, 100, 20),
-    "small": Sizes((10_000, 100_000), 300, 10_000, 300, 300, 20_000, 100_000, 2_000),
+    "quick": Sizes((100,), 5, 50, 2, 5, 50, 100),
+    "small": Sizes((10_000, 100_000), 300, 10_000, 300, 300, 20_000, 100_000),
     "full": ASKED,
 }
 

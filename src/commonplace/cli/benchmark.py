@@ -202,27 +202,6 @@ def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> Non
 @click.option(
     "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are stored before."
 )
-@click.option(
-    "--calls", type=int, default=300, show_default=True, metavar="N", help="How often is stored, and recalled."
-)
-@_embedder_option
-@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
-@pass_invocation
-def memories(invocation: Invocation, /, **options: Any) -> None:
-    """Measure how fast memories are stored and recalled.
-
-    A fresh process stores and recalls in turn; a bare durable commit is measured beside it.
-    """
-    from commonplace.benchmarks.memories import MemoryOptions, run
-
-    _measure(invocation, lambda progress: run(MemoryOptions(**options), progress), None)
-
-
-@benchmark.command(cls=Command)
-@click.option(
-    "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are stored before."
-)
 @click.option("--searches", type=int, default=1_000, show_default=True, metavar="N", help="How often is searched.")
 @click.option(
     "--calls", type=int, default=200, show_default=True, metavar="N", help="How often each other tool is called."
@@ -239,104 +218,6 @@ def mcp(invocation: Invocation, /, **options: Any) -> None:
     from commonplace.benchmarks.mcp import ServerOptions, run
 
     _measure(invocation, lambda progress: run(ServerOptions(**options), progress), None)
-
-
-@benchmark.command(cls=Command)
-@click.option("--maps", type=int, default=10_000, show_default=True, metavar="N", help="How many the agent has.")
-@click.option("--queries", type=int, default=300, show_default=True, metavar="N", help="How many questions are asked.")
-@_embedder_option
-@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
-@pass_invocation
-def knowledge(invocation: Invocation, /, **options: Any) -> None:
-    """Measure how fast what an agent knows is indexed and found.
-
-    Also what it costs to create the agent again, and to change one map. No model re-ranks.
-    """
-    from commonplace.benchmarks.knowledge import KnowledgeOptions, run
-
-    _measure(invocation, lambda progress: run(KnowledgeOptions(**options), progress), None)
-
-
-@benchmark.command(cls=Command)
-@click.option(
-    "--entities", type=int, default=100_000, show_default=True, metavar="N", help="Entities of the large graph."
-)
-@click.option(
-    "--relations", type=int, default=500_000, show_default=True, metavar="N", help="Facts of the large graph."
-)
-@click.option("--facts", type=int, default=10_000, show_default=True, metavar="N", help="Facts of the small graph.")
-@click.option("--calls", type=int, default=200, show_default=True, metavar="N", help="How often each call is made.")
-@_embedder_option
-@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
-@pass_invocation
-def graph(invocation: Invocation, /, **options: Any) -> None:
-    """Measure a graph: looking around, adding, searching.
-
-    Looks around entities and hubs of a large made graph, two facts far, and adds to and searches a small one; the same
-    neighbourhoods by SQL alone and from memory are measured beside.
-    """
-    from commonplace.benchmarks.graphs import GraphOptions, run
-
-    _measure(invocation, lambda progress: run(GraphOptions(**options), progress), None)
-
-
-@benchmark.command(cls=Command)
-@click.argument("file", type=_FILE)
-@click.option("--format", type=click.Choice(("conll04",)), required=True, help="How FILE is laid out.")
-@pass_invocation
-def extraction(invocation: Invocation, /, **options: Any) -> None:
-    """Measure what is found in sentences without a model.
-
-    FILE holds sentences in which people have marked entities and relations. Prints precision, recall and F1 by type,
-    for exact names and for their parts, and the time for a sentence.
-    """
-    from commonplace.benchmarks.extraction import ExtractionOptions, run
-
-    _measure(invocation, lambda progress: run(ExtractionOptions(**options), progress), None)
-
-
-@benchmark.command(cls=Command)
-@click.argument("file", type=_FILE)
-@pass_invocation
-def resolution(invocation: Invocation, /, file: Path) -> None:
-    """Measure which names are taken for one thing.
-
-    FILE holds JSON lines {set, type, names}, one for each thing. Prints precision and recall of pairs of names, and
-    those that were joined wrongly, or not.
-    """
-    from commonplace.benchmarks.resolution import ResolutionOptions, run
-
-    _measure(invocation, lambda progress: run(ResolutionOptions(file), progress), None)
-
-
-@benchmark.command(cls=Command)
-@click.option("--pairs", type=_FILE, help="Judged pairs of sentences, JSON lines {a, b, score}.")
-@click.option(
-    "--relations",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A directory with memories.jsonl and judged pairs.jsonl.",
-)
-@click.option(
-    "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are looked through; 0: none."
-)
-@click.option("--runs", is_flag=True, help="Also run all agents over them, a dry run and a real one.")
-@_embedder_option
-@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
-@pass_invocation
-def consolidation(invocation: Invocation, /, **options: Any) -> None:
-    """Measure what is merged and linked, and how fast.
-
-    The pairs are merged or linked by the similarity of their vectors, as two memories would be: prints precision and
-    recall against scores from 0 to 5, of which 4 and more mean the same. The memories of a directory are linked, and
-    compared with the pairs of them, {a, b, related}, that were judged. Then made-up memories are looked through,
-    and consolidated with --runs.
-    """
-    from commonplace.benchmarks.consolidation import ConsolidationOptions, run
-
-    _measure(invocation, lambda progress: run(ConsolidationOptions(**options), progress), None)
 
 
 def _measure(

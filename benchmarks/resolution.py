@@ -15,6 +15,9 @@ from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
+from benchmarks.output import FILE, json_option, show
 from commonplace.benchmarks.machine import describe
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities
@@ -151,3 +154,19 @@ def _unfit(path: Path, number: int) -> UsageError:
     return UsageError(
         f"{path}:{number} is not of the form", remedy='write {"set": "…", "type": "person", "names": ["…", "…"]}'
     )
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@json_option
+def main(*, as_json: bool, file: Path) -> None:
+    """Measure which names are taken for one thing.
+
+    FILE holds JSON lines {set, type, names}, one for each thing. Prints precision and recall of pairs of names, and
+    those that were joined wrongly, or not.
+    """
+    show(lambda: run(ResolutionOptions(file)), as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

@@ -15,20 +15,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
+from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
 from commonplace.benchmarks.asking import latency
+from commonplace.benchmarks.graph import DEPTH, LIMIT, MadeGraph, write_graph
 from commonplace.benchmarks.machine import describe, size_bytes
-from commonplace.benchmarks.made_graph import MadeGraph, made_sentences, write_graph
 from commonplace.benchmarks.measures import median
 from commonplace.benchmarks.memories import bare_commits
 from commonplace.benchmarks.workspace import open_engine, workspace
 from commonplace.errors import CommonplaceError, UsageError
+from commonplace.extract.words import CITIES, FIRST_NAMES, SURNAMES
 from commonplace.store.rows import pack_id
 from commonplace.types import Progress
 
-DEPTH: Final = 2
-LIMIT, LARGE_LIMIT = 50, 500
-"""Entities that are asked for: as many as by default, and as many as one may ask for."""
-HUBS: Final = 20
+LARGE_LIMIT: Final = 500
+"""As many entities as one may ask for."""
 FACTS: Final = "facts"
 """The namespace of the graph to which is added and that is searched."""
 _SENTENCES_OF_AN_EPISODE: Final = 100
@@ -98,7 +100,7 @@ def run(options: GraphOptions, progress: Progress | None = None) -> dict[str, An
             "made_s": round(time.perf_counter() - begun, 1),
             "store_bytes": size_bytes(directory),
         }
-        starts = _starts(made, options)
+        starts = made.starts(options.calls, options.seed)
         around = _measured(directory, "default", options.embedder, _look_around(starts))
         baselines = _baselines(directory / "store.db", made, starts)
         small = _fill(directory, options, progress)
@@ -120,16 +122,6 @@ def run(options: GraphOptions, progress: Progress | None = None) -> dict[str, An
             "bare_commit": latency(commits),
         },
         "memory": {**around["memory"], **asked["memory"]},
-    }
-
-
-def _starts(made: MadeGraph, options: GraphOptions) -> dict[str, list[str]]:
-    """Return where is looked around: at any entity, at the ends of facts, where hubs are often met, and at hubs."""
-    draw = random.Random(options.seed + 1)  # noqa: S311 - nothing secret is made
-    return {
-        "entity": [draw.choice(made.ids) for _ in range(options.calls)],
-        "end of a fact": [made.ids[draw.choice(draw.choice(made.edges))] for _ in range(options.calls)],
-        "hub": made.hubs(HUBS),
     }
 
 
@@ -177,7 +169,7 @@ def _measured(
     directory: Path, namespace: str, embedder: str | None, requests: Iterator[Sequence[Any]]
 ) -> dict[str, Any]:
     """Return what a fresh process says that was asked all this."""
-    command = [sys.executable, "-m", "commonplace.benchmarks.graph_probe", str(directory), namespace, embedder or ""]
+    command = [sys.executable, "-m", "benchmarks.graph_probe", str(directory), namespace, embedder or ""]
     task = "\n".join(map(json.dumps, requests))
     done = subprocess.run(command, input=task, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     if done.returncode != 0:
@@ -216,3 +208,45 @@ def _ms(reach: Callable[[str], object], start: str) -> float:
     begun = time.perf_counter()
     reach(start)
     return (time.perf_counter() - begun) * 1000
+
+
+def made_sentences(seed: int) -> Iterator[str]:
+    """Yield sentences that each say a fact: of people and firms, of people and cities, of files."""
+    draw = random.Random(seed)  # noqa: S311 - nothing secret is made
+    given, surnames, cities = (sorted(words) for words in (FIRST_NAMES, SURNAMES, CITIES))
+    while True:
+        person = f"{draw.choice(given)} {draw.choice(surnames)}".title()
+        kind = draw.random()
+        if kind < 0.3:
+            yield f"{person} works for {draw.choice(surnames).title()} Labs."
+        elif kind < 0.5:
+            yield f"{person} lives in {draw.choice(cities).title()}."
+        else:
+            one, other = draw.sample(range(2_000), 2)
+            yield f"module_{one}.py depends on module_{other}.py."
+
+
+@click.command()
+@click.option(
+    "--entities", type=int, default=100_000, show_default=True, metavar="N", help="Entities of the large graph."
+)
+@click.option(
+    "--relations", type=int, default=500_000, show_default=True, metavar="N", help="Facts of the large graph."
+)
+@click.option("--facts", type=int, default=10_000, show_default=True, metavar="N", help="Facts of the small graph.")
+@click.option("--calls", type=int, default=200, show_default=True, metavar="N", help="How often each call is made.")
+@embedder_option
+@keep_option
+@seed_option
+@json_option
+def main(*, as_json: bool, **options: Any) -> None:
+    """Measure a graph: looking around, adding, searching.
+
+    Looks around entities and hubs of a large made graph, two facts far, and adds to and searches a small one; the same
+    neighbourhoods by SQL alone and from memory are measured beside.
+    """
+    show(lambda: run(GraphOptions(**options)), as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

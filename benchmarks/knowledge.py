@@ -9,6 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
 from commonplace.benchmarks.asking import WARM_UP, latency
 from commonplace.benchmarks.corpus import Recipe, make_documents, make_queries, sample, words_of
 from commonplace.benchmarks.machine import describe, peak_memory_bytes, size_bytes
@@ -119,3 +122,22 @@ def _retrieve(service: KnowledgeService, questions: Sequence[str], progress: Pro
         service.retrieve(AGENT, question, LIMIT, rerank=False)
         times.append((time.perf_counter() - begun) * 1000)
     return latency(times)
+
+
+@click.command()
+@click.option("--maps", type=int, default=10_000, show_default=True, metavar="N", help="How many the agent has.")
+@click.option("--queries", type=int, default=300, show_default=True, metavar="N", help="How many questions are asked.")
+@embedder_option
+@keep_option
+@seed_option
+@json_option
+def main(*, as_json: bool, **options: Any) -> None:
+    """Measure how fast what an agent knows is indexed and found.
+
+    Also what it costs to create the agent again, and to change one map. No model re-ranks.
+    """
+    show(lambda: run(KnowledgeOptions(**options)), as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

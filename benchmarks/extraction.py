@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
+from benchmarks.output import FILE, json_option, show
 from commonplace.benchmarks.asking import latency
 from commonplace.benchmarks.machine import describe
 from commonplace.errors import UsageError
@@ -237,3 +240,20 @@ def _plain(name: str) -> str:
 
 WAYS: Final[Mapping[str, Readings]] = {"exact": exactly, "by_part": by_part}
 FORMATS: Final = {"conll04": read_conll04}
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option("--format", type=click.Choice(("conll04",)), required=True, help="How FILE is laid out.")
+@json_option
+def main(*, as_json: bool, **options: Any) -> None:
+    """Measure what is found in sentences without a model.
+
+    FILE holds sentences in which people have marked entities and relations. Prints precision, recall and F1 by type,
+    for exact names and for their parts, and the time for a sentence.
+    """
+    show(lambda: run(ExtractionOptions(**options)), as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,22 +1,30 @@
-"""Make a graph with hubs, the same for everyone, and sentences that say such facts. It measures nothing."""
+"""Make a graph with hubs, the same for everyone, and measure how fast the surroundings of an entity are found."""
 
 from __future__ import annotations
 
+import json
 import random
+import sys
+import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from commonplace.extract.words import CITIES, FIRST_NAMES, SURNAMES
+from commonplace.benchmarks.asking import latency
+from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.engine.layout import DATABASE
 from commonplace.graph.naming import normal
 from commonplace.store.sqlite import SqliteStore
 from commonplace.types import Progress
 from commonplace.types.graph import RELATION_TYPES, Alias, Entity, Episode, Mention, Relation
 
+DEPTH: Final = 2
+LIMIT: Final = 50
+"""Entities that are asked for: as many as by default."""
+HUBS: Final = 20
 _BATCH: Final = 20_000
 _SKEW: Final = 0.9
 """The source of a fact is drawn by Zipf's law with this exponent, its target evenly: so there are hubs."""
@@ -44,9 +52,35 @@ class MadeGraph:
         degrees = Counter(end for edge in self.edges for end in edge)
         return [self.ids[place] for place, _ in sorted(degrees.items(), key=lambda each: (-each[1], each[0]))[:count]]
 
+    def starts(self, calls: int, seed: int) -> dict[str, list[str]]:
+        """Return where to look around: at any entity, at the ends of facts, where hubs are often met, and at hubs."""
+        draw = random.Random(seed + 1)  # noqa: S311 - nothing secret is made
+        return {
+            "entity": [draw.choice(self.ids) for _ in range(calls)],
+            "end of a fact": [self.ids[draw.choice(draw.choice(self.edges))] for _ in range(calls)],
+            "hub": self.hubs(HUBS),
+        }
+
     def most_facts(self) -> int:
         """Return how many facts the greatest hub has."""
         return max(Counter(end for edge in self.edges for end in edge).values(), default=0)
+
+
+def run(entities: int, relations: int, calls: int, seed: int) -> dict[str, Any]:
+    """Return how long it takes to look around in a made graph, by where, as many entities far as by default."""
+    with workspace(None) as directory:
+        directory.mkdir(parents=True)
+        made = write_graph(directory / DATABASE, entities, relations, seed, None)
+        starts = made.starts(calls, seed)
+        times: dict[str, list[float]] = {}
+        with open_engine(directory) as engine:
+            engine.graph.neighbourhood(starts["entity"][0], DEPTH, LIMIT)
+            for where, ids in starts.items():
+                for id_ in ids:
+                    begun = time.perf_counter()
+                    engine.graph.neighbourhood(id_, DEPTH, LIMIT)
+                    times.setdefault(f"{where}, {LIMIT}", []).append((time.perf_counter() - begun) * 1000)
+    return {"benchmark": "graph", "neighbourhood": {where: latency(each) for where, each in times.items()}}
 
 
 def write_graph(path: Path, entities: int, relations: int, seed: int, progress: Progress | None) -> MadeGraph:
@@ -96,22 +130,6 @@ def _write_relations(
         graph.put_mentions(mentions)
 
 
-def made_sentences(seed: int) -> Iterator[str]:
-    """Yield sentences that each say a fact: of people and firms, of people and cities, of files."""
-    draw = random.Random(seed)  # noqa: S311 - nothing secret is made
-    given, surnames, cities = (sorted(words) for words in (FIRST_NAMES, SURNAMES, CITIES))
-    while True:
-        person = f"{draw.choice(given)} {draw.choice(surnames)}".title()
-        kind = draw.random()
-        if kind < 0.3:
-            yield f"{person} works for {draw.choice(surnames).title()} Labs."
-        elif kind < 0.5:
-            yield f"{person} lives in {draw.choice(cities).title()}."
-        else:
-            one, other = draw.sample(range(2_000), 2)
-            yield f"module_{one}.py depends on module_{other}.py."
-
-
 def _id(draw: random.Random) -> str:
     return str(uuid.UUID(int=draw.getrandbits(128), version=4))
 
@@ -119,3 +137,7 @@ def _id(draw: random.Random) -> str:
 def _tell(progress: Progress | None, what: str, done: int, of: int) -> None:
     if progress is not None:
         progress(what, min(done + _BATCH, of), of)
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(*map(int, sys.argv[1:]))))  # noqa: T201 - read by `figures`

@@ -1,0 +1,1 @@
+"""Benchmarks for those who work on Commonplace; see README.md."""
