@@ -75,3 +75,14 @@ def test_commands_and_options_in_examples_exist(page: Path) -> None:
         options = {text for option in known[name].params for text in (*option.opts, *option.secondary_opts)}
         used = {word.partition("=")[0] for word in words if re.fullmatch(r"--[a-z0-9-]+(=.*)?", word)}
         assert used - options - {"--help", "--version"} == set(), line
+
+
+def test_the_worked_example_names_what_is_there() -> None:
+    """Who follows it must find each symbol in its package."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Example")[2]
+    rows = re.findall(r"^\| .+ \| (`.+`) \| `(\w+)` \|$", text, re.MULTILINE)
+    assert len(rows) > 10
+    for symbols, package in rows:
+        source = "".join(path.read_text("utf-8") for path in (ROOT / "src" / "commonplace" / package).rglob("*.py"))
+        for symbol in re.findall(r"`(\w+)`", symbols):
+            assert re.search(rf"^\s*(?:def |class )?{symbol}\b", source, re.MULTILINE), (symbol, package)
