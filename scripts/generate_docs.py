@@ -151,28 +151,27 @@ def python() -> str:
     functions = [commonplace.open, commonplace.restore, commonplace.run_spec]
     parts += [_callable(function.__name__, function) for function in functions]
     engine = _returned(commonplace.open)["Engine"]
-    services = {name: kind for name, kind in _members(engine) if not callable(kind)}
-    seen: dict[str, type] = {}
-    for title, kind in [("Engine", engine), *((f"engine.{n}", _service(engine, n)) for n in services)]:
-        parts.append(f"## {title}\n\n{_prose(_doc(kind))}\n")
-        for name, member in _members(kind):
-            if callable(member):
-                parts.append(_callable(name, member))
-                seen |= {each: found for each, found in _returned(member).items() if dataclasses.is_dataclass(found)}
+    parts.append(f"## Engine\n\n{_prose(_doc(engine))}\n")
+    services: dict[str, type] = {}
+    results: dict[str, Any] = {name: getattr(commonplace, name) for name in commonplace.__all__ if name[0].isupper()}
+    for name, member in _members(engine):
+        if callable(member):
+            parts.append(_callable(name, member))
+            results |= _returned(member)
+        else:
+            services[name] = next(iter(_returned(getattr(member, "func", None) or member.fget).values()))
+    for name, kind in services.items():
+        parts.append(f"## engine.{name}\n\n{_first(kind)}\n")
+        parts += [f"* `{_call(each, member)}`: {_first(member)}" for each, member in _members(kind) if callable(member)]
+        parts.append("")
     parts.append("## What is returned\n\nFrozen dataclasses; `to_dict()` is the JSON form.\n")
-    seen |= {name: getattr(commonplace, name) for name in commonplace.__all__ if name[0].isupper()}
-    parts += [_result(name, seen[name]) for name in sorted(seen) if dataclasses.is_dataclass(seen[name])]
+    parts += [_result(name, kind) for name, kind in sorted(results.items()) if _is_result(kind)]
     return "\n".join([*parts, ""])
 
 
 def _members(kind: type) -> list[tuple[str, Any]]:
     found = [(name, inspect.getattr_static(kind, name)) for name in sorted(dir(kind)) if not name.startswith("_")]
     return [(name, member) for name, member in found if inspect.getdoc(member)]
-
-
-def _service(engine: type, name: str) -> type:
-    """Return the class of one of the engine's services, the first where there are several."""
-    return next(iter(_returned(inspect.getattr_static(engine, name).func).values()))
 
 
 def _returned(function: Callable[..., Any]) -> dict[str, type]:
@@ -194,14 +193,21 @@ def _returned(function: Callable[..., Any]) -> dict[str, type]:
 
 
 def _callable(name: str, function: Any) -> str:
-    function = getattr(function, "__func__", function)
-    given = inspect.signature(function)
-    bare = [
-        each.replace(annotation=inspect.Parameter.empty) for each in given.parameters.values() if each.name != "self"
-    ]
+    return f"### {name}\n\n```python\n{_call(name, function)}\n```\n\n{_prose(_doc(function))}\n"
+
+
+def _call(name: str, function: Any) -> str:
+    """Return how a function is called and what it returns, without the types of its arguments."""
+    given = inspect.signature(getattr(function, "__func__", function))
+    empty = inspect.Parameter.empty
+    bare = [each.replace(annotation=empty) for each in given.parameters.values() if each.name != "self"]
     returns = given.return_annotation
-    call = str(given.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    return f"### {name}\n\n```python\n{name}{call} -> {returns}\n```\n\n{_prose(_doc(function))}\n"
+    returns = returns if isinstance(returns, str) else inspect.formatannotation(returns)
+    return f"{name}{given.replace(parameters=bare, return_annotation=empty)} -> {returns}"
+
+
+def _first(thing: Any) -> str:
+    return " ".join(_doc(thing).partition("\n\n")[0].split())
 
 
 def _doc(thing: Any) -> str:
@@ -220,11 +226,14 @@ def _prose(doc: str) -> str:
     return text
 
 
+def _is_result(kind: Any) -> bool:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
+
+
 def _result(name: str, kind: type) -> str:
-    doc = " ".join(_doc(kind).partition("\n\n")[0].split())
     names = [field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")]
     names += [each for each, member in _members(kind) if isinstance(member, property)]
-    return f"* **{name}**: {doc} `{', '.join(names)}`"
+    return f"* **{name}**: {_first(kind)} `{', '.join(names)}`"
 
 
 def package_map() -> str:

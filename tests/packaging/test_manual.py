@@ -13,7 +13,7 @@ import pytest
 from commonplace.cli.app import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "llms.txt"])
 
 
 def commands(command: click.Command, name: str) -> list[tuple[str, click.Command]]:
