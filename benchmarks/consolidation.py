@@ -21,7 +21,7 @@ from commonplace.benchmarks.dialogues import DAY_S
 from commonplace.benchmarks.machine import describe
 from commonplace.benchmarks.memories import texts
 from commonplace.benchmarks.workspace import open_engine, workspace
-from commonplace.consolidation.running import Wanted, agent_of
+from commonplace.consolidation.runner import Wanted, agent_of
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types import Progress
 from commonplace.types.ledger import AGENTS
@@ -188,7 +188,7 @@ def cosines_of(embedder: Embedder, pairs: Sequence[Pair]) -> NDArray[np.float32]
 
     from commonplace.models.contract import TokenizedText
     from commonplace.models.static import StaticEmbedder
-    from commonplace.ranking.quantise import quantise, restore
+    from commonplace.ranking.arrays import quantise, restore
 
     tokenize = StaticEmbedder.load().tokenize
     texts = sorted({text for pair in pairs for text in (pair.first, pair.second)})
@@ -353,10 +353,10 @@ def run(options: ConsolidationOptions, progress: Progress | None = None) -> dict
 def _judged(pairs: Sequence[Pair], embedder: str) -> dict[str, Any]:
     import numpy as np
 
-    from commonplace.consolidation.clustering import LINKED, MERGED, size_factor
-    from commonplace.consolidation.confidence import ConfidenceConfig
-    from commonplace.models.calibrating import scale_of
-    from commonplace.models.opening import open_embedder
+    from commonplace.consolidation.pairs import LINKED, MERGED, size_factor
+    from commonplace.consolidation.runtime import ConfidenceConfig
+    from commonplace.models.calibration import scale_of
+    from commonplace.models.registry import open_embedder
 
     scores = np.array([pair.score for pair in pairs])
     similarities = scale_of(embedder)(cosines_of(open_embedder(embedder), pairs))
@@ -390,7 +390,7 @@ def _counted(chosen: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str
 
 
 def _is_disputed(pair: Pair) -> bool:
-    from commonplace.consolidation.merging import Source, merge
+    from commonplace.consolidation.text_merge import Source, merge
 
     return bool(merge([Source("first", pair.first, _NOON), Source("second", pair.second, _NOON)]).conflicts)
 

@@ -88,7 +88,7 @@ def run(options: KnowledgeOptions, progress: Progress | None = None) -> dict[str
 
 def _texts(options: KnowledgeOptions) -> Iterator[Document]:
     """Yield texts of a sentence or two, those of a made corpus cut short."""
-    from commonplace.models.modeldata import ModelData
+    from commonplace.models.static import ModelData
 
     words = words_of(ModelData().vocabulary())
     for document in make_documents(Recipe(options.maps, options.seed), words):

@@ -21,12 +21,12 @@ from benchmarks.output import FILE, json_option, show
 from commonplace.benchmarks.machine import describe
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities
-from commonplace.graph.ground import Ground, Texts
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.resolving import is_known_type
+from commonplace.graph.names import is_known_type
+from commonplace.graph.runtime import Ground, Texts
 from commonplace.ingest.passages import Destination
 from commonplace.models.contract import TokenizedText
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Progress
 from commonplace.types.graph import Episode
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import commonplace
-from commonplace.engine.graphing import Graph
+from commonplace.engine.graph_api import Graph
 from commonplace.formats.drawing import to_mermaid, to_svg
 
 JANUARY, FEBRUARY, MARCH = (datetime(2026, month, 12, 9, 0, tzinfo=UTC) for month in (1, 2, 3))

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import commonplace
-from commonplace.models.scripted import ScriptedGenerator
+from commonplace.models.llm import ScriptedGenerator
 
 QUESTION = "Which database did we choose for billing?"
 SAID = [

@@ -21,10 +21,10 @@ import click
 import commonplace
 from commonplace import errors
 from commonplace.cli.app import EXIT_CODES, cli, exit_code
-from commonplace.mcp.describing import tool_form
-from commonplace.mcp.memory import Host, registry_of
+from commonplace.mcp.protocol import tool_form
+from commonplace.mcp.resources import Host, registry_of
 from commonplace.settings import keys
-from commonplace.settings.model import section_description
+from commonplace.settings.schema import section_description
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -11,7 +11,7 @@ import random
 import time
 
 from commonplace.redaction import find_secrets
-from commonplace.redaction.tokens import VENDORS
+from commonplace.redaction.patterns import VENDORS
 
 SIZE = 1_000_000
 NAMES = ("password", "passw", "pass", "pwd", "secret", "token", "key", "api_key", "authorization", "bearer", "auth")

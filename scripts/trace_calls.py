@@ -57,9 +57,9 @@ def remember(engine: Engine) -> Callable[[], object]:
 
 def memory_search(engine: Engine) -> Callable[[], object]:
     """Return a call of the tool of the MCP server, without its transport."""
-    from commonplace.mcp.calling import call_tool
-    from commonplace.mcp.memory import Host, registry_of
+    from commonplace.mcp.protocol import call_tool
     from commonplace.mcp.registry import Context
+    from commonplace.mcp.resources import Host, registry_of
 
     tools = registry_of(Host(lambda _: engine)).tools
     context = Context("2025-11-25", None, threading.Event(), lambda *_: None)

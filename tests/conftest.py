@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commonplace.ingest.backlog import EmbeddingBacklog
+from commonplace.ingest.embeddings import EmbeddingBacklog
 
 _START = EmbeddingBacklog.start
 

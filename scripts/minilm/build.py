@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import END, MANIFEST, NAME, SCHEMA, START, WEIGHTS, MinilmEmbedder, Network
-from commonplace.models.modeldata import SHIPPED
-from commonplace.models.static import StaticEmbedder
+from commonplace.models.static import SHIPPED, StaticEmbedder
 from minilm.bert import Floats, Tensors, embed, layer
 from model.source import PACKAGE, VERSION, fetch
 from model.teacher import read_safetensors

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.text.wordpiece import WordPiece
+from commonplace.text.tokens import WordPiece
 from model.lessons import Group, groups
 from model.pack import write_model
 from model.source import PACKAGE, VERSION, Source, fetch

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.models.contract import Embedder, TokenizedText
-from commonplace.models.opening import open_embedder
+from commonplace.models.registry import open_embedder
 from commonplace.models.static import StaticEmbedder
 
 Floats = NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""Write a table as the files that ship; the layout is that of `commonplace.models.modeldata`."""
+"""Write a table as the files that ship; the layout is that of `commonplace.models.static`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commonplace.models import modeldata
+from commonplace.models import static
 from model.table import Floats, Neighbours, quantised
 
 
@@ -30,22 +30,22 @@ def write_model(
         for start, end in zip(similar.starts[:-1], similar.starts[1:], strict=True)
     ]
     files = {
-        modeldata.VOCABULARY: vocabulary,
-        modeldata.VECTORS: rows.tobytes(),
-        modeldata.SCALES: scales.astype("<f4").tobytes(),
-        modeldata.NEIGHBOURS: b"".join(lists),
-        modeldata.NEIGHBOUR_STARTS: similar.starts.astype("<u4").tobytes(),
+        static.VOCABULARY: vocabulary,
+        static.VECTORS: rows.tobytes(),
+        static.SCALES: scales.astype("<f4").tobytes(),
+        static.NEIGHBOURS: b"".join(lists),
+        static.NEIGHBOUR_STARTS: similar.starts.astype("<u4").tobytes(),
     }
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (directory / name).write_bytes(content)
     entries = {name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()}
     manifest = {
-        "schema": modeldata.SCHEMA,
+        "schema": static.SCHEMA,
         **about,
         "dimensions": int(np.shape(table)[1]),
         "vocabulary_size": len(table),
         "files": entries,
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    (directory / modeldata.MANIFEST).write_text(text, encoding="utf-8")
+    (directory / static.MANIFEST).write_text(text, encoding="utf-8")

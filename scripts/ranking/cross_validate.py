@@ -38,7 +38,7 @@ from commonplace.benchmarks.dialogues import read_dialogues
 from commonplace.benchmarks.measures import ndcg, recall
 from commonplace.benchmarks.workspace import memory_of
 from commonplace.engine import Engine
-from commonplace.search import pipeline
+from commonplace.search import retrieve
 
 DOCUMENTS = ("medquad", "cosqa-dev", "cranfield")
 TALK = {
@@ -69,13 +69,13 @@ class Asked:
 def ask(book: Engine, questions: Iterable[tuple[str, Mapping[str, float]]]) -> Iterator[Asked]:
     """Ask an engine and note what went into the order."""
     noted: list[Recorded] = []
-    ordering = vars(pipeline)["order"]
+    ordering = vars(retrieve)["order"]
 
     def note(*given: Any) -> Any:
         noted.append(Recorded(*given))
         return ordering(*given)
 
-    vars(pipeline)["order"] = note
+    vars(retrieve)["order"] = note
     try:
         for text, grades in questions:
             noted.clear()
@@ -85,7 +85,7 @@ def ask(book: Engine, questions: Iterable[tuple[str, Mapping[str, float]]]) -> I
                 owners = book._store.owners(book.namespace, sorted(set(numbers)))
                 yield Asked(noted[0], [owners[number].id for number in numbers], dict(grades))
     finally:
-        vars(pipeline)["order"] = ordering
+        vars(retrieve)["order"] = ordering
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Fit the similarity scale of an embedder (`commonplace.models.calibrating`) on sentence pairs that people judged.
+"""Fit the similarity scale of an embedder (`commonplace.models.calibration`) on sentence pairs that people judged.
 
 Usage: PYTHONPATH=. COMMONPLACE_DATA=… python scripts/ranking/fit_similarity.py [EMBEDDER]
 
@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.consolidation import cosines_of, read_pairs
 from numpy.typing import NDArray
 
-from commonplace.models.calibrating import KNOTS
-from commonplace.models.opening import open_embedder
+from commonplace.models.calibration import KNOTS
+from commonplace.models.registry import open_embedder
 
 QUANTILE = 0.25
 

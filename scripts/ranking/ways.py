@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.ranking.fusion import standardise
-from commonplace.search import ordering
-from commonplace.search.constants import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RARE, WEIGHTS
-from commonplace.search.conversation import steps
+from commonplace.search import rank
+from commonplace.search.signals import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RARE, WEIGHTS, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from commonplace.search.candidates import Candidates
-    from commonplace.search.ordering import Context
+    from commonplace.search.rank import Context
     from commonplace.search.request import PreparedQuery, Request
+    from commonplace.search.signals import Candidates
 
 Values = NDArray[np.float32]
 
@@ -44,14 +43,14 @@ Way = Callable[[Recorded], Values]
 @contextmanager
 def _constants(values: Mapping[str, Any]) -> Iterator[None]:
     """Give `ordering` other constants inside the block."""
-    before = {name: getattr(ordering, name) for name in values}
+    before = {name: getattr(rank, name) for name in values}
     try:
         for name, value in values.items():
-            setattr(ordering, name, value)
+            setattr(rank, name, value)
         yield
     finally:
         for name, value in before.items():
-            setattr(ordering, name, value)
+            setattr(rank, name, value)
 
 
 def with_constants(**constants: Any) -> Way:
@@ -59,7 +58,7 @@ def with_constants(**constants: Any) -> Way:
 
     def way(recorded: Recorded) -> Values:
         with _constants(constants):
-            ranking = ordering.order(recorded.request, recorded.query, recorded.candidates, recorded.context)
+            ranking = rank.order(recorded.request, recorded.query, recorded.candidates, recorded.context)
         if ranking.candidates is recorded.candidates:
             return ranking.values
         found = np.full(len(recorded.candidates), ranking.values.min(initial=0.0) - 1, np.float32)

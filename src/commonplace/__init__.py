@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from commonplace.engine import Engine
-    from commonplace.exchange.restoring import RestoreReport
-    from commonplace.memories.memory import Memory
+    from commonplace.exchange.restore import RestoreReport
+    from commonplace.memory.view import Memory
     from commonplace.models.contract import Embedder
     from commonplace.settings import Settings
-    from commonplace.specs.engines import Answerer
+    from commonplace.specs.models import Answerer
     from commonplace.types import Document, Filter, Hit, IndexReport, Progress
 
 __version__ = "0.1.0"
@@ -74,7 +74,7 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
         StoreError: the store cannot be opened or created.
         StoreMissingError: there is none, and `create` is False.
     """
-    from commonplace.engine.opening import open_engine
+    from commonplace.engine.open import open_engine
 
     return open_engine(path, namespace, embedder, create=create, settings=settings, progress=progress, clock=clock)
 
@@ -97,7 +97,7 @@ def restore(
         NotFoundError: there is no such backup.
         StoreError: the backup is damaged, or there is a store already.
     """
-    from commonplace.exchange.restoring import restore as make_store
+    from commonplace.exchange.restore import restore as make_store
 
     return make_store(source, path, replace=replace, progress=progress)
 
@@ -142,7 +142,7 @@ if not TYPE_CHECKING:  # a checker that saw it would take any name for one of ou
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name == "Memory":
-            from commonplace.memories.memory import Memory
+            from commonplace.memory.view import Memory
 
             return Memory
         from commonplace import types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
 
@@ -60,3 +60,11 @@ def _refuse_irregular(mode: int, path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def stays_inside(path_or_glob: str) -> bool:
+    """Return whether it is relative, on every system, and never climbs; a leading `!` of a glob is passed over."""
+    written = path_or_glob.lstrip("!")
+    windows = PureWindowsPath(written)
+    climbs = ".." in PurePosixPath(written).parts or ".." in windows.parts
+    return not (climbs or windows.drive or windows.root or written.startswith("~"))

@@ -1,9 +1,9 @@
-"""Write log records as JSON lines that several processes may append to. It knows files and records, no store.
+"""Write log records as JSON lines that several processes may append to.
 
 Two files grow in the directory it is given: `commonplace.jsonl`, fed by the standard `logging` module from our own
-loggers, and `retrieval/retrieval.jsonl`, one line a search, or a use of what one found. Each line is one `os.write` to
-a file opened for appending, so that lines of several processes never mix. Nothing is created before the first line.
-Queries are told by hash unless the settings ask for their text; settings, keys and addresses are never logged.
+loggers, and `retrieval/retrieval.jsonl`, one line a search, or a use of what one found. Each line is one `os.write`
+to a file opened for appending, so that lines of several processes never mix. Nothing is created before the first
+line. Queries are told by hash unless the settings ask for their text; settings, keys and addresses are never logged.
 """
 
 from __future__ import annotations
@@ -247,6 +247,6 @@ def query_hash(query: str) -> str:
 
 
 def _timestamp(seconds: float) -> str:
-    from commonplace.times import iso
+    from commonplace.dates.time import iso
 
     return iso(seconds)

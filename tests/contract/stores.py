@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.reference_store.store import MemoryStore
 
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Chunk, FileStamp, NewPassage, Owner, OwnerWrite
 
 BACKENDS: dict[str, Callable[[Path], Store]] = {

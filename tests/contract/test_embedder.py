@@ -11,7 +11,7 @@ from tests.stubs import tiny_minilm
 
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
-from commonplace.models.opening import EMBEDDERS, open_embedder
+from commonplace.models.registry import EMBEDDERS, open_embedder
 from commonplace.models.static import StaticEmbedder
 
 WORDS = ["we", "chose", "postgres", "for", "billing", "because", "the", "ledger", "needs", "fast", "transactions"]

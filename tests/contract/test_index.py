@@ -12,9 +12,9 @@ import pytest
 from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
 
 from commonplace.index.contract import DenseIndex, LexicalIndex, Scope
-from commonplace.index.directory import Generation, Index
+from commonplace.index.generations import Generation, Index
 from commonplace.index.lexical import MOST_TERMS
-from commonplace.text.analysis import analyse
+from commonplace.text.tokens import analyse
 from commonplace.types import Embedding, Filter, IndexEntry
 
 DIMENSIONS = 40

@@ -20,9 +20,8 @@ from tests.contract.memories import (
 )
 from tests.contract.stores import FULL_OWNER, NOTHING, UUID, memory, passage
 
-from commonplace.store.contract import Store
-from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Store
+from commonplace.store.store import SqliteStore
 from commonplace.types import Filter, Link, MemoryRecord, MemoryWrite, Owner, OwnerWrite, Selection, StoredMemory
 
 HOSTILE = (

@@ -11,8 +11,7 @@ from tests.contract.memories import FULL_RECORD, add, everything, expire, latest
 from tests.contract.stores import FULL_OWNER, NOTHING, UUID, file, memory
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import Store
-from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Store
 from commonplace.types import Filter, Link, MemoryRecord, OwnerWrite, Selection
 
 

@@ -26,7 +26,7 @@ from tests.contract.stores import UUID, passage
 
 from commonplace.store.contract import Store
 from commonplace.store.graph_contract import is_reserved, namespace_of, texts_of
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import GRAPH_KINDS, Owner, OwnerWrite
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Happening, Mention
 

@@ -12,7 +12,7 @@ from tests.contract.stores import NOTHING, STAMP, UUID, memory
 
 from commonplace.errors import StoreError, UsageError
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Embedding, Filter, Owner
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeWrite, StoredKnowledge
 

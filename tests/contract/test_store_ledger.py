@@ -13,7 +13,7 @@ from tests.contract.stores import UUID, memory
 
 from commonplace.errors import StoreError, UsageError
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 FULL = Issue(

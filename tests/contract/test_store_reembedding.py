@@ -14,9 +14,8 @@ from tests.contract.memories import add, written
 from tests.contract.stores import file, memory
 
 from commonplace.errors import EmbedderMismatchError, StoreError
-from commonplace.store.contract import Store
-from commonplace.store.reembedding_contract import Reembedding
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.contract import Reembedding, Store
+from commonplace.store.store import SqliteStore
 from commonplace.types import Embedding, Filter
 
 OLD = Embedding("old", "1", 4)

@@ -10,7 +10,7 @@ from tests.contract.stores import FULL_OWNER, NOTHING, UUID, memory, passage
 
 from commonplace.errors import StoreError, UsageError
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import (
     Chunk,
     Embedding,

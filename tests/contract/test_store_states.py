@@ -10,7 +10,7 @@ from tests.contract.stores import STAMP, file, memory
 
 from commonplace.errors import StoreError
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Embedding
 
 

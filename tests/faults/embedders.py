@@ -13,7 +13,7 @@ from typing import Any
 
 import commonplace
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 
 MEMORIES = 70
 

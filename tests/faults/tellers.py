@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.faults.processes import Calls
 
-from commonplace.engine.opening import open_engine
+from commonplace.engine.open import open_engine
 from commonplace.settings import load
 
 EPISODES = 3

@@ -12,7 +12,7 @@ import pytest
 from tests.faults.embedders import MEMORIES, Slow
 
 import commonplace
-from commonplace.ingest.backlog import SLICE
+from commonplace.ingest.embeddings import SLICE
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 2 * -(-MEMORIES // SLICE)

@@ -18,8 +18,8 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.logs import RetrievalLog
-from commonplace.store.sqlite import SqliteStore
-from commonplace.text.analysis import analyse
+from commonplace.store.store import SqliteStore
+from commonplace.text.tokens import analyse
 from commonplace.types import Document, Filter
 from commonplace.types.graph import GraphFilter
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.stubs.graphiti_server import GraphitiServer, State
 
-from commonplace.engine.opening import open_engine
-from commonplace.graph.graphiti.tools import own_id
+from commonplace.engine.open import open_engine
+from commonplace.graph.graphiti.client import own_id
 from commonplace.settings import load
 from commonplace.types.graph import GraphFilter
 

@@ -18,13 +18,11 @@ import pytest
 from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.index.chunks import ChunkFile
 from commonplace.index.contract import Scope
-from commonplace.index.dense import ChunkedDenseIndex
-from commonplace.index.directory import Index
-from commonplace.index.files import OpenFiles
+from commonplace.index.dense import ChunkedDenseIndex, ChunkFile
+from commonplace.index.files import OpenFiles, generation_path, read_manifest
+from commonplace.index.generations import Index
 from commonplace.index.lexical import faults
-from commonplace.index.manifest import generation_path, read_manifest
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
 
@@ -398,7 +396,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from commonplace.index.directory import Index
+from commonplace.index.generations import Index
 from commonplace.types import Embedding, IndexEntry
 
 def stop(step):

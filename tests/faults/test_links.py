@@ -12,10 +12,9 @@ from click.testing import CliRunner
 import commonplace
 from commonplace.cli.app import cli
 from commonplace.engine import Engine
+from commonplace.erasure.steps import notes_of
 from commonplace.errors import CommonplaceError, StoreError
-from commonplace.forgetting.vault import notes_of
-from commonplace.index.files import empty_and_remove, remove_unless_open
-from commonplace.index.manifest import replace_file
+from commonplace.index.files import empty_and_remove, remove_unless_open, replace_file
 from commonplace.locks import FileLock
 from commonplace.logs import LineFile, RetrievalLog, Rotation, blank_lines
 

@@ -22,12 +22,12 @@ from click.testing import CliRunner, Result
 from tests.unit.rights import without_rights
 
 import commonplace
-import commonplace.ledger.filing  # without rights, the interpreter may not read its own library
+import commonplace.ledger.rules  # without rights, the interpreter may not read its own library
 from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.logs import RetrievalLog
-from commonplace.store.migrations import NEWEST
+from commonplace.store.database import NEWEST
 from commonplace.types import Document
 
 SENTENCES = {f"m{number}": f"The heron stands by pond {number}, in the {number}th reed bed" for number in range(20)}

@@ -12,9 +12,9 @@ import pytest
 from tests.unit.mirroring import Book, outcome, prepare, zone
 
 from commonplace.errors import StoreError
-from commonplace.memories.keeping import Keeper
-from commonplace.mirror.folder import Folder
-from commonplace.store.sqlite import SqliteStore
+from commonplace.journal.folder import Folder
+from commonplace.memory.service import Keeper
+from commonplace.store.store import SqliteStore
 
 DISK = ((Folder, "_write"), (Folder, "keep"), (Folder, "settle"), (Path, "replace"), (Path, "unlink"), (os, "fsync"))
 STORE = (

@@ -18,10 +18,10 @@ from tests.unit.rights import without_rights
 import commonplace
 from commonplace.consolidation import LTMPromoter
 from commonplace.consolidation.vault import Vault
+from commonplace.dates.time import moment_of
 from commonplace.engine import Engine
 from commonplace.errors import StoreError
 from commonplace.formats.vault import Note, memory_id_of
-from commonplace.times import moment_of
 
 NAME = "Billing runs on Postgres.md"
 
@@ -29,7 +29,7 @@ DIE = """
 import os, signal, sys
 import commonplace
 from commonplace.consolidation import LTMPromoter
-from commonplace.consolidation.acting import Acts
+from commonplace.consolidation.executor import Acts
 Acts.page = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 with commonplace.open(sys.argv[1]) as book:
     LTMPromoter(book=book).run()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.engine import Engine, upkeep, worker
-from commonplace.engine.opening import open_engine
+from commonplace.engine import Engine, maintenance, worker
+from commonplace.engine.open import open_engine
 from commonplace.errors import NotFoundError, StoreError
 from commonplace.settings import load
 
@@ -192,7 +192,7 @@ def test_a_worker_brings_the_index_up_to_date_and_no_search_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the index lacks is scored directly, which takes longer and more memory the more it is."""
-    monkeypatch.setattr(upkeep, "MIN_FOR_WORKER", 20)
+    monkeypatch.setattr(maintenance, "MIN_FOR_WORKER", 20)
     settings = load({"store.path": str(tmp_path / "store"), "embedder.name": "hashing"})
     with open_engine(settings.store.path, "default", None, settings=settings, low_memory=True) as book:
         book.remember("The kettle is in the kitchen")
@@ -213,9 +213,8 @@ def test_an_engine_of_low_memory_has_loaded_nothing_that_forgets_or_writes_the_i
     modules = set(done.stdout.split())
     assert modules.isdisjoint(
         {
-            "commonplace.forgetting.running",
-            "commonplace.forgetting.proving",
-            "commonplace.index.update",
-            "commonplace.index.lexical_writer",
+            "commonplace.erasure.erase",
+            "commonplace.erasure.verify",
+            "commonplace.index.writer",
         }
     )

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import commonplace
-from commonplace.index.directory import Index
-from commonplace.store.sqlite import SqliteStore
+from commonplace.index.generations import Index
+from commonplace.store.store import SqliteStore
 
 STEPS = (
     (SqliteStore, "begin_reembedding"),

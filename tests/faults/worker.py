@@ -9,12 +9,12 @@ from __future__ import annotations
 import signal
 import sys
 
-from commonplace.engine import upkeep, worker
-from commonplace.engine.opening import open_engine
+from commonplace.engine import maintenance, worker
+from commonplace.engine.open import open_engine
 
 
 def loaded(store: str) -> None:
-    upkeep.MIN_FOR_WORKER = 20
+    maintenance.MIN_FOR_WORKER = 20
     with open_engine(store, "default", None, low_memory=True) as book:
         for number in range(20):
             book.remember(f"Kettle {number} boils in {number + 2} minutes", id=f"{number}")

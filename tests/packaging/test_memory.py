@@ -17,8 +17,8 @@ NEEDLESS = {
     "of settings files": "tomllib difflib",
     "OpenSSL's": "hashlib _hashlib",
     "ours, of what is done seldom": (
-        "commonplace.cli commonplace.benchmarks commonplace.store.checking commonplace.index.update "
-        "commonplace.index.lexical_writer commonplace.index.dense_writer"
+        "commonplace.cli commonplace.benchmarks commonplace.store.check commonplace.index.writer "
+        "commonplace.index.writer commonplace.index.writer"
     ),
 }
 if sys.platform == "linux":
@@ -73,5 +73,5 @@ def test_a_process_that_only_recalls_has_not_loaded_what_reads_texts_for_the_gra
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()
-    assert "commonplace.search.pipeline" in loaded
+    assert "commonplace.search.retrieve" in loaded
     assert not [name for name in loaded if name.startswith(("commonplace.extract", "commonplace.graph."))]

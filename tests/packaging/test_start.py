@@ -19,10 +19,7 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-LIGHT = {
-    f"commonplace.{name}"
-    for name in "errors text text.budget text.escaping formats formats.framing formats.jsonrpc".split()
-}
+LIGHT = {f"commonplace.{name}" for name in "errors text text.budget text.escaping formats formats.jsonrpc".split()}
 
 
 def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:
@@ -40,7 +37,7 @@ def test_every_exported_name_is_there_when_it_is_asked_for() -> None:
     """Types are loaded late, which a checker does not see."""
     for name in commonplace.__all__:
         assert getattr(commonplace, name) is not None
-    assert commonplace.Memory.__module__ == "commonplace.memories.memory"
+    assert commonplace.Memory.__module__ == "commonplace.memory.view"
     assert commonplace.Hit.__module__ == "commonplace.types"
     assert not hasattr(commonplace, "Dream")
 

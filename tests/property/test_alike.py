@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.alike import BANDS, contained_share, digest, is_near_duplicate, normal_form, signature
+from commonplace.text.similarity import BANDS, contained_share, digest, is_near_duplicate, normal_form, signature
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 WORDS = st.lists(st.sampled_from("alpha beta gamma delta not 5 MB Bob to from is . , ?".split()), max_size=12)

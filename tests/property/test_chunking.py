@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.chunking import chunk
+from commonplace.text.chunk import chunk
 from commonplace.text.languages import Language
 
 LANGUAGES: list[Language] = ["markdown", "restructuredtext", "asciidoc", "text", "config", "python", "code"]

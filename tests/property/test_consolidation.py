@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import commonplace
-from commonplace.consolidation.confidence import ConfidenceConfig
-from commonplace.consolidation.running import RunReport, Wanted, agent_of
+from commonplace.consolidation.runner import RunReport, Wanted, agent_of
+from commonplace.consolidation.runtime import ConfidenceConfig
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError
 from commonplace.retention import DAY_S

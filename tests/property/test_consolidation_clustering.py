@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commonplace.consolidation.clustering import LARGEST, LINKED, cohesion, groups, similarities
-from commonplace.models.calibrating import scale_of
+from commonplace.consolidation.pairs import LARGEST, LINKED, cohesion, groups, similarities
+from commonplace.models.calibration import scale_of
 
 PLAIN = scale_of("hashing")
 SEEDS = st.integers(0, 2**32 - 1)

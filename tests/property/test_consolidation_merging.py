@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.consolidation.combining import combined, merged_id, merged_text
-from commonplace.consolidation.merging import Source, merge
-from commonplace.consolidation.units import units_of
-from commonplace.text.alike import normal_form
+from commonplace.consolidation.text_merge import Source, combined, merge, merged_id, merged_text
+from commonplace.text.sentences import units_of
+from commonplace.text.similarity import normal_form
 from commonplace.types import TIERS, MemoryRecord, Owner, StoredMemory
 
 DAY = datetime(2026, 5, 1, tzinfo=UTC)

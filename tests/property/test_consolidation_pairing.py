@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commonplace.consolidation import pairing, shortlist
-from commonplace.consolidation.pairing import counts_likeness, pairs
-from commonplace.consolidation.sharing import Sharing, stretches
-from commonplace.consolidation.shortlist import Waiting
+from commonplace.consolidation import pairs as pairing
+from commonplace.consolidation import pairs as shortlist
+from commonplace.consolidation.pairs import Sharing, Waiting, counts_likeness, pairs, stretches
 
 MOST_ROWS = 12
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from commonplace.formats.fence import unfence
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.choosing import distinct
-from commonplace.search.context import Form, assemble
+from commonplace.search.context import Form, assemble, distinct
 from commonplace.types import Hit
 
 WORDS = [

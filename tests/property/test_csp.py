@@ -7,17 +7,22 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.formats.csp_request import LISTS, OBJECTS, TEXTS, Request, format_request, parse_request
-from commonplace.formats.csp_response import (
+from commonplace.formats.csp import (
+    LISTS,
+    OBJECTS,
     STATUSES,
+    TEXTS,
+    CspError,
     Passage,
     Reference,
     Relation,
+    Request,
     Response,
+    format_request,
     format_response,
+    parse_request,
     parse_response,
 )
-from commonplace.formats.csp_text import CspError
 
 MARKS = [
     *'",:[]{}\\ \t\r\n\0\x1b\x7f\x85',

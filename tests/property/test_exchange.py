@@ -15,11 +15,11 @@ from tests.reference_store.store import MemoryStore
 from tests.unit.exchanging import dump, import_file, import_given, read
 
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, owner_item, version_of
-from commonplace.exchange.lines import decoded, encoded
-from commonplace.exchange.reading import read_export
+from commonplace.exchange.codec import decoded, encoded
+from commonplace.exchange.read import read_export
+from commonplace.exchange.records import Item, LinkItem, MemoryItem, OwnerItem, owner_item, version_of
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import KINDS, ORIGINS, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
 
 letters = st.characters(exclude_categories=()) | st.sampled_from("\ud83d\ude00\0\r\u2028\x85\"\\{}' ")

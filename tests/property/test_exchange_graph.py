@@ -10,10 +10,8 @@ from tests.property.graph_records import Drawn
 from tests.property.test_exchange import ids, names, shares, texts, times, two_stores, values
 from tests.unit.exchanging import dump, import_file, import_given, read
 
-from commonplace.exchange.graph_items import EntityItem, EpisodeItem, GraphItem, RelationItem
-from commonplace.exchange.items import Item, Problem
-from commonplace.graph.evidence import Evidence, happening
-from commonplace.graph.facts import OWN
+from commonplace.exchange.records import EntityItem, EpisodeItem, GraphItem, Item, Problem, RelationItem
+from commonplace.graph.facts import OWN, Evidence, happening
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
 contents = st.text("abc é\ud800\n", min_size=1, max_size=12).filter(str.strip)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from commonplace.extract import extract
 from commonplace.extract.entities import is_anaphor
-from commonplace.extract.sentences import stretches
 from commonplace.extract.tokens import Tokens
+from commonplace.text.sentences import stretches
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 AT = 1_773_100_800.0

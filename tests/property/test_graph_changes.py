@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.reference_store.store import MemoryStore
 from tests.unit.searching import model
 
-from commonplace.extract.result import Claim, Extraction, Found
-from commonplace.graph.ground import Ground
-from commonplace.graph.keeping import GraphKeeper
+from commonplace.extract.model import Claim, Extraction, Found
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.model_reading import Understood
+from commonplace.graph.model_extraction import Understood
+from commonplace.graph.runtime import Ground
+from commonplace.graph.service import GraphKeeper
 from commonplace.ingest.passages import Destination
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.types.graph import Episode, GraphFilter, Relation

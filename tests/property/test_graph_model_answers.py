@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commonplace.errors import ProviderError
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.model_answers import Text, borne_out
+from commonplace.graph.model_extraction import Text, borne_out
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 WORDS = ("Mira", "Okafor", "Oslo", "auth.ts", "Zürich", "東京", "I", "the user", "(x)", "May 2025", "", "\n", ".", "?")

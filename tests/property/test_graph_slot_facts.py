@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.graph.facts import Fact
-from commonplace.graph.slot_facts import SlotFacts
-from commonplace.graph.timelines import Span, overlap
+from commonplace.graph.facts import Fact, Span, overlap
+from commonplace.graph.resolver import SlotFacts
 
 times = st.none() | st.integers(0, 6).map(float)
 facts = st.lists(

@@ -19,7 +19,7 @@ from tests.reference_store.store import MemoryStore
 
 from commonplace.store.contract import Store
 from commonplace.store.graph_contract import texts_of
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import GRAPH_KINDS, Chunk, NewPassage
 from commonplace.types.graph import (
     Alias,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.graph.timelines import Span, overlap
+from commonplace.graph.facts import Span, overlap
 
 ENDS = st.none() | st.integers(-4, 4).map(float)
 SPANS = st.builds(Span, ENDS, ENDS)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
 
 from commonplace.index.contract import Scope
-from commonplace.index.directory import Index
-from commonplace.text.analysis import analyse, terms_by_field
+from commonplace.index.generations import Index
+from commonplace.text.tokens import analyse, terms_by_field
 from commonplace.types import Embedding, Filter, IndexEntry
 
 WORDS = ["apple", "pear", "plum", "loginService", "猫", "黑猫", "the", "\ud800", ""]

@@ -10,11 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.formats.journal import parse_page, split_lines
-from commonplace.formats.journal_editing import assign_ids, with_changes
-from commonplace.formats.journal_entry import Entry, PageKind, render_bullet, render_entry, topic_of
-from commonplace.formats.journal_marks import read_characters, write_characters
-from commonplace.formats.journal_merging import digest
+from commonplace.formats.journal import (
+    Entry,
+    PageKind,
+    parse_page,
+    read_characters,
+    render_bullet,
+    render_entry,
+    split_lines,
+    topic_of,
+    write_characters,
+)
+from commonplace.formats.journal_edit import assign_ids, digest, with_changes
 
 KINDS: list[PageKind] = ["day", "long"]
 

@@ -10,11 +10,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.knowledge.configuring import MemoryConfig
-from commonplace.knowledge.maps import checked_maps
-from commonplace.knowledge.reranking import reranked
-from commonplace.knowledge.similarity import cosine_similarity
-from commonplace.knowledge.texts import STANDARD_FIELDS, text_of
+from commonplace.knowledge.config import MemoryConfig, reranked
+from commonplace.knowledge.maps import STANDARD_FIELDS, checked_maps, text_of
+from commonplace.knowledge.retrieve import cosine_similarity
 
 words = st.text(string.ascii_lowercase + " äß東", max_size=8)
 keys = st.one_of(st.sampled_from(STANDARD_FIELDS), words)

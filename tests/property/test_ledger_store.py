@@ -12,8 +12,8 @@ from tests.property.test_memory_store import Step, outcome, step
 from tests.reference_store.store import MemoryStore
 
 from commonplace.store.contract import Store
-from commonplace.store.ledger_contract import LedgerReading
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.graph_contract import LedgerReading
+from commonplace.store.store import SqliteStore
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, Issue, IssueEvent, IssueSelection, Reversal
 
 NAMES = ("default", "Ünï\ud800")

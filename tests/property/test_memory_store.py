@@ -16,9 +16,8 @@ from tests.contract.memories import everything
 from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import CommonplaceError
-from commonplace.store.contract import Store
-from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Store
+from commonplace.store.store import SqliteStore
 from commonplace.types import (
     KINDS,
     ORIGINS,

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from tests.unit.mirroring import LONG, NOON, Book, zone
 
-from commonplace.formats.journal import is_page_name, parse_page
-from commonplace.formats.journal_entry import Entry
-from commonplace.formats.journal_merging import digest
-from commonplace.mirror.agreement import content_of, decode
-from commonplace.mirror.projection import kind_of
-from commonplace.store.memory_contract import Note
+from commonplace.formats.journal import Entry, is_page_name, parse_page
+from commonplace.formats.journal_edit import digest
+from commonplace.journal.baseline import content_of, decode
+from commonplace.journal.pages import kind_of
+from commonplace.store.contract import Note
 
 DAY = 86_400.0
 WORD = re.compile(r"w[0-9]{4}w")

@@ -17,8 +17,8 @@ from tests.unit.memories.clocks import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
-from commonplace.text.alike import signature
+from commonplace.store.store import SqliteStore
+from commonplace.text.similarity import signature
 from commonplace.types import Filter, MemoryRecord, MemoryWrite, Selection, TokenEntry
 
 TIMES = (0.0, 5.0, 15.0, 25.0, 35.0, 1e6)

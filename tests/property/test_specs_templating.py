@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.specs.templating import render
+from commonplace.specs.run import render
 
 NAMES = ("query", "candidates", "top_k", "q")
 HOSTILE = st.lists(st.sampled_from(["{", "}", "{{ ", " }}", "input.", "\\1", *NAMES, "x"]), max_size=12).map("".join)

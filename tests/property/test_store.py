@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.reference_store.store import MemoryStore
 
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import KINDS, Chunk, FileStamp, Filter, Kind, NewPassage, Owner, OwnerWrite
 
 names = st.sampled_from(["default", "other", "Ünï\ud800"])

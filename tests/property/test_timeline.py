@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.timeline import Prefer, mentions, without
+from commonplace.dates import Prefer, mentions, without
 
 NOW = datetime(2025, 5, 14, 15, 30, tzinfo=UTC)
 WORDS = (

@@ -9,9 +9,25 @@ from datetime import UTC, datetime
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.formats.vault import Note, memory_id_of, read_note, rewrite_note, write_note
-from commonplace.formats.vault_names import LONGEST_BYTES, file_names, file_stem, link_to, same_place, tags_of, title_of
-from commonplace.formats.vault_text import are_fenced, escaped, lines_of, section_name, unescaped
+from commonplace.formats.vault import (
+    LONGEST_BYTES,
+    Note,
+    are_fenced,
+    escaped,
+    file_names,
+    file_stem,
+    lines_of,
+    link_to,
+    memory_id_of,
+    read_note,
+    rewrite_note,
+    same_place,
+    section_name,
+    tags_of,
+    title_of,
+    unescaped,
+    write_note,
+)
 
 LETTERS = st.characters(exclude_categories=["Cs"])
 ANY = st.text(LETTERS, max_size=40)

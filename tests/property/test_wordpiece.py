@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.models.modeldata import ModelData
-from commonplace.text.vocabulary import Vocabulary
-from commonplace.text.wordpiece import WordPiece
+from commonplace.models.static import ModelData
+from commonplace.text.tokens import Vocabulary, WordPiece
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 

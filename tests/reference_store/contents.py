@@ -10,15 +10,14 @@ from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 from tests.reference_store.state import KnowledgeRow, Space, State
 
-from commonplace.store.database_files import build, refuse_existing
-from commonplace.store.graph_contract import GraphChange
-from commonplace.store.ledger_contract import LedgerChange
-from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.database import build, refuse_existing
+from commonplace.store.graph_contract import GraphChange, LedgerChange
+from commonplace.store.knowledge import insert_item
+from commonplace.store.memories import SqliteMemoryChange, insert_version
 from commonplace.store.rows import pack_id
-from commonplace.store.sqlite_knowledge import insert_item
-from commonplace.store.sqlite_memory_change import SqliteMemoryChange, insert_version
-from commonplace.store.sqlite_transaction import Transaction
-from commonplace.store.sqlite_writing import NEXT, Change, create_namespace, set_embedding
+from commonplace.store.transaction import Transaction
+from commonplace.store.writes import NEXT, Change, create_namespace, set_embedding
 from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 

@@ -7,9 +7,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from commonplace.store.graph_checks import check_episode, check_filter, check_remark, check_subject
 from commonplace.store.graph_contract import texts_of
-from commonplace.store.graph_rules import in_groups, is_live, is_meant, order_of_id
+from commonplace.store.graph_rules import (
+    check_episode,
+    check_filter,
+    check_remark,
+    check_subject,
+    in_groups,
+    is_live,
+    is_meant,
+    order_of_id,
+)
 from commonplace.store.rows import pack_text
 from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Edge, GraphCounts

@@ -13,9 +13,9 @@ from commonplace.index.dense import best
 from commonplace.index.lexical import MOST_TERMS
 from commonplace.ranking import bm25
 from commonplace.ranking.arrays import within
-from commonplace.text.analysis import FIELDS, fields_of, passage_language
-from commonplace.text.spelling import edits
-from commonplace.text.stopwords import ENGLISH
+from commonplace.text.languages import ENGLISH
+from commonplace.text.query import edits
+from commonplace.text.tokens import FIELDS, fields_of, passage_language
 from commonplace.types import Filter, IndexEntry
 
 

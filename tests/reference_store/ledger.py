@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.store.ledger_rules import (
+from commonplace.store.ledger import (
     check_event,
     check_issue,
     check_operations,

@@ -24,8 +24,19 @@ from tests.reference_store.state import (
 )
 
 from commonplace.errors import StoreError
-from commonplace.store import memory_contract
-from commonplace.store.batches import (
+from commonplace.store import contract
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Reembedding
+from commonplace.store.graph_contract import (
+    GraphChange,
+    GraphReading,
+    KnowledgeChange,
+    KnowledgeReading,
+    LedgerChange,
+    LedgerReading,
+    texts_of,
+)
+from commonplace.store.knowledge import check_context, check_item
+from commonplace.store.writes import (
     change_is_under_way,
     check_entry,
     check_memory,
@@ -40,12 +51,6 @@ from commonplace.store.batches import (
     refuse_wide,
     snapshot_is_written,
 )
-from commonplace.store.graph_contract import GraphChange, GraphReading, texts_of
-from commonplace.store.knowledge_checks import check_context, check_item
-from commonplace.store.knowledge_contract import KnowledgeChange, KnowledgeReading
-from commonplace.store.ledger_contract import LedgerChange, LedgerReading
-from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.reembedding_contract import Reembedding
 from commonplace.types import (
     GRAPH_KINDS,
     Embedding,
@@ -491,9 +496,7 @@ class ReferenceMemories(ReferenceReembedding):
         self._state = State()
 
     @contextmanager
-    def change_memories(
-        self, namespace: str, *, made_by: Embedding | None = None
-    ) -> Iterator[memory_contract.MemoryChange]:
+    def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[contract.MemoryChange]:
         """Begin a write transaction over the memories of a namespace: on a copy, that takes its place at the end."""
         with self._writing():
             refuse_other_maker(self._state.embedding, made_by)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 
-from commonplace.store.batches import change_is_over, new_token
-from commonplace.store.globs import path_matcher
-from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.filters import path_matcher
+from commonplace.store.writes import change_is_over, new_token
 from commonplace.types import (
     Embedding,
     Filter,

@@ -13,9 +13,9 @@ from uuid import uuid4
 from tests.reference_store.memories import ReferenceMemories
 from tests.reference_store.state import Row, Space, index_entry, matching_owners
 
-from commonplace.store.batches import check_times, refuse_other_maker, refuse_reembedding, settle
-from commonplace.store.graph_checking import ENDS, EPISODES, HAPPENED, MENTIONED, MERGED, NAMES, TEXTS, sentences
 from commonplace.store.graph_contract import is_reserved, namespace_of
+from commonplace.store.graph_rules import ENDS, EPISODES, HAPPENED, MENTIONED, MERGED, NAMES, TEXTS, sentences
+from commonplace.store.writes import check_times, refuse_other_maker, refuse_reembedding, settle
 from commonplace.types import Embedding, FileStamp, Filter, IndexEntry, Kind, Owner, OwnerWrite, Passage, TokenEntry
 
 

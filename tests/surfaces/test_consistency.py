@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.engine import Engine, upkeep
-from commonplace.engine.layout import DATABASE
+from commonplace.engine import Engine, maintenance
 from commonplace.errors import EmbedderMismatchError, UsageError
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.settings import Settings, load
-from commonplace.store.sqlite import SqliteStore
+from commonplace.settings.paths import DATABASE
+from commonplace.store.store import SqliteStore
 from commonplace.types import Document, Embedding
 from commonplace.types.graph import Mention
 
@@ -124,7 +124,7 @@ def test_what_is_not_indexed_yet_hides_neither_behind_a_long_text_nor_others(
     short = [Document(f"note{n}", f"Note {n}: look at the turbine bearing in hall {n}.") for n in range(9)]
     wanted = {"log", *(document.id for document in short)}
     book.index_documents([Document("log", long), *short])
-    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(maintenance, "bring_up_to_date", lambda *_arguments, **_options: None)
     book.index_documents([Document(f"recipe{n}", f"Potatoes with dill, number {n}.") for n in range(12)])
     assert set(found(book, "turbine bearing serviced", method=method, limit=10)) == wanted
     book.index_documents([Document("log", long), *short])
@@ -135,7 +135,7 @@ def test_a_store_restored_under_an_open_engine_is_read_anew(
     book: Engine, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was analysed of the lost history must not be taken for what stands there now."""
-    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(maintenance, "bring_up_to_date", lambda *_arguments, **_options: None)
     book.index_documents([Document("a", "The herons nest by the lake.")])
     store = SqliteStore.open(directory / DATABASE, create=False)
     store.backup(tmp_path / "backup.db")
@@ -249,7 +249,7 @@ def test_a_store_made_with_ones_own_embedder_asks_for_it(tmp_path: Path) -> None
 
 def test_every_word_of_a_long_tail_is_found(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process holds the index, a search finds by its words what thousands of others resemble."""
-    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(maintenance, "bring_up_to_date", lambda *_arguments, **_options: None)
     chance = random.Random(3)
     words = "amber basalt cedar delta ember fjord garnet harbour indigo juniper kelp lagoon".split()
     texts = [f"# Note {n}\n\nmarkersteady{n} v3.\n\n{' '.join(chance.choices(words, k=90))}" for n in range(3000)]
@@ -271,8 +271,8 @@ def test_a_long_rewriting_keeps_the_index_up_and_a_first_build_does_not(
         behind.append(book.index_status().waiting)
         return bring_up_to_date(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(upkeep, "PENDING_LIMIT", 200)
-    monkeypatch.setattr(upkeep, "bring_up_to_date", project)
+    monkeypatch.setattr(maintenance, "PENDING_LIMIT", 200)
+    monkeypatch.setattr(maintenance, "bring_up_to_date", project)
     book.index_documents(animals("heron", 800))
     assert behind == [800]
     behind.clear()

@@ -15,10 +15,9 @@ from click.testing import CliRunner
 import commonplace
 from commonplace.cli.app import cli
 from commonplace.cli.csp import MAX_REQUEST_BYTES
-from commonplace.formats.csp_request import Request, format_request
-from commonplace.formats.csp_response import Response, parse_response
-from commonplace.mcp.memory.tools import tools_of
+from commonplace.formats.csp import Request, Response, format_request, parse_response
 from commonplace.mcp.registry import Context
+from commonplace.mcp.tools import tools_of
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

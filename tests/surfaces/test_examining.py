@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import commonplace
-from commonplace.engine import upkeep
+from commonplace.engine import maintenance
 from commonplace.errors import ModelError, StoreError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_doctor_tells_of_store_and_model_where_the_index_cannot_be_written(
     def damaged() -> None:
         raise ModelError("the model data is damaged")
 
-    monkeypatch.setattr(upkeep, "verify_data", damaged)
+    monkeypatch.setattr(maintenance, "verify_data", damaged)
     assert sorted(findings(blocked)) == ["index", "model"]
 
 
@@ -61,8 +61,8 @@ def test_doctor_does_not_try_to_mend_where_the_store_is_read_only(
         raise AssertionError
 
     shutil.rmtree(program.project / ".commonplace" / "index")
-    monkeypatch.setattr(upkeep, "bring_up_to_date", never)
-    monkeypatch.setattr("commonplace.store.connections.can_be_written", lambda _: False)
+    monkeypatch.setattr(maintenance, "bring_up_to_date", never)
+    monkeypatch.setattr("commonplace.store.connection.can_be_written", lambda _: False)
     found = findings(program)["index"]
     assert found["mended"] is False
     assert "read-only" in found["remedy"]
@@ -74,7 +74,7 @@ def test_doctor_reports_an_index_that_cannot_be_read(program: Program, monkeypat
     def refused(_: object) -> None:
         raise StoreError("the index cannot be opened: Too many open files", remedy="close some")
 
-    monkeypatch.setattr("commonplace.index.directory.Index.reader", refused)
+    monkeypatch.setattr("commonplace.index.generations.Index.reader", refused)
     found = findings(program)["index"]
     assert (found["problem"], found["remedy"]) == ("the index cannot be opened: Too many open files", "close some")
     assert found["mended"] is False

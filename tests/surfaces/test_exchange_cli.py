@@ -366,7 +366,7 @@ def test_ctrl_c_in_an_import_is_told_and_importing_again_completes_it(bare: Prog
     path.write_text(json.dumps(entries))
     # Interrupted by itself once writing has begun: whoever presses the keys is no better timed.
     program = (
-        "import os, signal\nfrom commonplace.exchange.writing import Writer\nadd = Writer.add\n"
+        "import os, signal\nfrom commonplace.exchange.import_ import Writer\nadd = Writer.add\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # whoever runs the tests may ignore it
         "def interrupted(self, item, count=[0]):\n"
         "    count[0] += 1\n"

@@ -14,8 +14,8 @@ from tests.unit.mcp_talking import talking
 
 import commonplace
 from commonplace.errors import StoreMissingError, UsageError
-from commonplace.mcp.memory import Host, registry_of
-from commonplace.settings.locations import user_store
+from commonplace.mcp.resources import Host, registry_of
+from commonplace.settings.paths import user_store
 
 OPENING = [
     ("remember", "Invoices are sent on Fridays"),

@@ -13,7 +13,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.graph.entities import MOST_ALIASES
-from commonplace.mcp.memory import Host, registry_of
+from commonplace.mcp.resources import Host, registry_of
 
 UNKNOWN = "8f14e45f-ceea-467f-9c3f-0123456789ab"
 

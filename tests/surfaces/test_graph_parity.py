@@ -10,9 +10,9 @@ import pytest
 from tests.unit.mcp_talking import Talk, talking
 
 import commonplace
-from commonplace.formats.csp_response import Response, parse_response
+from commonplace.formats.csp import Response, parse_response
 from commonplace.formats.fence import unfence
-from commonplace.mcp.memory import Host, registry_of
+from commonplace.mcp.resources import Host, registry_of
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

@@ -12,12 +12,12 @@ import pytest
 from tests.stubs.graphiti_server import GraphitiServer, State
 from tests.stubs.wire import Wire
 
-from commonplace.engine.facade import Engine
-from commonplace.engine.opening import open_engine
+from commonplace.engine.engine import Engine
+from commonplace.engine.open import open_engine
 from commonplace.errors import UsageError
-from commonplace.formats.csp_response import Response, parse_response
+from commonplace.formats.csp import Response, parse_response
 from commonplace.graph.graphiti.backend import REST_S
-from commonplace.graph.graphiti.delivering import GRACE_S, LOOK_S
+from commonplace.graph.graphiti.delivery import GRACE_S, LOOK_S
 from commonplace.settings import load
 
 SAID = "auth.ts depends on token.ts."

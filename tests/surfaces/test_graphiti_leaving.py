@@ -9,10 +9,10 @@ import pytest
 from tests.stubs.graphiti_server import GraphitiServer
 from tests.surfaces.test_graphiti import SAID, Desk, desk, server
 
-from commonplace.forgetting.receipt import ELSEWHERE
+from commonplace.erasure.receipt import ELSEWHERE
 
 if TYPE_CHECKING:
-    from commonplace.forgetting.receipt import ForgetReceipt
+    from commonplace.erasure.receipt import ForgetReceipt
 
 __all__ = ["desk", "server"]
 

@@ -12,7 +12,7 @@ import pytest
 from tests.contract.graphs import whole
 
 import commonplace
-from commonplace.engine.facade import Engine
+from commonplace.engine.engine import Engine
 from commonplace.errors import ConfigError, NotFoundError, StoreError, UsageError
 
 ANN, ACME, GLOBEX = (f"00000000-0000-4000-8000-00000000000{digit}" for digit in "123")

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from tests.stubs import graphiti_server
 
-from commonplace.engine.facade import Engine
-from commonplace.engine.opening import open_engine
-from commonplace.graph.graphiti import session, stdio
+from commonplace.engine.engine import Engine
+from commonplace.engine.open import open_engine
+from commonplace.graph.graphiti import client
+from commonplace.graph.graphiti import transport as stdio
 from commonplace.settings import load
 
 SAID = "auth.ts depends on token.ts."
@@ -120,7 +121,7 @@ def test_what_is_no_server_is_told_and_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, told: str
 ) -> None:
     """The local graph answers, and no process is left behind."""
-    monkeypatch.setattr(session, "START_S", 1.0)
+    monkeypatch.setattr(client, "START_S", 1.0)
     monkeypatch.setattr(stdio, "_END_S", 0.2)
     line = shlex.join([sys.executable, "-c", program])
     with opened(tmp_path / "store", graph_uri=line, timeout_s=1.0) as book:

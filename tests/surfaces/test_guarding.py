@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.surfaces.test_forgetting_cli import asking, shown_until
 
-from commonplace.settings.locations import user_store
+from commonplace.settings.paths import user_store
 from commonplace.store.drafts import draft
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ def test_size_of_a_directory_that_goes_while_it_is_read_is_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process sweeps old generations of the index while somebody asks how large it is."""
-    from commonplace.engine.upkeep import size
+    from commonplace.engine.maintenance import size
 
     (tmp_path / "swept").mkdir()
     (tmp_path / "kept").write_text("four")

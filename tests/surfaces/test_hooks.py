@@ -15,7 +15,7 @@ import commonplace
 from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import StoreBusyError
-from commonplace.memories.injections import INJECTED
+from commonplace.memory.injections import INJECTED
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
@@ -158,7 +158,7 @@ def test_a_store_that_cannot_be_written_is_still_asked(project: Path, monkeypatc
     def busy(*_: object) -> None:
         raise StoreBusyError("another process writes", remedy="try again")
 
-    monkeypatch.setattr("commonplace.memories.injections.add_injected", busy)
+    monkeypatch.setattr("commonplace.memory.injections.add_injected", busy)
     with book_of(project) as book:
         assert [hit.text for hit in book.injection(ASKED, conversation="s").hits] == [BOSS]
 

@@ -13,10 +13,10 @@ from tests.unit.mcp_talking import Talk, talking
 import commonplace
 from commonplace.engine import Engine
 from commonplace.formats.fence import unfence
-from commonplace.mcp.memory import Host, registry_of
-from commonplace.mcp.memory.budget import beginning, ending, largest
-from commonplace.mcp.memory.tools import tools_of
+from commonplace.mcp.resources import Host, registry_of
 from commonplace.mcp.schema import problems
+from commonplace.mcp.schemas import beginning, ending, largest
+from commonplace.mcp.tools import tools_of
 from commonplace.text.budget import MOST_TOKENS
 
 NOTES = [

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import commonplace
 from commonplace.cli.app import cli
-from commonplace.settings.locations import user_store
+from commonplace.settings.paths import user_store
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

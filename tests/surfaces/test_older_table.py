@@ -9,8 +9,7 @@ from tests.surfaces.conftest import Program
 
 import commonplace
 from commonplace.errors import EmbedderMismatchError
-from commonplace.models.modeldata import ModelData
-from commonplace.models.static import StaticEmbedder
+from commonplace.models.static import ModelData, StaticEmbedder
 from commonplace.types import Embedding
 
 NOW = str(StaticEmbedder.load().stamp)

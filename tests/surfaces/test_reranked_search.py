@@ -23,7 +23,7 @@ import commonplace
 from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
-from commonplace.models.reranking import MAX_CHARACTERS
+from commonplace.models.rerank import MAX_CHARACTERS
 from commonplace.types import RerankMode
 
 QUERY = "which database does billing use"

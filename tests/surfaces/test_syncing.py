@@ -165,7 +165,7 @@ def test_pages_come_along_in_a_backup(stored: Program) -> None:
 
 
 def test_sync_says_so_when_another_process_does_not_end(stored: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("commonplace.mirror.mirror._SYNC_WAIT_S", 0.0)
+    monkeypatch.setattr("commonplace.journal.sync._SYNC_WAIT_S", 0.0)
     held = FileLock(stored.project / ".commonplace" / "memory.lock")
     with held.hold(0.0), commonplace.open(stored.project / ".commonplace") as book, pytest.raises(StoreBusyError):
         book.sync()

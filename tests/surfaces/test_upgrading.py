@@ -17,10 +17,10 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import EmbedderMismatchError, ProviderError, StoreBusyError, UsageError
 from commonplace.locks import FileLock
-from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.minilm import WEIGHTS, MinilmEmbedder
+from commonplace.models.registry import AbsentEmbedder
 from commonplace.types import Document, Embedding
 
 

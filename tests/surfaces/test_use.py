@@ -12,7 +12,7 @@ from tests.unit.mcp_talking import talking
 
 import commonplace
 from commonplace.cli.app import cli
-from commonplace.mcp.memory import Host, registry_of
+from commonplace.mcp.resources import Host, registry_of
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from commonplace.exchange.exporting import export
-from commonplace.exchange.importing import ImportReport, Rules, import_items
-from commonplace.exchange.items import Item, Problem, Remark, Source
-from commonplace.exchange.reading import read_export
-from commonplace.exchange.writing import Into
-from commonplace.graph.ground import Ground
+from commonplace.exchange.export import export
+from commonplace.exchange.import_ import ImportReport, Into, Rules, import_items
+from commonplace.exchange.read import read_export
+from commonplace.exchange.records import Item, Problem, Remark, Source
 from commonplace.graph.kinds import Kinds
+from commonplace.graph.runtime import Ground
 from commonplace.ingest.passages import Destination
-from commonplace.memories.intake import MAX_CONTENT_BYTES
+from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.store.contract import Store
 

@@ -15,16 +15,15 @@ from typing import Any, ClassVar
 
 from commonplace.formats.journal import parse_page
 from commonplace.ingest.passages import Destination
-from commonplace.memories.fading import Fading
-from commonplace.memories.keeping import Keeper
-from commonplace.memories.memory import Memory
-from commonplace.mirror.folder import Folder
-from commonplace.mirror.mirror import Mirror
-from commonplace.mirror.report import SyncReport
-from commonplace.mirror.situation import Ground
+from commonplace.journal.folder import Folder
+from commonplace.journal.report import SyncReport
+from commonplace.journal.snapshot import Ground
+from commonplace.journal.sync import Mirror
+from commonplace.memory.service import Keeper
+from commonplace.memory.view import Fading, Memory
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Selection, StoredMemory
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC).timestamp()

@@ -10,15 +10,14 @@ from typing import Any
 
 from tests.contract.stores import BACKENDS
 
-from commonplace.index.directory import Index
-from commonplace.ingest.documents import index_documents
-from commonplace.ingest.passages import Destination, PassageMaker
+from commonplace.index.generations import Index
+from commonplace.ingest.passages import Destination, PassageMaker, index_documents
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.constants import FIRST_FLOOR, FLOOR
-from commonplace.search.pipeline import Searcher
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
+from commonplace.search.retrieve import Searcher
+from commonplace.search.signals import FIRST_FLOOR, FLOOR
 from commonplace.store.contract import Store
 from commonplace.types import Document, Filter, MemoryRecord, MemoryWrite, Owner
 

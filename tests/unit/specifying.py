@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from commonplace.models.scripted import ScriptedGenerator
+from commonplace.models.llm import ScriptedGenerator
 from commonplace.settings import Settings
 from commonplace.specs import Call, run
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from commonplace.text.alike import BANDS, contained_share, digest, is_near_duplicate, normal_form, signature
+from commonplace.text.similarity import BANDS, contained_share, digest, is_near_duplicate, normal_form, signature
 
 LONG = (
     "During the planning meeting the team agreed that the billing service keeps its invoices in the central database, "
@@ -201,7 +201,7 @@ def test_signature_is_what_was_stored_by_every_release() -> None:
 
 def test_signature_does_not_depend_on_the_process() -> None:
     """Python salts its own hashes anew in each process."""
-    code = f"from commonplace.text.alike import signature; print(signature({LONG!r}).bands)"
+    code = f"from commonplace.text.similarity import signature; print(signature({LONG!r}).bands)"
     for seed in "1", "2":
         done = subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from commonplace.text import analysis
-from commonplace.text.analysis import FIELDS, LONGEST_TERM, analyse, clear_cache, many_words, terms_by_field
+from commonplace.text import tokens
 from commonplace.text.languages import natural_language
 from commonplace.text.query import analyse_query
+from commonplace.text.tokens import FIELDS, LONGEST_TERM, analyse, clear_cache, many_words, terms_by_field
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_few_words_are_kept_except_while_many_are_to_come() -> None:
     """A server would hold the terms of every word it ever met; a large corpus is analysed twice as fast with them."""
     text = " ".join(f"word{number}" for number in range(10_000))
     terms = analyse(text)
-    words = analysis.words_in("english", "english")
+    words = tokens.words_in("english", "english")
     assert 0 < len(words) <= 4_096
     with many_words():
         assert analyse(text) == terms

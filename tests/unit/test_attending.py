@@ -15,7 +15,7 @@ from commonplace.cli import watch
 from commonplace.cli.watch import Attendance
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreBusyError, StoreError
-from commonplace.ingest.watching import WatchedRun
+from commonplace.ingest.watch import WatchedRun
 from commonplace.types import IndexReport
 
 LIMIT_S = 60.0

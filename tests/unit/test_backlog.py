@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.engine.opening import open_engine
+from commonplace.engine.open import open_engine
 from commonplace.errors import ModelError, UsageError
-from commonplace.ingest.backlog import EmbeddingBacklog
+from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.models.mixed import MixedEmbedder, by_space, for_kind
+from commonplace.models.registry import MixedEmbedder, by_space, for_kind
 from commonplace.settings import load
 from commonplace.types import Document
 

@@ -18,11 +18,11 @@ from tests.contract.stores import file
 
 import commonplace
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
-from commonplace.exchange import swapping
-from commonplace.exchange.backing_up import BackupReport, back_up
-from commonplace.exchange.restoring import restore
-from commonplace.store.memory_contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.sqlite import SqliteStore
+from commonplace.exchange import restore as swapping
+from commonplace.exchange.backup import BackupReport, back_up
+from commonplace.exchange.restore import restore
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note
+from commonplace.store.store import SqliteStore
 from commonplace.types import Link, MemoryWrite
 from commonplace.types.graph import Alias, Happening, Mention
 

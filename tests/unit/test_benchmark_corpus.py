@@ -8,7 +8,7 @@ from itertools import islice
 from commonplace.benchmarks.baselines import content_words
 from commonplace.benchmarks.corpus import Recipe, make_documents, make_queries, sample, words_of
 from commonplace.benchmarks.measures import median
-from commonplace.text.stopwords import STOP_WORDS
+from commonplace.text.languages import STOP_WORDS
 from commonplace.types import Document
 
 PIECES = ["[PAD]", "a", "!", "the", "of", "house", "garden", "##ing", "##s", "##!", "ärger"]

@@ -8,7 +8,7 @@ import pytest
 
 import commonplace
 from commonplace.models.cache import AgingCache, Bounds
-from commonplace.search.pipeline import QUERY_CACHE, RANKING_CACHE
+from commonplace.search.retrieve import QUERY_CACHE, RANKING_CACHE
 
 
 def test_a_value_is_gone_after_its_time_and_the_least_used_one_beyond_the_number() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.search.choosing import distinct, in_turn, is_history, of_the_first_owners, without_old_news
+from commonplace.search.context import distinct, in_turn, is_history, of_the_first_owners, without_old_news
 from commonplace.types import Hit, Kind
 
 

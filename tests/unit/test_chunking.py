@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.text.chunking import chunk
+from commonplace.text.chunk import chunk
 from commonplace.text.languages import Language
 
 WORDS = "word " * 50
@@ -185,7 +185,7 @@ def test_typescript_is_cut_at_functions_classes_and_members() -> None:
 )
 def test_declarations_are_found_in(source: str, headings: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Headings of code are what a person would search for."""
-    monkeypatch.setattr("commonplace.text.chunking.SMALL_TOKENS", 0)
+    monkeypatch.setattr("commonplace.text.chunk.SMALL_TOKENS", 0)
     assert [heading for *_, heading in cut(source, "code")] == headings
 
 

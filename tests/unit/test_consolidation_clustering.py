@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from commonplace.consolidation import clustering
-from commonplace.consolidation.clustering import (
+from commonplace.consolidation import pairs as clustering
+from commonplace.consolidation.pairs import (
     CLUSTER_IDS,
     Pairs,
     action_of,
@@ -23,7 +23,7 @@ from commonplace.consolidation.clustering import (
     size_factor,
     strongest_forest,
 )
-from commonplace.models.calibrating import BY_EMBEDDER, scale_of
+from commonplace.models.calibration import BY_EMBEDDER, scale_of
 
 PLAIN = scale_of("hashing")
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from commonplace.consolidation.combining import combined, confidence_of, dates_of, link_id, merged_id
+from commonplace.consolidation.text_merge import combined, confidence_of, dates_of, link_id, merged_id
 from commonplace.retention import DAY_S
 from commonplace.types import MemoryRecord, Owner, StoredMemory
 

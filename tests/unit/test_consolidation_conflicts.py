@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.consolidation.conflicts import Conflict, conflict, read_statement
+from commonplace.consolidation.text_merge import Conflict, conflict, read_statement
 
 FRIDAY = datetime(2026, 5, 8, 12, tzinfo=UTC)
 SATURDAY = datetime(2026, 5, 9, 12, tzinfo=UTC)

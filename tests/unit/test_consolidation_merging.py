@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from commonplace.consolidation.merging import Merged, Source, contradictions, diff, merge
-from commonplace.consolidation.units import units_of
+from commonplace.consolidation.text_merge import Merged, Source, contradictions, diff, merge
+from commonplace.text.sentences import units_of
 
 
 def _at(day: int) -> datetime:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commonplace.formats.fence import unfence
-from commonplace.search.context import Form, assemble, context_of, unsaid
-from commonplace.search.joining import shortened
-from commonplace.search.result import SearchResult
-from commonplace.search.trace import Trace
+from commonplace.search.context import Form, assemble, context_of, shortened, unsaid
+from commonplace.search.result import SearchResult, Trace
 from commonplace.types import Chunk, Confidence, Filter, Hit, Passage
 
 

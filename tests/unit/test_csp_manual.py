@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.formats.csp_request import KEYS, format_request, parse_request
-from commonplace.formats.csp_response import format_response, parse_response
+from commonplace.formats.csp import KEYS, format_request, format_response, parse_request, parse_response
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FORMAT = (DOCS / "formats" / "csp.md").read_text("utf-8")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.formats.csp_request import Request, format_request, parse_request
-from commonplace.formats.csp_text import CspError
+from commonplace.formats.csp import CspError, Request, format_request, parse_request
 
 EXAMPLES = [
     "TASK REQ:recall project setup IN:MEM OUT:MEM_REFS",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.formats.csp_response import (
+from commonplace.formats.csp import (
+    CspError,
     Passage,
     Reference,
     Relation,
@@ -14,7 +15,6 @@ from commonplace.formats.csp_response import (
     read_reference,
     write_reference,
 )
-from commonplace.formats.csp_text import CspError
 
 EXAMPLES = [
     (

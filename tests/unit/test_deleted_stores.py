@@ -14,10 +14,10 @@ import pytest
 
 import commonplace
 from commonplace.errors import CommonplaceError, StoreDamagedError, StoreError
-from commonplace.index.directory import Index
-from commonplace.mirror.folder import Folder, PageFile
-from commonplace.store import database_files
-from commonplace.store.sqlite import SqliteStore
+from commonplace.index.generations import Index
+from commonplace.journal.folder import Folder, PageFile
+from commonplace.store import database
+from commonplace.store.store import SqliteStore
 from commonplace.types import Embedding, Owner, OwnerWrite
 
 LOST = r"the store at .*store\.db was deleted or replaced while it was open; open it again"
@@ -204,7 +204,7 @@ def test_a_store_that_could_not_be_made_is_made_the_next_time(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(database_files, "migrate", full)
+        patch.setattr(database, "migrate", full)
         with pytest.raises(StoreError, match="disk is full"):
             commonplace.open(pages_alone, embedder="hashing")
     with commonplace.open(pages_alone, embedder="hashing") as book:
@@ -216,7 +216,7 @@ def test_a_store_that_another_process_is_just_making_is_not_lost(
 ) -> None:
     """A server and a hook of an agent begin at the same time in a project that came with its pages."""
     path, looked, errors = pages_alone / "store.db", threading.Event(), list[CommonplaceError]()
-    look, publish = database_files.left_behind, database_files._publish
+    look, publish = database.left_behind, database._publish
 
     def looking(path: Path) -> list[str]:
         found = look(path)
@@ -225,7 +225,7 @@ def test_a_store_that_another_process_is_just_making_is_not_lost(
 
     def asking() -> None:
         try:
-            database_files.refuse_lost(path)
+            database.refuse_lost(path)
         except CommonplaceError as error:
             errors.append(error)
 
@@ -236,9 +236,9 @@ def test_a_store_that_another_process_is_just_making_is_not_lost(
         assert looked.wait(60)
         publish(new, path)
 
-    monkeypatch.setattr(database_files, "left_behind", looking)
-    monkeypatch.setattr(database_files, "_publish", publishing)
-    database_files.make(path, 10)
+    monkeypatch.setattr(database, "left_behind", looking)
+    monkeypatch.setattr(database, "_publish", publishing)
+    database.make(path, 10)
     asker.join()
     assert errors == []
 

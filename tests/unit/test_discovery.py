@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.ingest.discovery import Selection, discover, is_secret
+from commonplace.ingest.discover import Selection, discover, is_secret
 
 
 def write(directory: Path, *names: str, text: str = "x\n") -> None:
@@ -265,7 +265,7 @@ def test_an_ignore_file_that_is_a_pipe_says_nothing(tmp_path: Path, name: str) -
     write(tmp_path, "sub/a.md", ".git/info/x")
     os.mkfifo(tmp_path / name)
     program = (
-        "import sys; from pathlib import Path; from commonplace.ingest.discovery import Selection, discover\n"
+        "import sys; from pathlib import Path; from commonplace.ingest.discover import Selection, discover\n"
         "print([file.path for file in discover(Selection(Path(sys.argv[1]), Path(sys.argv[1], 'sub'))).files])"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]

@@ -15,8 +15,8 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import StoreDamagedError, StoreError
-from commonplace.exchange import archive, restoring
-from commonplace.store.sqlite import SqliteStore
+from commonplace.exchange import archive, restore
+from commonplace.store.store import SqliteStore
 
 HEX = re.compile(r"[0-9a-f]{32}")
 
@@ -96,7 +96,7 @@ def test_a_disk_that_is_full_when_the_restored_database_is_opened_is_told_as_the
     def put_notes(*_: object) -> None:
         raise full()
 
-    monkeypatch.setattr(restoring, "put_notes", put_notes)
+    monkeypatch.setattr(restore, "put_notes", put_notes)
     error = refused(lambda: commonplace.restore(tmp_path / "b.zip", tmp_path / "new"))
     assert error.args[0] == f"cannot restore to {tmp_path / 'new'}: database or disk is full"
     assert error.remedy == "make room, or name another place"

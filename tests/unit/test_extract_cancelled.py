@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.extracting import claims, extracted
 
-from commonplace.extract.hearsay import HEARSAY
+from commonplace.extract.modality import HEARSAY
 
 CALLED_OFF = [
     ("Mira's move to Munich was cancelled.", "Mira LIVES_IN Munich"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.unit.extracting import extracted
 
-from commonplace.extract.hearsay import HEARSAY, is_inside, quotations
-from commonplace.graph.contradicting import LEAST_SURE
+from commonplace.extract.modality import HEARSAY, is_inside, quotations
+from commonplace.graph.extraction import understand
+from commonplace.graph.facts import LEAST_SURE
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.understanding import understand
 
 REPORTED = [
     "The novel says Mira lives in Rome.",

@@ -10,7 +10,7 @@ from tests.unit.extracting import WRITTEN, extracted, names
 
 from commonplace.errors import UsageError
 from commonplace.extract import extract
-from commonplace.extract.grammar import MOVES, RULES
+from commonplace.extract.relations import MOVES, RULES
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 NAMED = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.extracting import claims, extracted
 
-from commonplace.extract.hearsay import HEARSAY
+from commonplace.extract.modality import HEARSAY
 
 NO_MOVES = [
     "Mira left Berlin at five.",

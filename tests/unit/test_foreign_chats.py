@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.errors import UsageError
 from commonplace.formats.foreign import chats
-from commonplace.formats.foreign.records import Foreign
+from commonplace.formats.foreign.reader import Foreign
 
 
 def node(id_: str, parent: str | None, role: str, *parts: object, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import cortexgraph
-from commonplace.formats.foreign.records import ForeignLink
+from commonplace.formats.foreign.reader import ForeignLink
 
 LINE = {
     "id": "mem-1",

@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.errors import UsageError
 from commonplace.formats.foreign import knowledge_graph
-from commonplace.formats.foreign.records import Foreign
+from commonplace.formats.foreign.reader import Foreign
 
 WHOLE = """{"type":"entity","name":"John_Smith","entityType":"person","observations":["Likes tea","John Smith is tall"]}
 {"type":"entity","name":"Anthropic","entityType":"organization","observations":[]}

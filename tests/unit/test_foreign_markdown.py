@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import markdown
-from commonplace.formats.foreign.records import Foreign, ForeignLink
+from commonplace.formats.foreign.reader import Foreign, ForeignLink
 
 COFFEE = """---
 title: Coffee Brewing

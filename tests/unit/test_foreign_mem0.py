@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.foreign import files, mem0
-from commonplace.formats.foreign.records import Foreign
+from commonplace.formats.foreign import mem0, reader
+from commonplace.formats.foreign.reader import Foreign
 
 ENTRY = {
     "id": "m1",
@@ -172,7 +172,7 @@ def test_files_that_are_none_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         mem0.read(tmp_path)
     with pytest.raises(NotFoundError, match="there is no file"):
         mem0.read(tmp_path / "none.json")
-    monkeypatch.setattr(files, "LARGEST", 7)
+    monkeypatch.setattr(reader, "LARGEST", 7)
     with pytest.raises(UsageError, match="more than 7 bytes, the limit; name a file that can be read; split"):
         mem0.read(tmp_path / "latin.json")
 

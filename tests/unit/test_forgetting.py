@@ -13,14 +13,13 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.erasure.erase import forget
+from commonplace.erasure.plan import make_plan
+from commonplace.erasure.receipt import ForgetReceipt
+from commonplace.erasure.select import Wanted, everything
+from commonplace.erasure.steps import Place
+from commonplace.erasure.verify import prove
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.forgetting.choosing import Wanted
-from commonplace.forgetting.graph import everything
-from commonplace.forgetting.place import Place
-from commonplace.forgetting.plan import make_plan
-from commonplace.forgetting.proving import prove
-from commonplace.forgetting.receipt import ForgetReceipt
-from commonplace.forgetting.running import forget
 from commonplace.logs import RetrievalLog
 from commonplace.types import Document
 
@@ -210,7 +209,7 @@ class TestWhatIsLeft:
 
 
 def _chosen(*ids: str) -> Any:
-    from commonplace.forgetting.choosing import Chosen
+    from commonplace.erasure.select import Chosen
 
     return Chosen(memories=ids)
 

@@ -13,8 +13,8 @@ from tests.unit.test_forgetting import files, holding
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.erasure.receipt import ForgetReceipt
 from commonplace.errors import NotFoundError
-from commonplace.forgetting.receipt import ForgetReceipt
 from commonplace.graph.graphiti.outbox import WAITING
 from commonplace.logs import RetrievalLog
 from commonplace.types.graph import Episode

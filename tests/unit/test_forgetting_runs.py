@@ -17,14 +17,13 @@ from tests.unit.test_forgetting import MARKS, SECRET, files, holding, place_of
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.erasure.erase import forget
+from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.select import Wanted
+from commonplace.erasure.steps import FORGETTING, STEPS, Pending
+from commonplace.erasure.verify import finish_waiting
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.forgetting.choosing import Wanted
-from commonplace.forgetting.finishing import finish_waiting
-from commonplace.forgetting.pending import FORGETTING, Pending
-from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE, ForgetReceipt
-from commonplace.forgetting.running import forget
-from commonplace.forgetting.steps import STEPS
-from commonplace.store.memory_contract import MirroredBlock, Note
+from commonplace.store.contract import MirroredBlock, Note
 from commonplace.types import Document
 
 
@@ -237,11 +236,11 @@ class TestReceipts:
 
     def test_one_process_forgets_at_a_time(self, book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two at once would each take the other's words for what remains."""
-        from commonplace.forgetting import running
+        from commonplace.erasure import erase
         from commonplace.locks import FileLock
 
         memory = book.remember(SECRET)
-        monkeypatch.setattr(running, "_LOCK_WAIT_S", 0.0)
+        monkeypatch.setattr(erase, "_LOCK_WAIT_S", 0.0)
         with FileLock(book.directory / "forgetting.lock").hold(0.0), pytest.raises(StoreBusyError):
             book.forget(memory.id)
         assert book.get(memory.id).content == SECRET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.formats.front_matter import LONGEST, NONE, parse_front_matter
+from commonplace.formats.yaml import LONGEST, NONE, parse_front_matter
 
 
 def test_yaml_front_matter_is_read() -> None:

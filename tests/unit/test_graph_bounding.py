@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.extract.result import Cancellation, Claim, Extraction, Found
-from commonplace.graph import bounding
-from commonplace.graph.bounding import bounded
+from commonplace.extract.model import Cancellation, Claim, Extraction, Found
+from commonplace.graph import episodes
+from commonplace.graph.episodes import bounded
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounding, "MOST_ENTITIES", 4)
-    monkeypatch.setattr(bounding, "MOST_FACTS", 2)
+    monkeypatch.setattr(episodes, "MOST_ENTITIES", 4)
+    monkeypatch.setattr(episodes, "MOST_FACTS", 2)
 
 
 def found(name: str, times: int = 1) -> Found:
@@ -28,7 +28,7 @@ def claim(source: int, target: int) -> Claim:
 
 def test_what_is_within_the_bounds_stays_as_it_is() -> None:
     given = Extraction((found("a"), found("b"), found("c"), found("d")), (claim(0, 1), claim(2, 3)))
-    assert bounded(given) == bounding.Bounded(given)
+    assert bounded(given) == episodes.Bounded(given)
 
 
 def test_the_first_facts_are_taken_with_what_they_are_about() -> None:
@@ -53,7 +53,7 @@ def test_a_fact_about_more_things_than_are_taken_is_left_out_and_later_ones_are_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each fact that is taken finds both things that it is about."""
-    monkeypatch.setattr(bounding, "MOST_FACTS", 9)
+    monkeypatch.setattr(episodes, "MOST_FACTS", 9)
     given = Extraction(tuple(map(found, "abcdef")), (claim(0, 1), claim(2, 1), claim(4, 5), claim(0, 2), claim(3, 0)))
     taken = bounded(given).extraction
     assert [each.name for each in taken.entities] == ["a", "b", "c", "d"]
@@ -71,7 +71,7 @@ def test_what_is_called_off_goes_with_those_whose_it_was(monkeypatch: pytest.Mon
         (claim(5, 4), claim(4, 2)),
         cancellations=(called_off(5, kept=0), called_off(5, kept=1), called_off(1), called_off(None)),
     )
-    monkeypatch.setattr(bounding, "MOST_FACTS", 9)
+    monkeypatch.setattr(episodes, "MOST_FACTS", 9)
     taken = bounded(given).extraction
     assert [each.name for each in taken.entities] == ["a", "c", "e", "f"]
     assert [(each.source, each.kept) for each in taken.cancellations] == [(3, 0), (None, None)]

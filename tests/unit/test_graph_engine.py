@@ -14,7 +14,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import AdmissionError, NotFoundError, UsageError
 from commonplace.settings import Settings
-from commonplace.settings.model import GraphSettings
+from commonplace.settings.schema import GraphSettings
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 

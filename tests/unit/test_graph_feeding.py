@@ -11,11 +11,11 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph import bounding, remembering
+from commonplace.graph import episodes
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.settings import Settings
-from commonplace.settings.model import GraphSettings
+from commonplace.settings.schema import GraphSettings
 
 
 @pytest.fixture
@@ -48,13 +48,13 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def read(monkeypatch: pytest.MonkeyPatch, book: Engine) -> list[tuple[str, bool]]:
     """The texts that were read for what they say, each with whether other writers had to wait for it."""
     texts: list[tuple[str, bool]] = []
-    understand = remembering.understand
+    understand = episodes.understand
 
     def noted(content: str, *given: object, **named: object) -> object:
         texts.append((content, book._store._connections._open_pool()._writing_thread is not None))  # type: ignore[attr-defined]
         return understand(content, *given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(remembering, "understand", noted)
+    monkeypatch.setattr(episodes, "understand", noted)
     return texts
 
 
@@ -134,7 +134,7 @@ def test_another_time_of_the_same_words_is_another_episode(book: Engine, clock: 
 
 
 def test_a_memory_that_says_more_than_the_graph_takes_is_told_so(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounding, "MOST_FACTS", 1)
+    monkeypatch.setattr(episodes, "MOST_FACTS", 1)
     memory = book.remember("Mira lives in Berlin. Tom lives in Rome.")
     notice = "the graph took 1 of the 2 facts in it: give it in parts to have them all"
     assert memory.notices == (notice,)
@@ -145,7 +145,7 @@ def test_a_memory_that_says_more_than_the_graph_takes_is_told_so(book: Engine, m
 
 def test_a_long_list_is_written_in_portions_of_text(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """What 256 long memories say would keep other writers waiting for seconds."""
-    from commonplace.memories import making
+    from commonplace.memory import content as making
 
     monkeypatch.setattr(making, "BATCH_CHARACTERS", 45)
     numbers: list[int] = []

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.graph.finding import GraphFinder, TextHits, Wanted
-from commonplace.graph.seeing import Times
+from commonplace.graph.query import GraphFinder, TextHits, Wanted
+from commonplace.graph.views import Times
 
 SAID = "auth.ts depends on token.ts. token.ts depends on clock.ts. clock.ts depends on zone.ts."
 

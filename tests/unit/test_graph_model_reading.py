@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from commonplace.errors import ProviderError, UsageError
+from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.model_answers import MOST_ENTITIES
-from commonplace.graph.model_reading import MOST_PARTS, PART_CHARACTERS, Said, Understood, read
-from commonplace.graph.understanding import understand
-from commonplace.models.scripted import Call, ScriptedGenerator
+from commonplace.graph.model_extraction import MOST_ENTITIES, MOST_PARTS, PART_CHARACTERS, Said, Understood, read
+from commonplace.models.llm import Call, ScriptedGenerator
 
 AT = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
 TEXT = "Mira Okafor moved to Oslo in May 2025. She works for Acme since 2019. Did Ana leave Initech? auth.ts uses jose."
@@ -253,7 +252,7 @@ def test_the_text_goes_out_as_data_and_what_it_orders_is_not_done() -> None:
 
 
 def test_the_schema_is_strict_and_knows_the_users_own_types() -> None:
-    from commonplace.models.dialects import is_strict
+    from commonplace.models.llm import is_strict
 
     generator = ScriptedGenerator([GOOD])
     read(Said(TEXT, "text", AT), Kinds(("blueprint",), ("BLOCKS",)), lambda: generator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.graph.naming import MAX_NAME_CHARACTERS, checked, cleaned, keys, loose, normal
+from commonplace.graph.names import MAX_NAME_CHARACTERS, checked, cleaned, keys, loose, normal
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from tests.unit.test_graph_resolving import found, known
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.forms import acronym, initials, plural, singular, team
-from commonplace.graph.hypocorisms import SHORT_OF, WHOLE_OF, related
+from commonplace.graph.names import SHORT_OF, WHOLE_OF, acronym, initials, plural, related, singular, team
 
 SAME = [
     ("Liz", "person", "Elizabeth"),

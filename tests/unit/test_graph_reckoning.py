@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.graph.contradicting import Standing, judge
-from commonplace.graph.evidence import Evidence
-from commonplace.graph.reckoning import Reckoned, Rule, reckon
+from commonplace.graph.facts import Evidence, Standing, judge
+from commonplace.graph.resolver import Reckoned, Rule, reckon
 
 SINGLE = Rule("LIVES_IN", is_single=True)
 MANY = Rule("USES")

@@ -10,7 +10,7 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.relevance import LEAST_BY_LETTERS, LEAST_MEANT, NEVER, Bar, bar
+from commonplace.graph.query import LEAST_BY_LETTERS, LEAST_MEANT, NEVER, Bar, bar
 
 SAID = [
     "Mira Okafor lives in Berlin and works for Acme.",

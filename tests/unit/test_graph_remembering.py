@@ -11,7 +11,7 @@ from tests.unit.memories.clocks import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.settings import Settings
-from commonplace.settings.model import GraphSettings
+from commonplace.settings.schema import GraphSettings
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.graph.resolving import Known, are_compatible, better_name, choose, lookups
+from commonplace.graph.names import Known, are_compatible, better_name, choose, lookups
 from commonplace.types.graph import Entity
 
 

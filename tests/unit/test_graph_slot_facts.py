@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from commonplace.graph import reckoning
-from commonplace.graph.evidence import Evidence
-from commonplace.graph.facts import fact_of
-from commonplace.graph.reckoning import MOST_DISPUTED, Reckoning, Rule, reckon
+from commonplace.graph import resolver
+from commonplace.graph.facts import Evidence, fact_of
+from commonplace.graph.resolver import MOST_DISPUTED, Reckoning, Rule, reckon
 
 SINGLE = Rule("LIVES_IN", is_single=True)
 
@@ -25,13 +24,13 @@ def said(number: int, told: float, **values: Any) -> Evidence:
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Give a list that grows by one whenever two facts are compared."""
     found: list[None] = []
-    judge = reckoning.judge
+    judge = resolver.judge
 
     def count(*given: Any) -> Any:
         found.append(None)
         return judge(*given)
 
-    monkeypatch.setattr(reckoning, "judge", count)
+    monkeypatch.setattr(resolver, "judge", count)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.graph.timelines import Span, holds_at, known_at, overlap
+from commonplace.graph.facts import Span, holds_at, known_at, overlap
 
 
 def test_a_fact_holds_from_its_first_moment_up_to_but_without_its_last() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from commonplace.errors import UsageError
+from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.stating import statement
-from commonplace.graph.understanding import understand
+from commonplace.graph.text import statement
 
 
 def facts(value: Any, kinds: Kinds | None = None) -> list[tuple[str, str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.health.junk import suspicion
+from commonplace.health.examine import suspicion
 
 WORTH_KEEPING = [
     "We chose Postgres for billing",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from commonplace.errors import UsageError
-from commonplace.formats.hook_events import SAID_WITHOUT_CONTENT, HookEvent, answer, has_content, parse_event
+from commonplace.formats.hooks import SAID_WITHOUT_CONTENT, HookEvent, answer, has_content, parse_event
 
 COMMON = {
     "session_id": "abc123",

@@ -26,10 +26,10 @@ from tests.unit.exchanging import (
 
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.foreign import items_of
-from commonplace.exchange.importing import Counts, Rules, import_items
-from commonplace.exchange.items import Item, Problem, Source
-from commonplace.exchange.sources import source_of
-from commonplace.formats.foreign.records import Foreign, ForeignLink, ForeignMemory
+from commonplace.exchange.import_ import Counts, Rules, import_items
+from commonplace.exchange.read import source_of
+from commonplace.exchange.records import Item, Problem, Source
+from commonplace.formats.foreign.reader import Foreign, ForeignLink, ForeignMemory
 from commonplace.graph.kinds import Kinds
 from commonplace.store.contract import Store
 from commonplace.types import FileProblem, Link, MemoryRecord, Owner, Selection

@@ -13,8 +13,8 @@ from tests.unit.memories.clocks import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
-from commonplace.exchange import writing
-from commonplace.graph import bounding
+from commonplace.exchange import import_
+from commonplace.graph import episodes
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_relation_is_known_again_without_a_look_at_the_others_of_its_ends(
     given = tmp_path / "m.json"
     given.write_text(json.dumps({"results": [{"id": "1", "memory": "x"}], "relations": relations}))
     book.import_(given)
-    monkeypatch.setattr("commonplace.store.sqlite_graph.SqliteGraphReading.relations_of", all_of_them)
+    monkeypatch.setattr("commonplace.store.graph.SqliteGraphReading.relations_of", all_of_them)
     assert book.import_(given).relations.unchanged == 2
 
 
@@ -129,7 +129,7 @@ def test_a_dry_run_leaves_the_graph_alone(book: Engine, tmp_path: Path) -> None:
 
 def test_much_text_is_written_in_portions(book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a batch says is written while others wait."""
-    monkeypatch.setattr(writing, "BATCH_CHARACTERS", 38)
+    monkeypatch.setattr(import_, "BATCH_CHARACTERS", 38)
     held: list[int] = []
     change = type(book._store).change_memories
 
@@ -147,7 +147,7 @@ def test_much_text_is_written_in_portions(book: Engine, tmp_path: Path, monkeypa
 def test_memories_that_say_more_than_the_graph_takes_are_told_of(
     book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounding, "MOST_FACTS", 1)
+    monkeypatch.setattr(episodes, "MOST_FACTS", 1)
     text = "Mira lives in Berlin. Tom lives in Rome."
     report = book.import_(mem0(tmp_path / "m.json", ("a", text), ("b", f"{text} So they said.")))
     assert report.notices == (

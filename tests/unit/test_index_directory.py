@@ -15,14 +15,13 @@ import pytest
 from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import StoreError
-from commonplace.index import update
+from commonplace.index import writer as update
 from commonplace.index.contract import Scope
-from commonplace.index.directory import Index
-from commonplace.index.files import OpenFiles
-from commonplace.index.manifest import MISSING
+from commonplace.index.files import MISSING, OpenFiles
+from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.store.contract import Store
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)
@@ -266,7 +265,7 @@ def test_a_forked_child_reads_while_a_thread_of_its_parent_is_opening(
         assert may_open.wait(60)
         return OpenFiles(*arguments)
 
-    monkeypatch.setattr("commonplace.index.directory.OpenFiles", wait)
+    monkeypatch.setattr("commonplace.index.generations.OpenFiles", wait)
     thread = threading.Thread(target=index.reader)
     thread.start()
     assert is_opening.wait(60)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.unit.test_sqlite_read_only import without_rights
 
 from commonplace.index.contract import Scope
-from commonplace.index.directory import Index
+from commonplace.index.generations import Index
 from commonplace.types import Embedding, Filter, IndexEntry
 
 EMBEDDING = Embedding("test", "1", 2)

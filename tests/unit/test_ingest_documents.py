@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import UsageError
-from commonplace.ingest.documents import index_documents
-from commonplace.ingest.passages import Destination, Limits
+from commonplace.ingest.passages import Destination, Limits, index_documents
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.types import Document, IndexReport
 

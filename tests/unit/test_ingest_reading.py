@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.ingest.reading import Refusal, looks_generated, looks_like_data, read_bytes, to_text
+from commonplace.ingest.read import Refusal, looks_generated, looks_like_data, read_bytes, to_text
 
 
 @pytest.mark.parametrize(

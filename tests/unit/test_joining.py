@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.search.joining import Piece, is_code, only_imports, says_nothing, shortened, together
+from commonplace.search.context import Piece, is_code, only_imports, says_nothing, shortened, together
 
 
 def count(text: str) -> int:

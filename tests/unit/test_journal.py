@@ -6,8 +6,17 @@ from datetime import date
 
 import pytest
 
-from commonplace.formats.journal import day_of, is_page_name, page_name, parse_page
-from commonplace.formats.journal_entry import Entry, PageKind, render_bullet, render_entry, topic_of
+from commonplace.formats.journal import (
+    Entry,
+    PageKind,
+    day_of,
+    is_page_name,
+    page_name,
+    parse_page,
+    render_bullet,
+    render_entry,
+    topic_of,
+)
 
 ID = "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
 

@@ -6,9 +6,8 @@ from datetime import date
 
 import pytest
 
-from commonplace.formats.journal import parse_page
-from commonplace.formats.journal_editing import assign_ids, with_changes
-from commonplace.formats.journal_entry import Entry
+from commonplace.formats.journal import Entry, parse_page
+from commonplace.formats.journal_edit import assign_ids, with_changes
 
 PAGE = """# 2026-11-21
 my own line

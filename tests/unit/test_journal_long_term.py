@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.formats.long_term import SECTIONS, category_of, fit, section_of
+from commonplace.formats.journal import SECTIONS, category_of, fit, section_of
 
 
 @pytest.mark.parametrize(

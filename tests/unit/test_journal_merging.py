@@ -7,9 +7,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from commonplace.formats.journal import is_page_name
-from commonplace.formats.journal_entry import Entry
-from commonplace.formats.journal_merging import Verdict, conflict_copy, digest, merge
+from commonplace.formats.journal import Entry, is_page_name
+from commonplace.formats.journal_edit import Verdict, conflict_copy, digest, merge
 
 AGREED = Entry("a", 570, "Postgres", "We chose Postgres.", ("decision", "billing"))
 EDITED = replace(AGREED, text="We chose MySQL.")

@@ -12,10 +12,9 @@ from tests.reference_store.store import MemoryStore
 
 import commonplace
 from commonplace.errors import NotFoundError, StoreError, UsageError
-from commonplace.ledger.book import Ledger
-from commonplace.ledger.importing import ImportedIssues
-from commonplace.ledger.tending import Tended
-from commonplace.store.sqlite import SqliteStore
+from commonplace.ledger.ledger import Ledger, Tended
+from commonplace.ledger.rules import ImportedIssues
+from commonplace.store.store import SqliteStore
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
 from commonplace.types.ledger import Issue
 

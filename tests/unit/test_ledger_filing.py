@@ -12,9 +12,9 @@ from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import split_notes
-from commonplace.ledger import filing, notes
-from commonplace.ledger.filing import Doer, Draft
-from commonplace.store.ledger_contract import LedgerChange
+from commonplace.ledger import rules
+from commonplace.ledger.rules import Doer, Draft
+from commonplace.store.graph_contract import LedgerChange
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
 ANNA = Doer("anna", 1000.0)
@@ -33,11 +33,11 @@ def changing(store: MemoryStore) -> Iterator[LedgerChange]:
 
 def filed(store: MemoryStore, *memory_ids: str, agent: str = "merge", **fields: object) -> str:
     with changing(store) as ledger:
-        return filing.file(ledger, Draft(agent, memory_ids or ("a", "b"), "merge", **fields), ANNA)  # type: ignore[arg-type]
+        return rules.file(ledger, Draft(agent, memory_ids or ("a", "b"), "merge", **fields), ANNA)  # type: ignore[arg-type]
 
 
 def issue(store: MemoryStore, id_: str) -> Issue:
-    return filing.known(store.ledger("n"), id_)
+    return rules.known(store.ledger("n"), id_)
 
 
 def acts(store: MemoryStore, id_: str) -> list[tuple[str, str]]:
@@ -77,11 +77,11 @@ class TestFiling:
     )
     def test_a_title_holds_no_words_that_a_memory_could_have(self, action: str, count: int, title: str) -> None:
         """Whoever forgets a memory finds it nowhere."""
-        assert filing.title_of(action, count) == title
+        assert rules.title_of(action, count) == title
 
     def test_an_id_is_eight_hexadecimal_digits_after_the_name(self) -> None:
         """Beads takes any id; ours are known at sight."""
-        prefix, _, digits = filing.new_id().partition("-")
+        prefix, _, digits = rules.new_id().partition("-")
         assert (prefix, len(digits), set(digits) <= set("0123456789abcdef")) == ("commonplace", 8, True)
 
     def test_the_same_memories_are_filed_once(self, store: MemoryStore) -> None:
@@ -89,14 +89,14 @@ class TestFiling:
         first = filed(store, "a", "b")
         assert filed(store, "b", "a", "a", urgency="high") == first
         with changing(store) as ledger:
-            assert filing.claim(ledger, first, ANNA)
+            assert rules.claim(ledger, first, ANNA)
         assert filed(store, "a", "b") == first
         with changing(store) as ledger:
-            filing.block(ledger, first, "no", ANNA)
+            rules.block(ledger, first, "no", ANNA)
         assert filed(store, "a", "b") == first
         assert len({first, filed(store, "a"), filed(store, "a", "b", agent="relations")}) == 3
         with changing(store) as ledger:
-            filing.close(ledger, first, "done", ANNA)
+            rules.close(ledger, first, "done", ANNA)
         assert filed(store, "a", "b") != first
 
     @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ class TestFiling:
     def test_what_is_no_issue_is_refused(self, store: MemoryStore, draft: Draft, told: str) -> None:
         """The message names what there is to choose from."""
         with changing(store) as ledger, pytest.raises(UsageError, match=told):
-            filing.file(ledger, draft, ANNA)
+            rules.file(ledger, draft, ANNA)
         assert store.namespaces() == []
 
     def test_secrets_in_what_is_added_are_replaced(self, store: MemoryStore) -> None:
@@ -124,7 +124,7 @@ class TestFiling:
         key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
         id_ = filed(store, extra={"seen": [f"with {key}"]})
         with changing(store) as ledger:
-            filing.block(ledger, id_, f"refused {key}", ANNA)
+            rules.block(ledger, id_, f"refused {key}", ANNA)
         assert key not in issue(store, id_).notes
         assert key not in acts(store, id_)[-1][1]
 
@@ -134,8 +134,8 @@ class TestClaiming:
         """Two workers never do one thing twice."""
         id_ = filed(store)
         with changing(store) as ledger:
-            assert filing.claim(ledger, id_, ANNA)
-            assert not filing.claim(ledger, id_, Doer("bert", 1001.0))
+            assert rules.claim(ledger, id_, ANNA)
+            assert not rules.claim(ledger, id_, Doer("bert", 1001.0))
         found = issue(store, id_)
         assert (found.status, found.claimed_by, found.claimed_at) == ("in_progress", "anna", 1000.0)
         assert acts(store, id_) == [("created", ""), ("claimed", "")]
@@ -144,19 +144,19 @@ class TestClaiming:
         """A blocked one waits for its retry or for a person."""
         blocked, closed = filed(store, "a"), filed(store, "b")
         with changing(store) as ledger:
-            filing.block(ledger, blocked, "no", ANNA)
-            filing.close(ledger, closed, "done", ANNA)
-            assert not filing.claim(ledger, blocked, ANNA)
-            assert not filing.claim(ledger, closed, ANNA)
+            rules.block(ledger, blocked, "no", ANNA)
+            rules.close(ledger, closed, "done", ANNA)
+            assert not rules.claim(ledger, blocked, ANNA)
+            assert not rules.claim(ledger, closed, ANNA)
         assert (issue(store, blocked).status, issue(store, closed).status) == ("blocked", "closed")
 
     def test_what_is_not_there_cannot_be_worked_on(self, store: MemoryStore) -> None:
         """A typing error is no issue."""
         with changing(store) as ledger:
-            for call in (filing.claim, filing.reopen):
+            for call in (rules.claim, rules.reopen):
                 with pytest.raises(NotFoundError, match="no issue 'x'"):
                     call(ledger, "x", ANNA)
-            for said in (filing.close, filing.block):
+            for said in (rules.close, rules.block):
                 with pytest.raises(NotFoundError, match="no issue 'x'"):
                     said(ledger, "x", "why", ANNA)
 
@@ -166,8 +166,8 @@ class TestClosing:
         """The reason is the end of its history."""
         id_ = filed(store)
         with changing(store) as ledger:
-            filing.claim(ledger, id_, ANNA)
-            filing.close(ledger, id_, "merged\ninto one", Doer("bert", 2000.0))
+            rules.claim(ledger, id_, ANNA)
+            rules.close(ledger, id_, "merged\ninto one", Doer("bert", 2000.0))
         found = issue(store, id_)
         assert (found.status, found.close_reason, found.closed_at) == ("closed", "merged into one", 2000.0)
         assert (found.claimed_by, found.claimed_at) == ("", None)
@@ -177,14 +177,14 @@ class TestClosing:
         """What is done stays told as it was."""
         id_ = filed(store)
         with changing(store) as ledger:
-            filing.close(ledger, id_, "first", ANNA)
+            rules.close(ledger, id_, "first", ANNA)
             with pytest.raises(UsageError, match="closed already: first"):
-                filing.close(ledger, id_, "second", ANNA)
+                rules.close(ledger, id_, "second", ANNA)
             with pytest.raises(UsageError, match="is closed"):
-                filing.block(ledger, id_, "no", ANNA)
+                rules.block(ledger, id_, "no", ANNA)
             for wrong in ("", " "):
                 with pytest.raises(UsageError, match="reason is"):
-                    filing.close(ledger, id_, wrong, ANNA)
+                    rules.close(ledger, id_, wrong, ANNA)
 
 
 class TestBlocking:
@@ -193,12 +193,12 @@ class TestBlocking:
         id_ = filed(store, extra={"score": 0.5})
         before = issue(store, id_).notes
         with changing(store) as ledger:
-            filing.block(ledger, id_, "disk full\nat byte 3", ANNA)
-            filing.block(ledger, id_, '{"again": 1}', Doer("bert", 1060.0))
+            rules.block(ledger, id_, "disk full\nat byte 3", ANNA)
+            rules.block(ledger, id_, '{"again": 1}', Doer("bert", 1060.0))
         found = issue(store, id_)
         assert found.notes.startswith(before)
         assert split_notes(found.notes)[0] == json.loads(before)
-        assert notes.log(found.notes) == [
+        assert rules.log(found.notes) == [
             "1970-01-01T00:16:40Z blocked: disk full at byte 3",
             '1970-01-01T00:17:40Z blocked: {"again": 1}',
         ]
@@ -209,13 +209,13 @@ class TestBlocking:
         for retries, again in ((0, 1060.0), (1, 1300.0), (2, 2500.0), (3, None)):
             with changing(store) as ledger:
                 ledger.put_issue(replace(issue_in(ledger, id_), status="open", retries=retries))
-                filing.block(ledger, id_, "no", ANNA)
+                rules.block(ledger, id_, "no", ANNA)
             assert issue(store, id_).retry_at == again
 
     def test_notes_without_json_are_only_a_log(self) -> None:
         """An imported issue has whatever its people wrote."""
         assert split_notes("by hand\nand more") == ({}, "by hand\nand more")
-        assert notes.log("by hand\n\nand more") == ["by hand", "and more"]
+        assert rules.log("by hand\n\nand more") == ["by hand", "and more"]
         assert split_notes('["a"] x') == ({}, '["a"] x')
         assert split_notes(' {"a": 1} x') == ({"a": 1}, " x")
         assert split_notes("[" * 100_000)[0] == {}
@@ -226,10 +226,10 @@ class TestReopening:
         """A person who mended the cause gives it a fresh start."""
         id_ = filed(store)
         with changing(store) as ledger:
-            filing.block(ledger, id_, "no", ANNA)
-            filing.reopen(ledger, id_, ANNA, "mended")
-            filing.close(ledger, id_, "done", ANNA)
-            filing.reopen(ledger, id_, ANNA)
+            rules.block(ledger, id_, "no", ANNA)
+            rules.reopen(ledger, id_, ANNA, "mended")
+            rules.close(ledger, id_, "done", ANNA)
+            rules.reopen(ledger, id_, ANNA)
         found = issue(store, id_)
         assert (found.status, found.retries, found.retry_at) == ("open", 0, None)
         assert (found.closed_at, found.close_reason) == (None, "")
@@ -240,32 +240,32 @@ class TestReopening:
         id_ = filed(store)
         with changing(store) as ledger:
             with pytest.raises(UsageError, match="is open"):
-                filing.reopen(ledger, id_, ANNA)
-            filing.claim(ledger, id_, ANNA)
+                rules.reopen(ledger, id_, ANNA)
+            rules.claim(ledger, id_, ANNA)
             with pytest.raises(UsageError, match="is in_progress"):
-                filing.reopen(ledger, id_, ANNA)
+                rules.reopen(ledger, id_, ANNA)
 
     def test_an_issue_whose_change_stands_is_undone_first(self, store: MemoryStore) -> None:
         """Applied once more, it would lose what undoes it."""
         id_ = filed(store)
         undo = Reversal(id_, "run", 1000.0, ("a",), "[]")
         with changing(store) as ledger:
-            filing.close(ledger, id_, "done", ANNA)
+            rules.close(ledger, id_, "done", ANNA)
             ledger.put_reversal(undo)
             with pytest.raises(UsageError, match="changed stands"):
-                filing.reopen(ledger, id_, ANNA)
+                rules.reopen(ledger, id_, ANNA)
             ledger.put_reversal(replace(undo, undone_at=1001.0))
-            filing.reopen(ledger, id_, ANNA)
+            rules.reopen(ledger, id_, ANNA)
         assert issue(store, id_).status == "open"
 
     def test_it_does_not_open_beside_its_double(self, store: MemoryStore) -> None:
         """One piece of work has one issue."""
         first = filed(store)
         with changing(store) as ledger:
-            filing.close(ledger, first, "done", ANNA)
+            rules.close(ledger, first, "done", ANNA)
         second = filed(store)
         with changing(store) as ledger, pytest.raises(UsageError, match=f"issue {second} is about the same"):
-            filing.reopen(ledger, first, ANNA)
+            rules.reopen(ledger, first, ANNA)
 
 
 def issue_in(ledger: LedgerChange, id_: str) -> Issue:

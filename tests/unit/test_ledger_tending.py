@@ -10,10 +10,10 @@ import sys
 import pytest
 from tests.reference_store.store import MemoryStore
 
-from commonplace.ledger import filing, tending
-from commonplace.ledger.filing import Doer, Draft
-from commonplace.ledger.tending import Tended
-from commonplace.ledger.window import Pace
+from commonplace.ledger import ledger, rules
+from commonplace.ledger.ledger import Tended
+from commonplace.ledger.rate_limit import Pace
+from commonplace.ledger.rules import Doer, Draft
 from commonplace.types.ledger import Issue
 
 DAY = 86400.0
@@ -26,16 +26,16 @@ def store() -> MemoryStore:
 
 def filed(store: MemoryStore, memory: str = "a", *, urgency: str = "low", at: float = 0.0) -> str:
     with store.change_memories("n") as change:
-        return filing.file(change.ledger, Draft("decay", (memory,), "gc", urgency), Doer("anna", at))
+        return rules.file(change.ledger, Draft("decay", (memory,), "gc", urgency), Doer("anna", at))
 
 
 def tend(store: MemoryStore, now: float, *, gone: tuple[str, ...] = ()) -> Tended:
     pace = Pace(store, "n", lambda: now, pytest.fail, 0)
-    return tending.tend(pace, "keeper", is_gone=lambda actor: actor in gone)
+    return ledger.tend(pace, "keeper", is_gone=lambda actor: actor in gone)
 
 
 def found(store: MemoryStore, id_: str) -> Issue:
-    return filing.known(store.ledger("n"), id_)
+    return rules.known(store.ledger("n"), id_)
 
 
 class TestClaims:
@@ -44,7 +44,7 @@ class TestClaims:
         dead, slow, busy = (filed(store, id_, at=at) for at, id_ in enumerate("abc"))
         with store.change_memories("n") as change:
             for id_, actor, at in ((dead, "x@h:1", 99.0), (slow, "x@h:2", 0.0), (busy, "x@h:2", 1.0)):
-                assert filing.claim(change.ledger, id_, Doer(actor, at))
+                assert rules.claim(change.ledger, id_, Doer(actor, at))
         assert tend(store, 901.0, gone=("x@h:1",)) == Tended(released=(dead, slow))
         assert [found(store, id_).status for id_ in (dead, slow, busy)] == ["open", "open", "in_progress"]
         last = store.ledger("n").events(dead)[-1]
@@ -62,9 +62,9 @@ class TestClaims:
         ended = subprocess.Popen([sys.executable, "-c", ""])
         ended.wait()
         host = socket.gethostname()
-        assert tending.process_is_gone(f"decay@{host}:{ended.pid}") is (os.name != "nt")
+        assert ledger.process_is_gone(f"decay@{host}:{ended.pid}") is (os.name != "nt")
         for actor in (
-            tending.actor_of("decay"),
+            ledger.actor_of("decay"),
             f"decay@other:{ended.pid}",
             "anna",
             "anna@home",
@@ -72,7 +72,7 @@ class TestClaims:
             "",
             f"x@{host}:9999999999",
         ):
-            assert not tending.process_is_gone(actor)
+            assert not ledger.process_is_gone(actor)
 
 
 class TestRetries:
@@ -81,13 +81,13 @@ class TestRetries:
         id_, now = filed(store), 0.0
         for number, pause in enumerate((60.0, 300.0, 1500.0), 1):
             with store.change_memories("n") as change:
-                filing.block(change.ledger, id_, "no", Doer("x", now))
+                rules.block(change.ledger, id_, "no", Doer("x", now))
             assert tend(store, now + pause - 1) == Tended()
             now += pause
             assert tend(store, now) == Tended(reopened=(id_,))
             assert store.ledger("n").events(id_)[-1].why == f"retry {number} of 3"
         with store.change_memories("n") as change:
-            filing.block(change.ledger, id_, "no", Doer("x", now))
+            rules.block(change.ledger, id_, "no", Doer("x", now))
         assert tend(store, now + DAY) == Tended()
         assert (found(store, id_).status, found(store, id_).retries) == ("blocked", 3)
 
@@ -111,8 +111,8 @@ class TestEscalation:
         blocked, closed = filed(store, "a"), filed(store, "b")
         with store.change_memories("n") as change:
             change.ledger.put_issue(Issue("x", "t", priority=3))
-            filing.block(change.ledger, blocked, "no", Doer("x", 0.0))
-            filing.close(change.ledger, closed, "done", Doer("x", 0.0))
+            rules.block(change.ledger, blocked, "no", Doer("x", 0.0))
+            rules.close(change.ledger, closed, "done", Doer("x", 0.0))
         assert tend(store, 30.0) == Tended()
         assert tend(store, 8 * DAY) == Tended(reopened=(blocked,), escalated=(blocked,))
 
@@ -123,14 +123,14 @@ class TestParts:
     def test_what_is_due_is_done_in_parts_that_each_count_as_one_operation(
         self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(tending, "AT_ONCE", 2)
+        monkeypatch.setattr(ledger, "AT_ONCE", 2)
         ids = tuple(filed(store, f"m{at}", at=float(at)) for at in range(5))
         assert tend(store, 9 * DAY) == Tended(escalated=ids)
         assert store.ledger("n").operations_since(0.0) == [(9 * DAY, 3)]
 
     def test_what_was_interrupted_goes_on(self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
         """Here by the wait for the second part: the first is done, and is not done again."""
-        monkeypatch.setattr(tending, "AT_ONCE", 2)
+        monkeypatch.setattr(ledger, "AT_ONCE", 2)
         ids = tuple(filed(store, f"m{at}", at=float(at)) for at in range(3))
 
         def interrupt(seconds: float) -> None:
@@ -139,23 +139,23 @@ class TestParts:
 
         pace = Pace(store, "n", lambda: 9 * DAY, interrupt, 1)
         with pytest.raises(KeyboardInterrupt):
-            tending.tend(pace, "keeper", is_gone=lambda _: False)
+            ledger.tend(pace, "keeper", is_gone=lambda _: False)
         assert tend(store, 9 * DAY) == Tended(escalated=ids[2:])
 
     def test_an_issue_that_others_closed_while_it_waited_is_left_alone(
         self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(tending, "AT_ONCE", 1)
+        monkeypatch.setattr(ledger, "AT_ONCE", 1)
         first, second = filed(store, "a"), filed(store, "b", at=1.0)
         now = [9 * DAY]
 
         def wait(seconds: float) -> None:
             now[0] += seconds
             with store.change_memories("n") as change:
-                filing.close(change.ledger, second, "done", Doer("x", now[0]))
+                rules.close(change.ledger, second, "done", Doer("x", now[0]))
 
         pace = Pace(store, "n", lambda: now[0], wait, 1)
-        assert tending.tend(pace, "keeper", is_gone=lambda _: False) == Tended(escalated=(first,))
+        assert ledger.tend(pace, "keeper", is_gone=lambda _: False) == Tended(escalated=(first,))
 
     def test_where_nothing_is_due_nothing_is_written_and_nothing_counted(self, store: MemoryStore) -> None:
         filed(store)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import UsageError
-from commonplace.ledger import window
+from commonplace.ledger import rate_limit
 
 
 def take(store: MemoryStore, now: float, count: int = 1, limit: int = 3, name: str = "n") -> float:
     with store.change_memories(name) as change:
-        return window.take(change.ledger, now, count, limit)
+        return rate_limit.take(change.ledger, now, count, limit)
 
 
 def test_operations_fit_until_the_window_is_full() -> None:
@@ -22,10 +22,10 @@ def test_operations_fit_until_the_window_is_full() -> None:
     assert [take(store, at) for at in (100.0, 110.0, 120.0)] == [0.0, 0.0, 0.0]
     assert take(store, 130.0) == 30.0
     assert take(store, 130.0, count=2) == 40.0
-    assert window.remaining(store.ledger("n"), 130.0, 3) == 0
+    assert rate_limit.remaining(store.ledger("n"), 130.0, 3) == 0
     assert take(store, 159.9) == pytest.approx(0.1)
     assert take(store, 160.0) == 0.0
-    assert window.remaining(store.ledger("n"), 170.0, 3) == 1
+    assert rate_limit.remaining(store.ledger("n"), 170.0, 3) == 1
 
 
 def test_the_window_is_that_of_the_whole_store() -> None:
@@ -33,16 +33,16 @@ def test_the_window_is_that_of_the_whole_store() -> None:
     store = MemoryStore()
     assert take(store, 100.0, count=2, name="n") == 0.0
     assert take(store, 100.0, count=2, name="m") == 60.0
-    assert window.remaining(store.ledger("nowhere"), 100.0, 3) == 1
+    assert rate_limit.remaining(store.ledger("nowhere"), 100.0, 3) == 1
 
 
 def test_without_a_limit_operations_are_counted_all_the_same() -> None:
     """Another process may have one."""
     store = MemoryStore()
     assert take(store, 100.0, count=5, limit=0) == 0.0
-    assert window.remaining(store.ledger("n"), 100.0, 0) is None
-    assert window.remaining(store.ledger("n"), 100.0, 3) == 0
-    assert window.remaining(store.ledger("n"), 100.0, 7) == 2
+    assert rate_limit.remaining(store.ledger("n"), 100.0, 0) is None
+    assert rate_limit.remaining(store.ledger("n"), 100.0, 3) == 0
+    assert rate_limit.remaining(store.ledger("n"), 100.0, 7) == 2
 
 
 def test_more_than_the_limit_at_once_goes_alone() -> None:
@@ -99,5 +99,5 @@ def test_no_window_ever_holds_more_than_the_limit(steps: list[tuple[float, int]]
             pytest.fail("it waits for ever")
         taken.append((now, count))
     for end, _ in taken:
-        inside = [count for at, count in taken if end - window.WINDOW_S < at <= end]
+        inside = [count for at, count in taken if end - rate_limit.WINDOW_S < at <= end]
         assert sum(inside) <= limit or len(inside) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from commonplace.settings.locations import user_settings_file, user_store
+from commonplace.settings.paths import user_settings_file, user_store
 
 
 @pytest.mark.parametrize("home", ["/home/ada", "relative", None])

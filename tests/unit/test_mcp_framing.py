@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.unit.mcp_talking import INFO, answers, line, request
 
-from commonplace.formats.framing import LONGEST_LINE, LineWriter
+from commonplace.formats.jsonrpc import LONGEST_LINE, LineWriter
 from commonplace.mcp import Registry, serve
-from commonplace.mcp.serving import CLIENT_GONE
+from commonplace.mcp.server import CLIENT_GONE
 
 EMPTY = Registry(INFO)
 PING = line("ping")

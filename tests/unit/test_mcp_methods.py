@@ -25,7 +25,7 @@ from commonplace.mcp import (
     ToolAnnotations,
     ToolResult,
 )
-from commonplace.mcp.describing import tool_form
+from commonplace.mcp.protocol import tool_form
 
 ADDING = {
     "type": "object",

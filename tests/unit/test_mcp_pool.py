@@ -10,7 +10,7 @@ import pytest
 
 HEAPS = """
 import ctypes, os, tempfile, threading
-from commonplace.mcp.pool import Pool
+from commonplace.mcp.server import Pool
 
 pool, together = Pool(4, 8), threading.Barrier(4)
 for number in range(4):

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.mcp_talking import INFO, LIMIT_S, Talk, answers, line, request, stateless, talking
 
 from commonplace.mcp import Context, Limits, Registry, Tool, ToolResult, serve
-from commonplace.mcp.pool import Pool
+from commonplace.mcp.server import Pool
 
 
 class Gate:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.memories.files import MOST_BYTES, FileReference, files_named, references_of
+from commonplace.memory.content import MOST_BYTES, FileReference, files_named, references_of
 
 SUM_OF_ONE = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.ingest.metadata import Description, describe, shorten
-from commonplace.ingest.references import find_references
+from commonplace.ingest.metadata import Description, describe, find_references, shorten
 from commonplace.text.languages import language_of
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.unit.mirroring import LONG, NOON, TODAY, Book, model, zone
 
-from commonplace.mirror.folder import directory_name
-from commonplace.mirror.report import SyncReport
+from commonplace.journal.folder import directory_name
+from commonplace.journal.report import SyncReport
 
 DAY = 86_400.0
 
@@ -192,7 +192,7 @@ def test_words_of_a_person_on_the_long_term_page_count_and_stay(book: Book) -> N
 
 def test_a_page_that_is_full_takes_no_more_and_says_so(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("folder", "placing"):
-        monkeypatch.setattr(f"commonplace.mirror.{module}.MAX_PAGE_BYTES", 5_000)
+        monkeypatch.setattr(f"commonplace.journal.{module}.MAX_PAGE_BYTES", 5_000)
     for number in range(20):
         book.remember(f"Note {number}: " + "so much to say " * 40, id=f"m{number:02}")
     report = book.sync()

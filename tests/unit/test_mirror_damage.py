@@ -10,7 +10,7 @@ from tests.unit.mirroring import LONG, TODAY, YESTERDAY, Book, quiet, zone
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.journal import parse_page
-from commonplace.mirror.report import SyncReport
+from commonplace.journal.report import SyncReport
 
 Harm = Callable[[str], str]
 README = "# Billing\n\nHow it works.\n\n## Install\n\n- Run make.\n\n## Use\n\nCall it.\n"
@@ -240,7 +240,7 @@ def test_a_damaged_page_that_cannot_be_kept_is_left_as_it_is(book: Book, monkeyp
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("commonplace.mirror.folder.Folder.keep", full)
+        patched.setattr("commonplace.journal.folder.Folder.keep", full)
         report = book.sync()
     assert report.archived == 0
     assert "could not be written (No space left on device)" in report.notices[0]

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.mirroring import LONG, NOON, TODAY, Book, zone
 
 from commonplace.formats.journal import parse_page
-from commonplace.mirror.report import SyncReport
+from commonplace.journal.report import SyncReport
 
 HOUR = 3600.0
 YESTERDAY = "2026-11-20.md"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.unit.mirroring import LONG, NOON, TODAY, Book, zone
 
-from commonplace.mirror.folder import MAX_PAGE_BYTES
-from commonplace.mirror.report import SyncReport
+from commonplace.journal.folder import MAX_PAGE_BYTES
+from commonplace.journal.report import SyncReport
 
 YESTERDAY = "2026-11-20.md"
 
@@ -104,7 +104,7 @@ def test_a_page_without_the_right_to_read_it_is_left_alone(book: Book, monkeypat
             raise PermissionError(13, "Permission denied")
         return open_(path, *rest)
 
-    monkeypatch.setattr("commonplace.mirror.folder.os.open", refuse)
+    monkeypatch.setattr("commonplace.journal.folder.os.open", refuse)
     report = book.sync()
     assert report == SyncReport(notices=(f"memory/{TODAY} cannot be read (Permission denied); it was left as it is",))
 
@@ -118,7 +118,7 @@ def test_a_directory_without_the_right_to_read_it_is_told(book: Book, monkeypatc
         raise PermissionError(13, "Permission denied", "memory")
 
     with monkeypatch.context() as patched:
-        patched.setattr("commonplace.mirror.folder.os.scandir", refuse)
+        patched.setattr("commonplace.journal.folder.os.scandir", refuse)
         [notice] = book.sync().notices
     assert notice.startswith("pages and memories could not be brought together: [Errno 13] Permission denied")
     assert len(book.contents()) == 2
@@ -169,7 +169,7 @@ def test_a_page_keeps_its_rights_and_is_replaced_whole(book: Book, monkeypatch: 
         assert "roof" not in target.read_text()
         return rename(self, target)
 
-    monkeypatch.setattr("commonplace.mirror.folder.os.fsync", told_fsync)
+    monkeypatch.setattr("commonplace.journal.folder.os.fsync", told_fsync)
     monkeypatch.setattr(Path, "replace", told_rename)
     book.remember("The roof is grey.")
     book.sync()

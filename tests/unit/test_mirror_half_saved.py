@@ -13,7 +13,7 @@ import commonplace
 def test_a_process_that_ends_leaves_a_page_alone_that_is_being_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("commonplace.mirror.situation.QUIET_NS", 10**12)  # however slow this machine is
+    monkeypatch.setattr("commonplace.journal.snapshot.QUIET_NS", 10**12)  # however slow this machine is
     at = datetime.now().astimezone()
     with commonplace.open(tmp_path) as book:
         for name in ("one", "two"):

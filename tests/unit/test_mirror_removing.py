@@ -11,8 +11,8 @@ from tests.unit.mirroring import LONG, NOON, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError, StoreError
 from commonplace.formats.journal import parse_page
-from commonplace.mirror.folder import directory_name
-from commonplace.store.memory_contract import Note
+from commonplace.journal.folder import directory_name
+from commonplace.store.contract import Note
 
 
 @pytest.fixture

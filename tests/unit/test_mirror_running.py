@@ -10,9 +10,9 @@ import pytest
 from tests.unit.mirroring import LONG, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError
+from commonplace.journal.report import SyncReport
+from commonplace.journal.sync import FLUSH_AFTER_S, LOCK, LOOK_EVERY_S, MOST_PENDING, Mirror
 from commonplace.locks import FileLock
-from commonplace.mirror.mirror import FLUSH_AFTER_S, LOCK, LOOK_EVERY_S, MOST_PENDING, Mirror
-from commonplace.mirror.report import SyncReport
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_while_another_process_is_at_it_calls_pass_by(book: Book) -> None:
 
 
 def test_a_sync_waits_and_then_says_that_another_process_is_at_it(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("commonplace.mirror.mirror._SYNC_WAIT_S", 0.0)
+    monkeypatch.setattr("commonplace.journal.sync._SYNC_WAIT_S", 0.0)
     with FileLock(book.directory / LOCK).hold(1), pytest.raises(StoreBusyError, match="held by another process"):
         book.sync()
 
@@ -153,7 +153,7 @@ def test_faults_in_calls_are_logged_once_and_raise_nothing(
     def busy(*_: object) -> None:
         raise StoreBusyError("the store is held")
 
-    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "commonplace.mirror"):
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "commonplace.journal"):
         patched.setattr(type(book.store), "blocks", busy)
         for _ in range(3):
             book.clock.at += 60
@@ -175,7 +175,7 @@ def test_a_store_that_may_only_be_read_is_left_alone(tmp_path: Path, monkeypatch
         writing.write(LONG, "## Lessons\n\n- Measure.\n")
         before = writing.files()
         writing.store.close()
-        monkeypatch.setattr("commonplace.store.connections.can_be_written", lambda _: False)
+        monkeypatch.setattr("commonplace.store.connection.can_be_written", lambda _: False)
         book = Book(tmp_path)
         book.mirror.pick_up()
         book.mirror.written()

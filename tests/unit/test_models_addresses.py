@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
-from commonplace.models.addresses import Proxy, address_of, ollama_address, proxy_for
-from commonplace.models.providers import Named, Place, access, named
+from commonplace.models.providers import Named, Place, Proxy, access, address_of, named, ollama_address, proxy_for
 from commonplace.settings import ModelSettings
 
 KEYS = {"OPENAI_API_KEY": "sk-one", "ANTHROPIC_API_KEY": "sk-two"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import ProviderError
-from commonplace.models.answers import json_of
+from commonplace.models.llm import json_of
 
 VALUE = {"history": [{"role": "user", "content": "what is `a[0]`?"}], "count": 1}
 WRITTEN = '{"history": [{"role": "user", "content": "what is `a[0]`?"}], "count": 1}'

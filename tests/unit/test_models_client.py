@@ -29,9 +29,9 @@ from tests.stubs.model_server import (
 )
 
 from commonplace.errors import ProviderError
-from commonplace.models.addresses import Address, Proxy, address_of
 from commonplace.models.client import Access, JsonClient, Waiting
 from commonplace.models.limits import LONGEST_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
+from commonplace.models.providers import Address, Proxy, address_of
 
 KEY = "sk-very-secret-0123456789"
 NOW = 1_800_000_000.0

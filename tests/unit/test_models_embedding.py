@@ -15,8 +15,8 @@ from tests.stubs.replies import LASTING, PASSING, USELESS
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.cache import Bounds
 from commonplace.models.contract import TokenizedText
-from commonplace.models.embedding import BATCH_TEXTS, MOST_TOKENS, RemoteEmbedder
-from commonplace.models.opening import embedder_name, is_remote, open_embedder
+from commonplace.models.registry import embedder_name, is_remote, open_embedder
+from commonplace.models.remote import BATCH_TEXTS, MOST_TOKENS, RemoteEmbedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import ModelSettings
 from commonplace.types import Embedding

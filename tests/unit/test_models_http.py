@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from commonplace.models.addresses import Address
 from commonplace.models.http import Patience, Request, send
+from commonplace.models.providers import Address
 
 SHORT = Patience(5.0, 5.0, 0.1, lambda: 0.0)
 

@@ -10,15 +10,8 @@ import pytest
 
 from commonplace.errors import ProviderError
 from commonplace.models.contract import RerankResult
-from commonplace.models.reranking import (
-    MAX_BATCH,
-    MAX_CHARACTERS,
-    TOGETHER,
-    BatchReranker,
-    SingleReranker,
-    make_reranker,
-)
-from commonplace.models.scripted import Call, ScriptedGenerator
+from commonplace.models.llm import Call, ScriptedGenerator
+from commonplace.models.rerank import MAX_BATCH, MAX_CHARACTERS, TOGETHER, BatchReranker, SingleReranker, make_reranker
 from commonplace.text.escaping import visible
 
 TEXTS = ["Seoul is in Korea", "Tokyo is in Japan", "Paris is in France"]

@@ -8,8 +8,19 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.forgetting.needles import CONTENT, DIGEST, ID, LABEL, PACKED_ID, PIECE, VECTOR, Collector, Needles
-from commonplace.forgetting.scanning import files_below, scan
+from commonplace.erasure.scan import (
+    CONTENT,
+    DIGEST,
+    ID,
+    LABEL,
+    PACKED_ID,
+    PIECE,
+    VECTOR,
+    Collector,
+    Needles,
+    files_below,
+    scan,
+)
 
 UUID = "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"
 

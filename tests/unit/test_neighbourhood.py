@@ -9,7 +9,7 @@ import pytest
 
 import commonplace
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.memories.neighbourhood import outward
+from commonplace.memory.service import outward
 from commonplace.types import Link
 
 

@@ -11,8 +11,8 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.exchange import swapping
-from commonplace.exchange.restoring import restore
+from commonplace.exchange import restore as swapping
+from commonplace.exchange.restore import restore
 
 BACKED_UP, REPLACED = "2026-03-02T09:00:00Z", "2026-03-03T09:00:00Z"
 

@@ -10,7 +10,7 @@ from tests.stubs import tiny_minilm
 import commonplace
 from commonplace.errors import ModelError, UsageError
 from commonplace.models.minilm import MinilmEmbedder
-from commonplace.models.opening import EMBEDDERS, open_embedder
+from commonplace.models.registry import EMBEDDERS, open_embedder
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)

@@ -15,10 +15,9 @@ import pytest
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.forgetting.needles import LABEL, SHORTEST, Collector
-from commonplace.forgetting.own_words import own_words
-from commonplace.forgetting.remaining import still_stored
-from commonplace.settings.model import keys
+from commonplace.erasure.scan import LABEL, SHORTEST, Collector
+from commonplace.erasure.still_stored import own_words, still_stored
+from commonplace.settings.schema import keys
 
 WORD = re.compile(rb"[A-Za-z_./-]{%d,}" % SHORTEST)
 RANDOM = re.compile(rb"[0-9a-f-]{32,}")

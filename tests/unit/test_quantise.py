@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from commonplace.ranking.quantise import quantise, restore
+from commonplace.ranking.arrays import quantise, restore
 
 
 def test_the_largest_component_of_each_row_becomes_127() -> None:

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from commonplace.redaction import KINDS, Secret, find_secrets, redact
-from commonplace.redaction.tokens import VENDORS
+from commonplace.redaction.patterns import VENDORS
 
 LOWER = "q7x2m9vbn4k8c1zpwd5hj3rt6yfgs0ae"
 MIXED = "Zk3Qw9Rt5Yb1Nc7Vx2Mp8Ls4Hd6Jf0GgTuEaXoKi"

@@ -11,7 +11,7 @@ from tests.contract.stores import BACKENDS
 from tests.unit.searching import Notebook, notebook
 
 from commonplace.ranking.calibration import calibration_of, probabilities, scores
-from commonplace.search.constants import FLOOR
+from commonplace.search.signals import FLOOR
 
 NOTES = {
     "postgres": "We chose Postgres for billing",

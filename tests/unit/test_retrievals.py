@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.search.retrievals import RetrievalSummary, percentile, summarise
+from commonplace.search.retrieval_log import RetrievalSummary, percentile, summarise
 
 
 def line(at: int, found: list[str], **fields: Any) -> dict[str, Any]:

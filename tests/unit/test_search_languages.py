@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.engine import Engine, upkeep
+from commonplace.engine import Engine, maintenance
 from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.bm25 import inverse_document_frequency
 from commonplace.ranking.calibration import calibration_of
@@ -287,7 +287,7 @@ def test_a_question_finds_it_among_memories_in_other_languages(
 def test_another_inflection_finds_a_memory_not_yet_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tail knows the languages of its passages as the index does."""
     with commonplace.open(tmp_path) as book:
-        monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+        monkeypatch.setattr(maintenance, "bring_up_to_date", lambda *_arguments, **_options: None)
         book.remember("Die Lieferanten haben die Verträge gekündigt.")
         book.remember("Der Ofen ist seit gestern kaputt.")
         hits = book.search("Vertrag mit Lieferant", method="bm25", min_score=0.0).hits

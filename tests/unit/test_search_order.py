@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from tests.unit.searching import Notebook, notebook
 
 from commonplace.ranking.fusion import fuse
-from commonplace.search.candidates import Candidates
-from commonplace.search.constants import ANSWER_SHARE, DENSE_WEIGHTS, NEIGHBOUR_SHARES, WEIGHTS
-from commonplace.search.conversation import speaker_asked_for
-from commonplace.search.ordering import Context, Ranking, order
+from commonplace.search.rank import Context, Ranking, order
 from commonplace.search.request import PreparedQuery, Request
+from commonplace.search.signals import (
+    ANSWER_SHARE,
+    DENSE_WEIGHTS,
+    NEIGHBOUR_SHARES,
+    WEIGHTS,
+    Candidates,
+    speaker_asked_for,
+)
 from commonplace.types import Filter
 
 REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 100)

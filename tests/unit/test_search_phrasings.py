@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 import commonplace
-from commonplace.engine import Engine, upkeep
+from commonplace.engine import Engine, maintenance
 from commonplace.errors import UsageError
 from commonplace.search.request import MAX_QUERY_CHARACTERS
-from commonplace.text.query import subject_of
-from commonplace.text.spelling import edits, meant
+from commonplace.text.query import edits, meant, subject_of
 
 NOTES = {
     "manager": "Marisol's line manager is Colette Barnes; all leave requests go to her.",
@@ -72,7 +71,7 @@ def test_a_phrasing_that_says_the_same_changes_nothing(book: Engine, method: Any
 
 
 def test_phrasings_find_what_the_index_does_not_hold_yet(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(maintenance, "bring_up_to_date", lambda *_arguments, **_options: None)
     book.remember("The cleaner comes on Thursdays.", id="cleaner")
     assert found(book, "who tidies up", also=["what day does the cleaner come"])[0] == "cleaner"
 
@@ -123,7 +122,7 @@ def test_a_misspelt_query_finds_what_was_meant_and_says_so(
 def test_a_misspelt_query_is_corrected_by_what_the_index_does_not_hold_yet(
     book: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "bring_up_to_date", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(maintenance, "bring_up_to_date", lambda *_arguments, **_options: None)
     book.remember("Grzegorz keeps the spare keys.", id="keys")
     assert book.recall("Grzegroz").corrected == "Grzegorz"
 

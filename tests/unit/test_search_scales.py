@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from commonplace.errors import MissingExtraError
-from commonplace.models.absent import AbsentEmbedder
 from commonplace.models.hashing import HashingEmbedder
+from commonplace.models.registry import AbsentEmbedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.search.request import prepare
 from commonplace.types import Embedding

@@ -13,7 +13,7 @@ from tests.contract.stores import BACKENDS
 from tests.unit.searching import NAMESPACE, Notebook, notebook
 
 from commonplace.search.request import Request
-from commonplace.search.times import AskedTime, DatedOwners, asked_times, fit
+from commonplace.search.time import AskedTime, DatedOwners, asked_times, fit
 from commonplace.types import Document, Filter
 
 DAY = 86_400.0

@@ -16,11 +16,11 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.engine.maintenance import Finding
 from commonplace.engine.secrets import PART
-from commonplace.engine.upkeep import Finding
-from commonplace.forgetting.receipt import RECEIPT
+from commonplace.erasure.receipt import RECEIPT
 from commonplace.ingest.passages import PassageMaker, PreparedOwner
-from commonplace.memories.making import writes_of
+from commonplace.memory.content import writes_of
 from commonplace.models.contract import TokenizedText
 from commonplace.types import Chunk, FileStamp, Owner
 

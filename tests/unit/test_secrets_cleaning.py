@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.engine.secrets_cleaning import Cleaner, Known, needles_of
+from commonplace.erasure.secret_records import Cleaner, Known, needles_of
 from commonplace.redaction import find_secrets
-from commonplace.text.chunking import chunk
+from commonplace.text.chunk import chunk
 from commonplace.types import Chunk
 
 MIXED = "Zk3Qw9Rt5Yb1Nc7Vx2Mp8Ls4Hd6Jf0GgTuEaXoKi"

@@ -15,9 +15,9 @@ from tests.unit.test_secrets import GONE, TOKEN, found, holding, problems, spoil
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.evidence import evidence_of
-from commonplace.graph.ground import Texts
-from commonplace.graph.naming import KEY, normal
+from commonplace.graph.facts import evidence_of
+from commonplace.graph.names import KEY, normal
+from commonplace.graph.runtime import Texts
 from commonplace.store.graph_contract import GraphChange
 from commonplace.types.graph import Alias, Happening, Mention
 

@@ -17,10 +17,10 @@ from tests.unit.test_sqlite_read_only import without_rights
 import commonplace
 from commonplace.engine import Engine
 from commonplace.engine.secrets import was_cut_short
+from commonplace.erasure.receipt import RECEIPT, STORE_SPACE
+from commonplace.erasure.steps import FORGETTING
 from commonplace.errors import StoreError
-from commonplace.exchange.noting import backup_note
-from commonplace.forgetting.pending import FORGETTING
-from commonplace.forgetting.receipt import RECEIPT, STORE_SPACE
+from commonplace.exchange.archive import backup_note
 from commonplace.logs import RetrievalLog
 from commonplace.types import Filter
 
@@ -125,7 +125,7 @@ class TestWhatIsLeft:
             rewritten.append(id_)
             original(self, namespace, id_)
 
-        from commonplace.engine.secrets_stored import Stored
+        from commonplace.erasure.secrets import Stored
 
         original = Stored._rewrite
         with monkeypatch.context() as patched, pytest.raises(Killed):

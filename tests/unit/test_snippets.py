@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.snippets import Layout, Snippet, snippet
+from commonplace.text.snippet import Layout, Snippet, snippet
 
 
 def marked(found: Snippet) -> list[str]:

@@ -19,9 +19,9 @@ from tests.stubs.model_server import (
 from tests.stubs.replies import LASTING, PASSING, USELESS, WRAPPED
 from tests.unit.specifying import CANDIDATES, RETRIEVER, SEOUL, asked, fields, spec
 
-from commonplace.models.scripted import ScriptedGenerator
+from commonplace.models.llm import ScriptedGenerator
 from commonplace.settings import Settings
-from commonplace.settings.model import ModelSettings
+from commonplace.settings.schema import ModelSettings
 from commonplace.specs import Call, run
 
 KEY = "sk-stub-openai"

@@ -15,8 +15,8 @@ from tests.stubs.serving import Serving
 from tests.unit.specifying import asked, spec, written
 
 from commonplace.settings import Settings
-from commonplace.settings.model import SpecSettings
-from commonplace.specs import references
+from commonplace.settings.schema import SpecSettings
+from commonplace.specs import plan
 
 OTHER = spec({"t": {"prompts": {"user": "other"}}})
 
@@ -134,7 +134,7 @@ def test_a_few_specs_cannot_stand_for_thousands_of_calls(project: Path) -> None:
     [
         ("oa://prime-vector/sentiment", "prime-vector/sentiment/latest/spec.yaml"),
         ("oa://prime-vector/sentiment@1.0.0", "prime-vector/sentiment/1.0.0/spec.yaml"),
-        (f"{references.REGISTRY_URL}/a/b/latest/spec.yaml", "a/b/latest/spec.yaml"),
+        (f"{plan.REGISTRY_URL}/a/b/latest/spec.yaml", "a/b/latest/spec.yaml"),
         ("https://specs.example/team/s.yaml", "specs.example/team/s.yaml"),
     ],
 )
@@ -240,7 +240,7 @@ def test_a_server_that_sends_a_byte_at_a_time_is_not_waited_for(
     project: Path, monkeypatch: pytest.MonkeyPatch, head: bytes
 ) -> None:
     """Neither in its headers nor in what it says of a part's size: each byte would begin another wait."""
-    monkeypatch.setattr(references, "_TOTAL_S", 0.2)
+    monkeypatch.setattr(plan, "_TOTAL_S", 0.2)
 
     class Dripping(socketserver.StreamRequestHandler):
         stub: Serving

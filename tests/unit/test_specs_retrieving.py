@@ -11,7 +11,7 @@ from tests.unit.specifying import BILLING, CANDIDATES, NOTED, RETRIEVER, REX, SE
 
 from commonplace.errors import ModelError
 from commonplace.models.contract import RerankResult
-from commonplace.models.scripted import ScriptedGenerator
+from commonplace.models.llm import ScriptedGenerator
 from commonplace.settings import Settings
 from commonplace.specs import Call, run
 

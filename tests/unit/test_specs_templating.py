@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.specs.templating import render
+from commonplace.specs.run import render
 
 VALUES = {"name": "Ada", "n": 3, "is_on": True, "none": None, "list": ["é", {"a": 1}], "top_k": 5, "top": "T"}
 

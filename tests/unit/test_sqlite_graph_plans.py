@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.store import graph_queries
-from commonplace.store.driver import connect
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store import graph
+from commonplace.store.database import connect
+from commonplace.store.store import SqliteStore
 
 BY_ID = {
     "EPISODE": "id",
@@ -47,7 +47,7 @@ def plan_of(directory: Path, sql: str) -> list[str]:
 @pytest.mark.parametrize(("name", "column"), BY_ID.items())
 def test_a_question_by_id_looks_the_id_up(tmp_path: Path, name: str, column: str) -> None:
     """A hundred thousand names take ten milliseconds to read, which every entity that is shown would cost."""
-    found = plan_of(tmp_path, getattr(graph_queries, name))
+    found = plan_of(tmp_path, getattr(graph, name))
     assert found
     for line in found:
         assert re.search(rf"\bnamespace=\? AND (kind=\? AND )?({column}|id)=\?", line), line
@@ -55,14 +55,14 @@ def test_a_question_by_id_looks_the_id_up(tmp_path: Path, name: str, column: str
 
 def test_a_fact_between_two_hubs_is_looked_up_by_all_that_is_asked(tmp_path: Path) -> None:
     """Each of them may have a hundred thousand others."""
-    [line] = plan_of(tmp_path, graph_queries.FACTS_TO)
+    [line] = plan_of(tmp_path, graph.FACTS_TO)
     assert "relations_by_fact (namespace=? AND source=? AND type=? AND target=?)" in line
 
 
 @pytest.mark.parametrize(("name", "by"), BY_STAGE.items())
 def test_what_stands_is_found_beside_what_has_ended(tmp_path: Path, name: str, by: str) -> None:
     """Whoever has moved a thousand times still lives in one place."""
-    asked = getattr(graph_queries, name)
+    asked = getattr(graph, name)
     for line in plan_of(tmp_path, asked.stages[0]):
         assert re.search(rf"\(namespace=\? AND {by.format('stage=[?] AND created_at<[?]')}\)", line), line
     (tmp_path / "store.db").unlink()
@@ -72,4 +72,4 @@ def test_what_stands_is_found_beside_what_has_ended(tmp_path: Path, name: str, b
 
 def test_what_it_takes_to_follow_a_fact_is_read_from_the_index_alone(tmp_path: Path) -> None:
     """To fetch each row costs several times as much, of which a neighbourhood reads thousands."""
-    assert all("COVERING INDEX" in line for line in plan_of(tmp_path, graph_queries.EDGES.stages[0]))
+    assert all("COVERING INDEX" in line for line in plan_of(tmp_path, graph.EDGES.stages[0]))

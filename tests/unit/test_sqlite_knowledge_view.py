@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.contract.knowledge import FULL, item, put
 
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 
 COLUMNS = ["id", "created_at", "updated_at", "deleted_at", "agent_name", "content", "metadata", "embedding"]
 

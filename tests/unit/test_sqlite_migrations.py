@@ -12,10 +12,9 @@ from tests.contract.memories import add, latest, written
 from tests.contract.stores import file
 
 from commonplace.errors import StoreError
-from commonplace.store import database_files, migrations
-from commonplace.store.graph_queries import PUT_RELATION
-from commonplace.store.graph_rows import pack_relation
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store import database
+from commonplace.store.graph import PUT_RELATION, pack_relation
+from commonplace.store.store import SqliteStore
 from commonplace.types.graph import GraphCounts, GraphFilter
 from commonplace.types.ledger import Issue, IssueSelection
 
@@ -25,7 +24,7 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a store of schema version 2 with a memory of two versions and a file."""
     path = tmp_path / "store.db"
     with monkeypatch.context() as patch:
-        for module in (migrations, database_files):
+        for module in (database, database):
             patch.setattr(module, "NEWEST", 2)
         store = SqliteStore.create(path)
         add(store, written("m", "one"), until=20.0)
@@ -57,14 +56,14 @@ def test_it_keeps_what_it_has_and_takes_a_graph(old: Path) -> None:
     assert (store.change(), store.graph("n").counts()) == (4, GraphCounts(entities=1))
     assert store.check() == []
     store.close()
-    assert versions(old) == [*enumerate(migrations.MIGRATIONS, 1)]
+    assert versions(old) == [*enumerate(database.MIGRATIONS, 1)]
 
 
 def test_opening_it_again_changes_nothing(old: Path) -> None:
     """Each migration runs once."""
     for _ in range(2):
         SqliteStore.open(old, create=False).close()
-    assert len(versions(old)) == migrations.NEWEST
+    assert len(versions(old)) == database.NEWEST
 
 
 def test_a_migration_that_fails_leaves_nothing(old: Path) -> None:
@@ -78,14 +77,14 @@ def test_a_migration_that_fails_leaves_nothing(old: Path) -> None:
     with closing(sqlite3.connect(old)) as db:
         db.execute("DROP TABLE happenings")
     SqliteStore.open(old, create=False).close()
-    assert len(versions(old)) == migrations.NEWEST
+    assert len(versions(old)) == database.NEWEST
 
 
 def test_a_store_before_the_ledger_takes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Version 5 had knowledge and a change of embedder, and no issues."""
     path = tmp_path / "store.db"
     with monkeypatch.context() as patch:
-        for module in (migrations, database_files):
+        for module in (database, database):
             patch.setattr(module, "NEWEST", 5)
         store = SqliteStore.create(path)
         add(store, written("m", "one"))
@@ -109,7 +108,7 @@ def test_facts_of_an_older_store_are_found_by_where_they_stand(tmp_path: Path, m
         relation("never", valid_to=None, is_retracted=True),
     ]
     with monkeypatch.context() as patch:
-        for module in (migrations, database_files):
+        for module in (database, database):
             patch.setattr(module, "NEWEST", 6)
         store = SqliteStore.create(path)
         add(store, written("m", "one"))

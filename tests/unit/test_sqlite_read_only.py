@@ -12,9 +12,8 @@ import pytest
 from tests.unit.rights import without_rights
 
 from commonplace.errors import StoreError
-from commonplace.store.driver import connect
-from commonplace.store.migrations import NEWEST
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.database import NEWEST, connect
+from commonplace.store.store import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
 

@@ -12,7 +12,7 @@ from tests.contract.knowledge import item
 from tests.contract.knowledge import put as put_knowledge
 from tests.contract.stores import file
 
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Embedding
 
 OLD, NEW = Embedding("old", "1", 4), Embedding("new", "2", 6)

@@ -20,15 +20,14 @@ from commonplace.errors import (
     StoreMissingError,
     StoreVersionError,
 )
-from commonplace.store.driver import connect, driver_errors, lock_path
-from commonplace.store.migrations import NEWEST
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.database import NEWEST, connect, driver_errors, lock_path
+from commonplace.store.store import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
 WRITER = """
 import sys
 from pathlib import Path
-from commonplace.store.sqlite import SqliteStore
+from commonplace.store.store import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 store = SqliteStore.create(Path(sys.argv[1]))
 sys.stdin.readline()

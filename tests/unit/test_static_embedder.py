@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from commonplace.errors import ModelError
-from commonplace.models import modeldata
+from commonplace.models import static
 from commonplace.models.contract import TokenizedText
-from commonplace.models.modeldata import ModelData, verify_data
-from commonplace.models.static import TEXTS_WORTH_THE_TABLE, StaticEmbedder
+from commonplace.models.static import TEXTS_WORTH_THE_TABLE, ModelData, StaticEmbedder, verify_data
 
 PIECES = ["[UNK]", "red", "green", "lime"]
 ROWS = np.array([[0, 0], [100, 0], [0, 50], [30, 40]], np.int8)
@@ -27,16 +26,16 @@ def tiny(tmp_path: Path) -> Path:
     lists = [np.array(tokens, "<u2").tobytes() + bytes(cosines) for tokens, cosines in SIMILAR]
     starts = np.cumsum([0] + [len(tokens) for tokens, _ in SIMILAR])
     files = {
-        modeldata.VOCABULARY: "\n".join(PIECES).encode(),
-        modeldata.VECTORS: ROWS.tobytes(),
-        modeldata.SCALES: SCALES.astype("<f4").tobytes(),
-        modeldata.NEIGHBOURS: b"".join(lists),
-        modeldata.NEIGHBOUR_STARTS: starts.astype("<u4").tobytes(),
+        static.VOCABULARY: "\n".join(PIECES).encode(),
+        static.VECTORS: ROWS.tobytes(),
+        static.SCALES: SCALES.astype("<f4").tobytes(),
+        static.NEIGHBOURS: b"".join(lists),
+        static.NEIGHBOUR_STARTS: starts.astype("<u4").tobytes(),
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     manifest = {
-        "schema": modeldata.SCHEMA,
+        "schema": static.SCHEMA,
         "name": "static",
         "version": "tiny",
         "dimensions": 2,
@@ -44,7 +43,7 @@ def tiny(tmp_path: Path) -> Path:
         "cutoff": 0.5,
         "files": {name: {"size": len(content), "sha256": "0"} for name, content in files.items()},
     }
-    (tmp_path / modeldata.MANIFEST).write_text(json.dumps(manifest))
+    (tmp_path / static.MANIFEST).write_text(json.dumps(manifest))
     return tmp_path
 
 
@@ -56,7 +55,7 @@ def shipped() -> StaticEmbedder:
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
     """A copy of the shipped model that may be damaged."""
-    return Path(shutil.copytree(modeldata.SHIPPED, tmp_path / "model"))
+    return Path(shutil.copytree(static.SHIPPED, tmp_path / "model"))
 
 
 def embedded(embedder: StaticEmbedder, *texts: str) -> np.ndarray:
@@ -104,8 +103,8 @@ def test_releasing_the_table_changes_no_vector(tiny: Path) -> None:
 def test_the_shipped_files_are_the_ones_of_the_manifest_and_a_damaged_one_is_noticed(tmp_path: Path) -> None:
     """Doctor asks the same question of the installed wheel."""
     verify_data()
-    copy = Path(shutil.copytree(modeldata.SHIPPED, tmp_path / "data"))
-    damaged = copy / modeldata.VECTORS
+    copy = Path(shutil.copytree(static.SHIPPED, tmp_path / "data"))
+    damaged = copy / static.VECTORS
     content = bytearray(damaged.read_bytes())
     content[len(content) // 2] ^= 1
     damaged.write_bytes(content)
@@ -119,7 +118,7 @@ def test_the_shipped_table_has_the_stated_shape(shipped: StaticEmbedder) -> None
     data = ModelData()
     assert data.table().shape == (30522, 256)
     assert len(data.vocabulary()) == 30522
-    assert sum(path.stat().st_size for path in modeldata.SHIPPED.iterdir()) < 34_000_000
+    assert sum(path.stat().st_size for path in static.SHIPPED.iterdir()) < 34_000_000
 
 
 def test_every_token_is_like_itself_and_lists_are_ordered_and_above_the_cutoff(shipped: StaticEmbedder) -> None:
@@ -168,14 +167,14 @@ def test_words_of_like_meaning_are_listed_as_similar(shipped: StaticEmbedder, wo
 
 def test_a_missing_file_names_itself_and_the_remedy(copied: Path) -> None:
     """Half an installation is a user's problem to solve: tell how."""
-    (copied / modeldata.VECTORS).unlink()
+    (copied / static.VECTORS).unlink()
     with pytest.raises(ModelError, match=r"vectors\.i8 is missing; reinstall Commonplace"):
         StaticEmbedder.load(copied)
 
 
 def test_a_truncated_file_is_refused_at_load(copied: Path) -> None:
     """A short table would give wrong vectors to the last tokens only, which nobody would notice."""
-    path = copied / modeldata.VECTORS
+    path = copied / static.VECTORS
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ModelError, match="7813631 bytes, expected 7813632"):
         StaticEmbedder.load(copied)
@@ -184,7 +183,7 @@ def test_a_truncated_file_is_refused_at_load(copied: Path) -> None:
 def test_a_file_cut_after_loading_is_noticed_when_read(copied: Path) -> None:
     """An upgrade may replace the files under a running server."""
     embedder = StaticEmbedder.load(copied)
-    with (copied / modeldata.VECTORS).open("r+b") as file:
+    with (copied / static.VECTORS).open("r+b") as file:
         file.truncate(256 * 1000)
     with pytest.raises(ModelError, match=r"vectors\.i8 ends before byte"):
         embedded(embedder, "billing")
@@ -193,25 +192,25 @@ def test_a_file_cut_after_loading_is_noticed_when_read(copied: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"schema": "commonplace-static-model/9"}', "\ufeff{"])
 def test_a_manifest_that_cannot_be_read_is_a_model_error(copied: Path, content: str) -> None:
     """Driver errors such as a JSON error must not reach the user bare."""
-    (copied / modeldata.MANIFEST).write_text(content, encoding="utf-8")
+    (copied / static.MANIFEST).write_text(content, encoding="utf-8")
     with pytest.raises(ModelError, match=r"model\.json"):
         StaticEmbedder.load(copied)
 
 
 def test_verifying_names_every_file_that_is_changed_short_or_missing(copied: Path) -> None:
     """Sizes are checked at every load; only this reads every byte."""
-    scales = copied / modeldata.SCALES
+    scales = copied / static.SCALES
     content = scales.read_bytes()
     scales.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(ModelError, match=r"scales\.f32 has sha256 \w+, expected \w+; reinstall Commonplace$"):
         verify_data(copied)
     scales.write_bytes(content[:-4])
-    (copied / modeldata.VOCABULARY).unlink()
+    (copied / static.VOCABULARY).unlink()
     with pytest.raises(
         ModelError, match=r"vocabulary\.txt is missing, .*scales\.f32 has 122084 bytes, expected 122088"
     ):
         verify_data(copied)
-    (copied / modeldata.MANIFEST).unlink()
+    (copied / static.MANIFEST).unlink()
     with pytest.raises(ModelError, match=r"model\.json cannot be read"):
         verify_data(copied)
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.contract.stores import BACKENDS
 from tests.unit.searching import Notebook, model, notebook
 
-from commonplace.engine.explaining import explain
-from commonplace.search.supersession import (
+from commonplace.engine.search_api import explain
+from commonplace.search.rank import (
     LONGEST_CHANGE,
     Dated,
     Placed,

@@ -7,8 +7,8 @@ import pytest
 
 from commonplace.index.contract import LexicalStatistics
 from commonplace.ranking.bm25 import score
-from commonplace.search.tail_terms import TailTerms
-from commonplace.text.analysis import FIELDS, fields_of
+from commonplace.search.delta import TailTerms
+from commonplace.text.tokens import FIELDS, fields_of
 from commonplace.types import IndexEntry
 
 TEXTS = ["apple pear apple", "pear", "plum tart with apple", "", "Apple login-service"]

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from commonplace.dates import Mention, Prefer, mentions, moment_ago
 from commonplace.errors import UsageError
-from commonplace.timeline import Mention, Prefer, mentions, moment_ago
 
 NOW = datetime(2025, 5, 14, 15, 30, 42, tzinfo=UTC)
 

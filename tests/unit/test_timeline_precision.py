@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from commonplace.timeline import mentions, without
+from commonplace.dates import mentions, without
 
 NOW = datetime(2025, 5, 14, 15, 30, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.times import EARLIEST, LATEST, iso, moment_of, parse, seconds_of
+from commonplace.dates.time import EARLIEST, LATEST, iso, moment_of, parse, seconds_of
 
 NOON_OF_THE_LAST_DAY = datetime(9999, 12, 31, 12, tzinfo=UTC)
 

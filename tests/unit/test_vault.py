@@ -9,9 +9,22 @@ from datetime import UTC, datetime
 import pytest
 from tests.unit.test_escaping import flag, tags
 
-from commonplace.formats.vault import Note, memory_id_of, read_note, rewrite_note, write_note
-from commonplace.formats.vault_names import file_names, file_stem, link_to, same_place, tags_of, title_of
-from commonplace.formats.vault_text import are_fenced, escaped, lines_of
+from commonplace.formats.vault import (
+    Note,
+    are_fenced,
+    escaped,
+    file_names,
+    file_stem,
+    lines_of,
+    link_to,
+    memory_id_of,
+    read_note,
+    rewrite_note,
+    same_place,
+    tags_of,
+    title_of,
+    write_note,
+)
 from commonplace.text.escaping import HIDDEN
 
 ID = "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"

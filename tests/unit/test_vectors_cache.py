@@ -13,7 +13,7 @@ from commonplace.errors import UsageError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.minilm import MinilmEmbedder
-from commonplace.models.opening import open_embedder
+from commonplace.models.registry import open_embedder
 from commonplace.types import Embedding
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.models.modeldata import SHIPPED, VOCABULARY, ModelData
-from commonplace.text.vocabulary import Vocabulary
+from commonplace.models.static import SHIPPED, VOCABULARY, ModelData
+from commonplace.text.tokens import Vocabulary
 
 
 def test_every_shipped_piece_has_the_number_of_its_line() -> None:

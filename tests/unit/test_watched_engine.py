@@ -10,9 +10,9 @@ import pytest
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.engine.opening import open_engine
+from commonplace.engine.open import open_engine
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.ingest.watching import WatchedRun
+from commonplace.ingest.watch import WatchedRun
 from commonplace.types import IndexReport
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.models.modeldata import ModelData
-from commonplace.text.vocabulary import Vocabulary
-from commonplace.text.wordpiece import CACHED_IN_BULK, CACHED_RUNS, WordPiece
+from commonplace.models.static import ModelData
+from commonplace.text.tokens import CACHED_IN_BULK, CACHED_RUNS, Vocabulary, WordPiece
 
 SENTENCES = {
     "We chose Postgres for billing.": [2057, 4900, 2695, 17603, 2015, 2005, 25640, 1012],

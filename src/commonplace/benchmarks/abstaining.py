@@ -1,7 +1,4 @@
-"""Questions that nothing answers: read from a file or made of a corpus' words, and what becomes of them.
-
-It knows files, words and answers, not how anything is searched.
-"""
+"""Questions that nothing answers: read from a file or made of a corpus' words, and what becomes of them."""
 
 from __future__ import annotations
 

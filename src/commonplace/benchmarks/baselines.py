@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.benchmarks.asking import DEPTH, latency
 from commonplace.benchmarks.machine import size_bytes
 from commonplace.benchmarks.workspace import Metered
-from commonplace.text.stopwords import STOP_WORDS
+from commonplace.text.languages import STOP_WORDS
 from commonplace.types import Document
 
 if TYPE_CHECKING:

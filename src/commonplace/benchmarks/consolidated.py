@@ -1,7 +1,7 @@
 """Measure what consolidation does to what is found in a conversation.
 
 Its turns are remembered at their own times. Then all agents run over a copy of that store, and all but decay over
-another, and the same questions are asked of the three. It knows no measure of what is found: whoever asks brings it.
+another, and the same questions are asked of the three.
 """
 
 from __future__ import annotations

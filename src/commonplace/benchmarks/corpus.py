@@ -4,9 +4,9 @@ Words come from the tokenizer's vocabulary, which lists pieces from the commones
 make the long tail. Most of a passage's words follow the language as a whole (Zipf–Mandelbrot: the frequency of rank r
 is proportional to 1 / (r + q)^s; Mandelbrot, "An informational theory of the statistical structure of language",
 1953), the others the same law over the words of the passage's own topic, so that words of a topic meet each other and
-come in bursts. The constants are set so that, as in two million words of English passages, the hundred commonest words
-make up .46 of the text and there are some fifty thousand different ones: caches and term dictionaries live on that.
-It knows nothing of meaning: quality cannot be measured on it.
+come in bursts. The constants are set so that, as in two million words of English passages, the hundred commonest
+words make up .46 of the text and there are some fifty thousand different ones: caches and term dictionaries live on
+that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from commonplace.text.stopwords import STOP_WORDS
+from commonplace.text.languages import STOP_WORDS
 from commonplace.types import Document
 
 if TYPE_CHECKING:

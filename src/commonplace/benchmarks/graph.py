@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from commonplace.benchmarks.asking import latency
 from commonplace.benchmarks.workspace import open_engine, workspace
-from commonplace.engine.layout import DATABASE
-from commonplace.graph.naming import normal
-from commonplace.store.sqlite import SqliteStore
+from commonplace.graph.names import normal
+from commonplace.settings.paths import DATABASE
+from commonplace.store.store import SqliteStore
 from commonplace.types import Progress
 from commonplace.types.graph import RELATION_TYPES, Alias, Entity, Episode, Mention, Relation
 

@@ -17,8 +17,8 @@ from commonplace.benchmarks.machine import describe, peak_memory_bytes
 from commonplace.benchmarks.processes import measure
 from commonplace.benchmarks.profile import bandwidth, profile
 from commonplace.benchmarks.workspace import Metered, build, open_engine, workspace
-from commonplace.engine.layout import DATABASE
 from commonplace.errors import UsageError
+from commonplace.settings.paths import DATABASE
 from commonplace.types import Document, Method, Progress
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _source(options: LatencyOptions) -> Callable[[], Iterable[Document]]:
     """Return what gives the same documents again at every call, one by one: a million are never held at once."""
     if options.corpus is not None:
         return partial(read_corpus, options.corpus)
-    from commonplace.models.modeldata import ModelData
+    from commonplace.models.static import ModelData
 
     words = words_of(ModelData().vocabulary())
     return partial(make_documents, Recipe(options.passages, options.seed), words)

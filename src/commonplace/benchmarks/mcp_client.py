@@ -1,4 +1,4 @@
-"""Start the real server process and time what it answers, one request after the other. It knows no tool."""
+"""Start the real server process and time what it answers, one request after the other."""
 
 from __future__ import annotations
 

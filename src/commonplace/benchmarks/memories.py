@@ -83,7 +83,7 @@ def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, A
 
 def texts(count: int, seed: int) -> Iterator[Document]:
     """Yield texts of a sentence or two, those of a made corpus cut short."""
-    from commonplace.models.modeldata import ModelData
+    from commonplace.models.static import ModelData
 
     words = words_of(ModelData().vocabulary())
     for document in make_documents(Recipe(count, seed), words):

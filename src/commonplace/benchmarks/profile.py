@@ -1,7 +1,6 @@
 """Tell where the time of a search goes: the functions of its path are timed from outside, each without what it calls.
 
-So the parts add up to the whole, and what none of them has is the rest. It knows the names of functions; that each
-still exists is what its test is for.
+So the parts add up to the whole, and what none of them has is the rest.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ if TYPE_CHECKING:
 
 PARTS: Final = {
     "state of index and store": (
-        ("commonplace.engine.upkeep", "Upkeep.freshen"),
-        ("commonplace.search.tail", "TailReader.read"),
-        ("commonplace.search.pipeline", "Searcher._check_embedder"),
-        ("commonplace.index.directory", "Index.reader"),
+        ("commonplace.engine.maintenance", "Upkeep.freshen"),
+        ("commonplace.search.delta", "TailReader.read"),
+        ("commonplace.search.retrieve", "Searcher._check_embedder"),
+        ("commonplace.index.generations", "Index.reader"),
     ),
     "analyse the query": (
-        ("commonplace.search.pipeline", "asked_times"),
-        ("commonplace.search.pipeline", "prepare"),
+        ("commonplace.search.retrieve", "asked_times"),
+        ("commonplace.search.retrieve", "prepare"),
     ),
     "embed it": (("commonplace.models.static", "StaticEmbedder.embed"),),
-    "its tokens' weights": (("commonplace.search.pipeline", "weigh_tokens"),),
+    "its tokens' weights": (("commonplace.search.retrieve", "weigh_tokens"),),
     "words: Tantivy": (("commonplace.index.lexical", "TantivyLexicalIndex.search"),),
     "words: scores of the others": (
         ("commonplace.index.lexical", "TantivyLexicalIndex.score"),
@@ -41,20 +40,20 @@ PARTS: Final = {
     "meaning: sign bits": (("commonplace.index.dense", "ChunkedDenseIndex._candidates"),),
     "meaning: int8": (("commonplace.index.dense", "ChunkedDenseIndex.search"),),
     "read the candidates": (
-        ("commonplace.store.sqlite", "SqliteStore.tokens"),
+        ("commonplace.store.store", "SqliteStore.tokens"),
         ("commonplace.search.signals", "token_rows"),
     ),
     "late interaction": (("commonplace.search.signals", "TokenWeights.shares"),),
     "other signals": (
         ("commonplace.search.signals", "Reader.candidates"),
-        ("commonplace.search.pipeline", "Searcher._unindexed"),
-        ("commonplace.search.pipeline", "recall"),
+        ("commonplace.search.retrieve", "Searcher._unindexed"),
+        ("commonplace.search.retrieve", "recall"),
     ),
-    "neighbours": (("commonplace.search.pipeline", "Searcher._with_neighbours"),),
-    "fusion": (("commonplace.search.pipeline", "order"),),
-    "selection": (("commonplace.search.pipeline", "select"),),
-    "texts of the hits": (("commonplace.search.selection", "read"),),
-    "look for secrets": (("commonplace.search.selection", "without_secrets"),),
+    "neighbours": (("commonplace.search.retrieve", "Searcher._with_neighbours"),),
+    "fusion": (("commonplace.search.retrieve", "order"),),
+    "selection": (("commonplace.search.retrieve", "select"),),
+    "texts of the hits": (("commonplace.search.hits", "read"),),
+    "look for secrets": (("commonplace.search.hits", "without_secrets"),),
 }
 """What is timed under each name: a module, and a function of it as its caller finds it."""
 

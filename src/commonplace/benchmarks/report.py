@@ -1,4 +1,4 @@
-"""Lay out what a benchmark measured as tables of text; knows the JSON forms, not how a table is drawn."""
+"""Lay out what a benchmark measured as tables of text."""
 
 from __future__ import annotations
 

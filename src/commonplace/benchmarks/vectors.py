@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from commonplace.errors import UsageError
-from commonplace.models import opening
+from commonplace.models import registry
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,13 +92,13 @@ def vectors_cache(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    usual = opening.EMBEDDERS[CACHED]
+    usual = registry.EMBEDDERS[CACHED]
     cached = CachedEmbedder(usual(), path)
-    opening.EMBEDDERS[CACHED] = lambda: cached
+    registry.EMBEDDERS[CACHED] = lambda: cached
     try:
         yield
     finally:
-        opening.EMBEDDERS[CACHED] = usual
+        registry.EMBEDDERS[CACHED] = usual
 
 
 def _key(text: TokenizedText) -> bytes:

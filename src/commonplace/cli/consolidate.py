@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from commonplace.consolidation.running import Outcome, RunReport
-    from commonplace.consolidation.runs import ConsolidationRun
-    from commonplace.consolidation.status import ConsolidationStatus
-    from commonplace.consolidation.undoing import Undone
+    from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, Outcome, RunReport
+    from commonplace.consolidation.undo import Undone
     from commonplace.engine import Engine
     from commonplace.types import Progress
 
@@ -337,9 +335,9 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the run under way end first.
     """
     from commonplace.cli.app import report as tell
-    from commonplace.engine.layout import WATCH_LOCK
     from commonplace.errors import CommonplaceError, StoreBusyError
     from commonplace.locks import FileLock
+    from commonplace.settings.paths import WATCH_LOCK
 
     chosen = _choices(click.get_current_context())
 
@@ -410,7 +408,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
     """
     from commonplace.cli.app import report as tell
     from commonplace.consolidation.base import failure_of
-    from commonplace.consolidation.running import RunReport, Wanted
+    from commonplace.consolidation.runner import RunReport, Wanted
     from commonplace.errors import CommonplaceError
 
     chosen = _choices(click.get_current_context())

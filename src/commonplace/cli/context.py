@@ -16,7 +16,7 @@ from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 from commonplace.types import KINDS
 
 if TYPE_CHECKING:
-    from commonplace.formats.hook_events import HookEvent
+    from commonplace.formats.hooks import HookEvent
     from commonplace.search.context import Context
     from commonplace.settings import Settings
 
@@ -78,7 +78,7 @@ def _print(made: Context, invocation: Invocation) -> None:
 
 
 def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[str, Any]) -> int:
-    from commonplace.formats.hook_events import answer, has_content, parse_event
+    from commonplace.formats.hooks import answer, has_content, parse_event
 
     try:
         if task:

@@ -14,7 +14,7 @@ from commonplace.cli.main import Invocation
 from commonplace.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from commonplace.formats.csp_response import Response
+    from commonplace.formats.csp import Response
 
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
@@ -86,7 +86,7 @@ def requests(stream: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _write(response: Response, invocation: Invocation) -> None:
-    from commonplace.formats.csp_response import format_response
+    from commonplace.formats.csp import format_response
 
     if invocation.as_json:
         from dataclasses import asdict

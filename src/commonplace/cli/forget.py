@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.engine import Engine
-    from commonplace.forgetting.receipt import ForgetReceipt
+    from commonplace.erasure.receipt import ForgetReceipt
 
 
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Tell what would go, and change nothing.")

@@ -32,7 +32,7 @@ from commonplace.cli.output import (
     told,
     write_whole,
 )
-from commonplace.graph.describing import when
+from commonplace.graph.text import when
 from commonplace.graph.views import EntityView
 from commonplace.text.escaping import harmless_line
 from commonplace.types import ORIGINS
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.cli.main import Invocation
-    from commonplace.engine.graphing import Graph
+    from commonplace.engine.graph_api import Graph
     from commonplace.formats.drawing import Drawing
-    from commonplace.graph.graphiti.delivering import Delivery
-    from commonplace.graph.migrating import Migration
+    from commonplace.graph.graphiti.delivery import Delivery
+    from commonplace.graph.migration import Migration
     from commonplace.graph.views import (
         Addition,
         Community,
@@ -376,7 +376,7 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **o
     A dash, or no text, takes what comes in a pipe. Entities and facts are found without a model; a newer fact ends an
     older one where that is clear, else both are disputed.
     """
-    from commonplace.engine.graph_giving import refuse_unfit_episode
+    from commonplace.engine.graph_input import refuse_unfit_episode
 
     settings = invocation.settings()
     content = said(text, file, settings.memory.max_bytes)
@@ -406,7 +406,7 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
 
     SOURCE and TARGET are names or ids; a name that is not known makes an entity. TYPE is DEPENDS_ON, PART_OF, …
     """
-    from commonplace.engine.graph_giving import refuse_unfit_fact
+    from commonplace.engine.graph_input import refuse_unfit_fact
 
     refuse_unfit_fact(source, relation_type, target, invocation.settings(), now(), **options)  # likewise
     with _changed(invocation, create=True) as graph:
@@ -522,7 +522,7 @@ def import_(invocation: Invocation, /, file: Path, format: str, dry_run: bool) -
 
     What is here already stays as it is; nothing is written if anything is wrong.
     """
-    from commonplace.engine.graph_migrating import refuse_unfit_graphiti
+    from commonplace.engine.graph_api import refuse_unfit_graphiti
 
     settings = invocation.settings()
     if not invocation.has_store(settings):

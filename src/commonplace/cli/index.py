@@ -28,14 +28,14 @@ from commonplace.cli.output import (
     write_whole,
 )
 from commonplace.errors import SettingsError
-from commonplace.formats.front_matter import FAULT
-from commonplace.settings.locations import PROJECT_FILE, STORE_NAME
+from commonplace.formats.yaml import FAULT
+from commonplace.settings.paths import PROJECT_FILE, STORE_NAME
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from commonplace.engine.upkeep import IndexStatus
+    from commonplace.engine.maintenance import IndexStatus
     from commonplace.settings import Overrides, Settings
     from commonplace.types import EmbeddedKind, FileProblem, IndexReport
 
@@ -275,7 +275,7 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
     if config is None:
         return None, None
     from commonplace.formats.auto_retrieval import read_auto_retrieval
-    from commonplace.models.opening import is_remote
+    from commonplace.models.registry import is_remote
 
     values = read_auto_retrieval(config)
     embedder = str(values.get("embedder.artifacts", ""))
@@ -292,8 +292,8 @@ def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -
         include: the globs of this run, each of which names something; those of the settings need not.
     """
     from commonplace.errors import NotFoundError
-    from commonplace.ingest.discovery import Selection, unmatched_globs
-    from commonplace.store.globs import path_matcher
+    from commonplace.ingest.discover import Selection, unmatched_globs
+    from commonplace.store.filters import path_matcher
 
     for place in places:
         if not place.expanduser().exists():

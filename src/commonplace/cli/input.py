@@ -105,9 +105,8 @@ def beginning(context: click.Context, parameter: click.Parameter, value: str | N
 
 
 def _beginning_in_words(value: str) -> str:
+    from commonplace.dates.time import iso, moment_in_words
     from commonplace.errors import UsageError
-    from commonplace.memories.times import moment_in_words
-    from commonplace.times import iso
 
     try:
         return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))

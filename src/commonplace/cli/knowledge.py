@@ -28,7 +28,7 @@ from commonplace.text.escaping import harmless_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from commonplace.knowledge.configuring import MemoryConfig
+    from commonplace.knowledge.config import MemoryConfig
     from commonplace.knowledge.results import KnowledgeReport, KnowledgeStatus, Retrieval
     from commonplace.knowledge.service import KnowledgeService
 
@@ -193,8 +193,8 @@ def _refuse_absent(config: MemoryConfig) -> None:
     Raises:
         StoreError: there is none.
     """
-    from commonplace.engine.layout import DATABASE, sqlite_directory
     from commonplace.errors import StoreError
+    from commonplace.settings.paths import DATABASE, sqlite_directory
 
     if not (config.sqlite_enabled and config.sqlite_path):
         return
@@ -212,8 +212,8 @@ def _service(invocation: Invocation, config: Path | None, *, create: bool = Fals
 
     chosen = None
     if config is not None:
-        from commonplace.formats.documents import read_document
-        from commonplace.knowledge.configuring import MemoryConfig
+        from commonplace.formats.yaml import read_document
+        from commonplace.knowledge.config import MemoryConfig
 
         chosen = MemoryConfig.from_json(read_document(config, MAX_CONFIG_BYTES, "a configuration"))
         if not create:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.engine import Engine
-    from commonplace.ledger.importing import ImportedIssues
+    from commonplace.ledger.rules import ImportedIssues
     from commonplace.types.ledger import IssueEvent
 
 
@@ -259,7 +259,7 @@ def import_(invocation: Invocation, /, file: Path) -> None:
 
 
 def _acts(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
-    from commonplace.times import iso
+    from commonplace.dates.time import iso
 
     return [{"at": iso(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
 

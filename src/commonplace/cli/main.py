@@ -62,7 +62,7 @@ def guard_output() -> None:
         )
 
 
-_SPEAKER: Final = "commonplace.mirror"
+_SPEAKER: Final = "commonplace.journal"
 
 
 class Details(logging.Handler):
@@ -128,8 +128,8 @@ class Invocation:
         return loaded
 
     def _refuse_no_store(self, settings: Settings) -> None:
-        from commonplace.engine.layout import DATABASE
-        from commonplace.store.database_files import left_behind
+        from commonplace.settings.paths import DATABASE
+        from commonplace.store.database import left_behind
 
         directory = Path(settings.store.path)
         # A file in its place, and a store without its database, are other mistakes, and told when it is opened.
@@ -157,10 +157,10 @@ class Invocation:
             StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
         """
         from commonplace import logs
-        from commonplace.engine.layout import DATABASE, LOGS
-        from commonplace.engine.opening import open_engine
+        from commonplace.engine.open import open_engine
         from commonplace.errors import StoreMissingError
-        from commonplace.store.database_files import refuse_lost
+        from commonplace.settings.paths import DATABASE, LOGS
+        from commonplace.store.database import refuse_lost
 
         directory = Path(settings.store.path)
         refuse_lost(directory / DATABASE)
@@ -181,7 +181,7 @@ class Invocation:
 
     def has_store(self, settings: Settings) -> bool:
         """Return whether there is a store where the settings name one."""
-        from commonplace.engine.layout import DATABASE
+        from commonplace.settings.paths import DATABASE
 
         return (Path(settings.store.path) / DATABASE).is_file()
 
@@ -247,7 +247,7 @@ def serve(invocation: Invocation) -> int:
     Where that is asked for, the project is watched from the call on that opens the store.
     """
     from commonplace.mcp import serve as serve_registry
-    from commonplace.mcp.memory import Host, registry_of
+    from commonplace.mcp.resources import Host, registry_of
 
     if sys.stdin.isatty():
         hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."

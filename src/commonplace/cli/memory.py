@@ -27,15 +27,15 @@ from commonplace.cli.output import (
     told,
     wrapped,
 )
+from commonplace.dates.time import iso
 from commonplace.text.escaping import harmless, harmless_line
-from commonplace.times import iso
 from commonplace.types import ORIGINS, STATUSES, TIERS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.engine import Engine
-    from commonplace.memories.memory import Memory
+    from commonplace.memory.view import Memory
     from commonplace.types import Link
 
 
@@ -87,7 +87,7 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
 
     Secrets are replaced. What is remembered already is touched instead of kept twice.
     """
-    from commonplace.memories.intake import checked
+    from commonplace.memory.validate import checked
 
     loaded = invocation.settings()
     content = said(text, file, loaded.memory.max_bytes)

@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 
     from commonplace.cli.main import Invocation
     from commonplace.engine import Engine
-    from commonplace.search.result import SearchResult
-    from commonplace.search.trace import Receipt
+    from commonplace.search.result import Receipt, SearchResult
     from commonplace.types import Hit, Stage
 
 
@@ -156,7 +155,7 @@ def print_brief(result: SearchResult, target: Console) -> None:
     """Print one line a hit: rank, place, score and the words about it that match, as far as the terminal has room."""
     from rich.text import Text
 
-    from commonplace.text.snippets import snippet
+    from commonplace.text.snippet import snippet
 
     for rank, hit in enumerate(result.hits, 1):
         head = _head(rank, hit)
@@ -271,7 +270,7 @@ def print_snippet(hit: Hit, query: str, target: Console) -> None:
     """Print the part of a hit that matches: its lines as they are, cut where they are code and wrapped where not."""
     from rich.text import Text
 
-    from commonplace.text.snippets import snippet
+    from commonplace.text.snippet import snippet
 
     is_code = _is_code(hit)
     text = hit.text if is_code else _body(hit)
@@ -293,7 +292,7 @@ def _is_code(hit: Hit) -> bool:
 
 def _body(hit: Hit) -> str:
     """Return the text without its front matter and the heading that is printed above it, unless it has nothing else."""
-    from commonplace.text.sections import front_matter_end, plain_heading
+    from commonplace.text.markdown import front_matter_end, plain_heading
 
     lines = hit.text.split("\n") if hit.path else []
     lines = "\n".join(lines[front_matter_end(lines) :]).strip("\n").split("\n")
@@ -424,7 +423,7 @@ def print_recalled(
         receipts: one for each hit, to be printed beneath it.
         has_stages: print also how many candidates each stage had, and how long it took.
     """
-    from commonplace.times import moment_of
+    from commonplace.dates.time import moment_of
 
     if has_stages:
         print_stages(result, target)

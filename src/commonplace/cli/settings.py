@@ -59,7 +59,7 @@ def path(invocation: Invocation) -> None:
 
     The weakest comes first; those that do not exist are marked.
     """
-    from commonplace.settings.locations import PROJECT_FILE, STORE_FILE, user_settings_file
+    from commonplace.settings.paths import PROJECT_FILE, STORE_FILE, user_settings_file
 
     loaded = invocation.settings()
     files = {"user": user_settings_file()}

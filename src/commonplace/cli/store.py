@@ -29,19 +29,19 @@ from commonplace.cli.output import (
     tally,
     told,
 )
+from commonplace.dates.time import iso, moment_of
 from commonplace.text.escaping import harmless_line
-from commonplace.times import iso, moment_of
 from commonplace.types import KINDS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from commonplace.exchange.backing_up import BackupReport
-    from commonplace.exchange.exporting import ExportReport
-    from commonplace.exchange.importing import ImportReport
-    from commonplace.exchange.restoring import RestoreReport
-    from commonplace.mirror.report import SyncReport
-    from commonplace.search.retrievals import RetrievalSummary
+    from commonplace.exchange.backup import BackupReport
+    from commonplace.exchange.export import ExportReport
+    from commonplace.exchange.import_ import ImportReport
+    from commonplace.exchange.restore import RestoreReport
+    from commonplace.journal.report import SyncReport
+    from commonplace.search.retrieval_log import RetrievalSummary
     from commonplace.settings import Settings
 
 
@@ -162,10 +162,9 @@ def init(invocation: Invocation, directory: Path, move_memories: bool, anew: boo
     Where a store has lost its database, but its index or its pages are there, nothing is made: restore a backup. With
     --anew an empty store is made there, and takes in what stands on its Markdown pages.
     """
-    from commonplace.engine.layout import DATABASE
-    from commonplace.settings.locations import STORE_NAME, find_store, refuse_links
-    from commonplace.store.database_files import left_behind
-    from commonplace.store.sqlite import SqliteStore
+    from commonplace.settings.paths import DATABASE, STORE_NAME, find_store, refuse_links
+    from commonplace.store.database import left_behind
+    from commonplace.store.store import SqliteStore
 
     outer = None
     if invocation.store is None:
@@ -210,9 +209,8 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
     Raises:
         CommonplaceError: that store cannot be opened or read.
     """
-    from commonplace.engine.layout import DATABASE
-    from commonplace.engine.opening import open_engine
-    from commonplace.settings.locations import user_store
+    from commonplace.engine.open import open_engine
+    from commonplace.settings.paths import DATABASE, user_store
 
     own = user_store()
     if settings.project is None or own == Path(settings.store.path) or not (own / DATABASE).is_file():
@@ -223,9 +221,9 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
     """Move the memories of the user's own store here where that is agreed; return how many were moved."""
-    from commonplace.engine.opening import open_engine
+    from commonplace.engine.open import open_engine
     from commonplace.errors import CommonplaceError
-    from commonplace.settings.locations import user_store
+    from commonplace.settings.paths import user_store
 
     try:
         texts = hidden_memories(loaded)
@@ -297,7 +295,7 @@ class _Format(click.Option):
     """An option whose help names all formats. They are looked up when somebody asks for help, and not before."""
 
     def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - the name is click's
-        from commonplace.exchange.sources import FORMATS
+        from commonplace.exchange.read import FORMATS
 
         return f"[{'|'.join(FORMATS)}]"
 
@@ -372,7 +370,7 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **options: Any)
 
     Nothing is written if anything is refused; importing twice changes nothing.
     """
-    from commonplace.engine.exchanging import refuse_unfit_import
+    from commonplace.engine.exchange_api import refuse_unfit_import
     from commonplace.errors import NotFoundError
 
     try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from commonplace.cli.main import Invocation
     from commonplace.engine import Engine
-    from commonplace.ingest.watching import Watch, WatchedRun
+    from commonplace.ingest.watch import Watch, WatchedRun
     from commonplace.settings import Settings
     from commonplace.types import Progress
 

@@ -27,7 +27,7 @@ __all__ = [
 _PLACES = {
     "commonplace.consolidation.base": ("ConsolidationAgent", "PlannedAgent"),
     "commonplace.consolidation.cluster": ("ClusterDetector",),
-    "commonplace.consolidation.confidence": ("ConfidenceConfig",),
+    "commonplace.consolidation.runtime": ("ConfidenceConfig",),
     "commonplace.consolidation.decay": ("DecayAnalyzer",),
     "commonplace.consolidation.issues": (
         "block_issue",
@@ -38,7 +38,7 @@ _PLACES = {
     ),
     "commonplace.consolidation.merge": ("SemanticMerge",),
     "commonplace.consolidation.promote": ("LTMPromoter",),
-    "commonplace.consolidation.relate": ("RelationshipDiscovery",),
+    "commonplace.consolidation.relations": ("RelationshipDiscovery",),
     "commonplace.consolidation.results": (
         "ClusterResult",
         "DecayResult",
@@ -52,7 +52,6 @@ _PLACES = {
 if TYPE_CHECKING:
     from commonplace.consolidation.base import ConsolidationAgent, PlannedAgent
     from commonplace.consolidation.cluster import ClusterDetector
-    from commonplace.consolidation.confidence import ConfidenceConfig
     from commonplace.consolidation.decay import DecayAnalyzer
     from commonplace.consolidation.issues import (
         block_issue,
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
     )
     from commonplace.consolidation.merge import SemanticMerge
     from commonplace.consolidation.promote import LTMPromoter
-    from commonplace.consolidation.relate import RelationshipDiscovery
+    from commonplace.consolidation.relations import RelationshipDiscovery
     from commonplace.consolidation.results import (
         ClusterResult,
         DecayResult,
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
         PromotionResult,
         RelationResult,
     )
+    from commonplace.consolidation.runtime import ConfidenceConfig
     from commonplace.errors import NoRelation
 else:
 

@@ -18,13 +18,11 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from commonplace.consolidation.carrying import Carrier, told
-from commonplace.consolidation.confidence import ConfidenceConfig
-from commonplace.consolidation.ground import Book, Ground, ground_of
-from commonplace.consolidation.planning import Plan
+from commonplace.consolidation.executor import Carrier, Plan, told
 from commonplace.consolidation.results import Result
+from commonplace.consolidation.runtime import Book, ConfidenceConfig, Ground, ground_of
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
-from commonplace.ledger import filing
+from commonplace.ledger import rules
 from commonplace.types import Selection, StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
@@ -296,7 +294,7 @@ class PlannedAgent(ConsolidationAgent[R]):
     def _with_issue(self, item: str, issue: str, plan: Plan[R] | None) -> R:
         """Claim an issue, apply what it asks for and close it; block it where that fails."""
         if not self._carrier.claim(issue):
-            raise filing.not_open(self._ground.issues.get(issue))
+            raise rules.not_open(self._ground.issues.get(issue))
         try:
             made = plan or self.plan(item)
             _refuse_unfit(made, issue)

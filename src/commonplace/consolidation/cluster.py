@@ -9,21 +9,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from commonplace.consolidation import clustering
+from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.combining import DOUBTFUL, confidence_of, contradictions_of, merged_text
-from commonplace.consolidation.grouping import Group, active_memories, best_group, group_of, groups_of, linked_pairs
-from commonplace.consolidation.merging import Doubt
+from commonplace.consolidation.groups import Group, active_memories, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
+from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions_of, merged_text
 from commonplace.errors import NoRelation, UsageError
-from commonplace.ledger import filing
-from commonplace.ledger.tending import actor_of
-from commonplace.memories.intake import MAX_CONTENT_BYTES
+from commonplace.ledger import rules
+from commonplace.ledger.ledger import actor_of
+from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.types import Link
 from commonplace.types.ledger import UNFINISHED, Agent
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.acting import Acts
+    from commonplace.consolidation.executor import Acts
     from commonplace.types.ledger import Issue
 
 RELATED: Final = "related"
@@ -228,8 +227,8 @@ def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
         if plan.apply is not None:
             return plan.apply(acts)
         if plan.action == "merge":
-            draft = filing.Draft("merge", plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
-            filing.file(acts.change.ledger, draft, filing.Doer(actor_of("cluster"), acts.now))
+            draft = rules.Draft("merge", plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
+            rules.file(acts.change.ledger, draft, rules.Doer(actor_of("cluster"), acts.now))
         return plan.result
 
     return replace(plan, apply=answer, needs_a_person=True)

@@ -17,8 +17,8 @@ from commonplace.types.ledger import UNFINISHED, Agent, Urgency
 if TYPE_CHECKING:
     from typing import Literal
 
-    from commonplace.consolidation.acting import Acts
-    from commonplace.consolidation.ground import Ground
+    from commonplace.consolidation.executor import Acts
+    from commonplace.consolidation.runtime import Ground
     from commonplace.types import MemoryRecord, StoredMemory
     from commonplace.types.ledger import Issue
 
@@ -190,8 +190,8 @@ _ISSUES_OF: Final[dict[str, Agent]] = {
 
 def _with_like(ground: Ground, memories: Sequence[StoredMemory]) -> dict[str, bool]:
     """Tell of each memory, by id, whether another active one is like it."""
-    from commonplace.consolidation.clustering import least_cosine
-    from commonplace.consolidation.grouping import vectors_of
+    from commonplace.consolidation.groups import vectors_of
+    from commonplace.consolidation.pairs import least_cosine
 
     found = ground.store.memories(ground.namespace, Selection(statuses=("active",), order="id"))
     active = [each for each in found if each.expired_at is None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from commonplace.consolidation.ground import ground_of
+from commonplace.consolidation.runtime import ground_of
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.ground import Book
+    from commonplace.consolidation.runtime import Book
 
 
 def create_consolidation_issue(

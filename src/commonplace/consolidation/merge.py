@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.cluster import share_told, why_doubtful
-from commonplace.consolidation.combining import (
+from commonplace.consolidation.groups import group_of
+from commonplace.consolidation.results import MergeResult
+from commonplace.consolidation.text_merge import (
     combined,
     confidence_of,
     dates_of,
+    diff,
     link_id,
     merged_id,
     merged_text,
     sources_of,
 )
-from commonplace.consolidation.grouping import group_of
-from commonplace.consolidation.merging import diff
-from commonplace.consolidation.results import MergeResult
 from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
-from commonplace.memories.fading import LEAST_TRUST_TO_RISE
-from commonplace.memories.intake import refuse_unfit
+from commonplace.memory.validate import refuse_unfit
+from commonplace.memory.view import LEAST_TRUST_TO_RISE
 from commonplace.types import Link
 from commonplace.types.ledger import Agent
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.acting import Acts
+    from commonplace.consolidation.executor import Acts
     from commonplace.types import MemoryRecord, MemoryWrite, StoredMemory
     from commonplace.types.ledger import Issue
 

@@ -1,4 +1,4 @@
-"""Promote what proved its worth: write it into the vault as a note, and keep it for good. It knows no files."""
+"""Promote what proved its worth: write it into the vault as a note, and keep it for good."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from commonplace.consolidation.acting import PAGE
 from commonplace.consolidation.base import PlannedAgent
-from commonplace.consolidation.naming import names_in
-from commonplace.consolidation.planning import Plan
+from commonplace.consolidation.executor import PAGE, Plan
+from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
+from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.formats.vault import Note
-from commonplace.formats.vault_names import tags_of, title_of
-from commonplace.memories.fading import LEAST_TRUST_TO_RISE
+from commonplace.formats.vault import Note, tags_of, title_of
+from commonplace.memory.view import LEAST_TRUST_TO_RISE
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
-from commonplace.times import moment_of
 from commonplace.types import Selection
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.acting import Acts
+    from commonplace.consolidation.executor import Acts
     from commonplace.consolidation.vault import Page, Vault
-    from commonplace.store.ledger_contract import LedgerChange
-    from commonplace.store.memory_contract import MemoryChange
+    from commonplace.store.contract import MemoryChange
+    from commonplace.store.graph_contract import LedgerChange
     from commonplace.types import MemoryRecord, Status, StoredMemory
     from commonplace.types.ledger import Agent, Issue
 

@@ -1,9 +1,8 @@
 """Write notes into the vault of a namespace: each memory has one, written whole or not at all, and never over another.
 
 The notes of `default` lie in `vault/`, those of another namespace in `vault/<name>/`, named as its Markdown is. What
-lies deeper is a person's. Everything is opened from the store's directory downward without following a link, so that no
-title, link or directory leads out of the vault. It knows notes, no criteria; one process at a time writes, the one that
-holds the store's write transaction.
+lies deeper is a person's. Everything is opened from the store's directory downward without following a link, so that
+no title, link or directory leads out of the vault.
 """
 
 from __future__ import annotations
@@ -17,12 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from commonplace.erasure.steps import DRAFT, FRONT_MATTER_BYTES, VAULT
 from commonplace.errors import StoreError
-from commonplace.forgetting.vault import DRAFT, FRONT_MATTER_BYTES, VAULT
-from commonplace.formats.vault import memory_id_of, read_note, rewrite_note, write_note
-from commonplace.formats.vault_names import EXTENSION, file_names, same_place
-from commonplace.mirror.folder import DEFAULT, directory_name
-from commonplace.text.digests import sha256
+from commonplace.formats.vault import (
+    EXTENSION,
+    file_names,
+    memory_id_of,
+    read_note,
+    rewrite_note,
+    same_place,
+    write_note,
+)
+from commonplace.journal.folder import DEFAULT, directory_name
+from commonplace.text.similarity import sha256
 
 if TYPE_CHECKING:
     from commonplace.formats.vault import Note

@@ -13,19 +13,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.engine.graphing import Graph
+from commonplace.engine.graph_api import Graph
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
-    from commonplace.engine.graph_asking import Surroundings
-    from commonplace.graph.asking import GraphReader
-    from commonplace.graph.graphiti.backend import Backend
-    from commonplace.graph.graphiti.delivering import Delivery
-    from commonplace.graph.graphiti.leaving import Left
-    from commonplace.graph.keeping import GraphKeeper
+    from commonplace.engine.graph_api import Surroundings
+    from commonplace.graph.graphiti.backend import Backend, Left
+    from commonplace.graph.graphiti.delivery import Delivery
+    from commonplace.graph.query import GraphReader
+    from commonplace.graph.service import GraphKeeper
     from commonplace.graph.views import Addition, Deletion
     from commonplace.models.static import StaticEmbedder
-    from commonplace.settings.graph import GraphSettings
+    from commonplace.settings.schema import GraphSettings
     from commonplace.store.contract import Store
 
 LOCK: Final = "graphiti.lock"
@@ -69,14 +68,14 @@ class GraphitiGraph(Graph):
 
     @cached_property
     def _reader(self) -> GraphReader:
-        from commonplace.graph.graphiti.asking import GraphitiReader
+        from commonplace.graph.graphiti.query import GraphitiReader
 
         around = self._around
         return GraphitiReader(around.ground(False), around.search, around.words_of, self._backend, self._score)
 
     @property
     def _keeper(self) -> GraphKeeper:
-        from commonplace.graph.keeping import GraphKeeper
+        from commonplace.graph.service import GraphKeeper
 
         return GraphKeeper(self._around.ground(True), self._backend.outbox)
 
@@ -103,9 +102,9 @@ def backend_of(store: Store, directory: Path, namespace: str, settings: GraphSet
         UsageError: they name no server.
     """
     from commonplace.graph.graphiti.backend import Backend, Rest, session_of
-    from commonplace.graph.graphiti.delivering import Courier, From
+    from commonplace.graph.graphiti.client import GraphitiTools, group_of
+    from commonplace.graph.graphiti.delivery import Courier, From
     from commonplace.graph.graphiti.outbox import Outbox
-    from commonplace.graph.graphiti.tools import GraphitiTools, group_of
     from commonplace.locks import FileLock
 
     tools = GraphitiTools(session_of(settings, os.environ, time.monotonic))
@@ -124,11 +123,10 @@ def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, 
     """Take a namespace of the store, with so many episodes, away from Graphiti, or only say that it would be."""
     from contextlib import closing
 
-    from commonplace.graph.graphiti.backend import session_of
-    from commonplace.graph.graphiti.leaving import cannot_leave, to_leave
-    from commonplace.graph.graphiti.leaving import leave as take_away
+    from commonplace.graph.graphiti.backend import cannot_leave, session_of, to_leave
+    from commonplace.graph.graphiti.backend import leave as take_away
+    from commonplace.graph.graphiti.client import GraphitiTools, group_of
     from commonplace.graph.graphiti.outbox import Outbox
-    from commonplace.graph.graphiti.tools import GraphitiTools, group_of
 
     outbox = Outbox(store, namespace, time.time)
     groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
@@ -146,6 +144,6 @@ def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, 
 def _notices(delivery: Delivery) -> tuple[str, ...]:
     if not delivery.waiting:
         return delivery.notices
-    from commonplace.graph.graphiti.delivering import waiting_for
+    from commonplace.graph.graphiti.delivery import waiting_for
 
     return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` tells all of it")

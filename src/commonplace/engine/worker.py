@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from commonplace.engine.layout import DATABASE
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.settings.paths import DATABASE
 
 if TYPE_CHECKING:
-    from commonplace.engine.facade import Engine
+    from commonplace.engine.engine import Engine
     from commonplace.settings import Settings
     from commonplace.types import Progress
 
@@ -216,7 +216,7 @@ def main() -> None:
 
 
 def _outcome(settings: Settings, task: str, arguments: Mapping[str, Any], progress: Progress) -> object:
-    from commonplace.engine.opening import open_engine
+    from commonplace.engine.open import open_engine
 
     where = settings.store
     if not Path(where.path, DATABASE).is_file():

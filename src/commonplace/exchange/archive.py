@@ -1,11 +1,14 @@
-"""The file that a backup is: a zip archive with a manifest of its members. It knows bytes and names, no store.
+"""The file that a backup is: a zip archive with a manifest of its members.
 
 What is read from an archive is believed of nobody: names, sizes and sums are checked before and while a member is
 unpacked, and no member is unpacked that the manifest does not name.
+
+Whoever forgets is told of them: what is forgotten later is still in them.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -13,15 +16,21 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
-from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
+from commonplace.dates.time import iso
+from commonplace.errors import NotFoundError, StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.files import open_file
+from commonplace.store.contract import Note
+from commonplace.store.store import SqliteStore
+
+if TYPE_CHECKING:
+    from commonplace.types import Progress
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1
@@ -292,3 +301,111 @@ def _refuse_foreign_path(path: str) -> None:
     is_ours = path.startswith(LONG_TERM) if len(parts) == 1 else bool(parts) and parts[0] in FOLDERS
     if not (is_plain and is_ours and path.endswith(SUFFIX)):
         raise _BrokenError(f"{path!r:.200} is no name of a store's file")
+
+
+_TIMES = 200
+
+
+def counter(progress: Progress | None, what: str, total: int) -> Callable[[int], None]:
+    """Return what is to be called with how much more is done; it tells of every half per cent, and of the end."""
+    done = told = 0
+
+    def count(more: int) -> None:
+        nonlocal done, told
+        done += more
+        if progress and (done >= total or done - told >= total / _TIMES):
+            told = done
+            progress(what, done, total)
+
+    if progress:
+        progress(what, 0, total)
+    return count
+
+
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_MAKE_ROOM: Final = "make room, or name another place"
+_OF_WHAT_IT_HOLDS: Final = (StoreBusyError, StoreDamagedError, StoreVersionError)
+
+
+@contextmanager
+def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[None]:
+    """Turn an error of a file into the store's.
+
+    Args:
+        what: what cannot be done, as in "cannot write /b.zip".
+        remedy: what helps where it is not for want of room.
+    """
+    try:
+        yield
+    except OSError as error:
+        helps = _MAKE_ROOM if error.errno in _NO_ROOM else remedy
+        raise StoreError(f"{what}: {error.strerror or error}", remedy=helps) from error
+
+
+@contextmanager
+def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
+    """Turn an error of a database that is made on the way, and whose name nobody knows, into one of what it is for.
+
+    Args:
+        shown: what to call it where the error is about what it holds.
+    """
+    try:
+        yield
+    except _OF_WHAT_IT_HOLDS as error:
+        raise type(error)(error.args[0].replace(str(database), shown), remedy=error.remedy) from error
+    except StoreError as error:
+        cause = error.__cause__
+        if cause is None:
+            raise
+        raise StoreError(f"{what}: {getattr(cause, 'strerror', None) or cause}", remedy=_MAKE_ROOM) from error
+
+
+NOTE: Final = "backup"
+"""Kind of these notes: {"path": …, "at": …}, and "replaced": true where it is no backup; their id is the path."""
+SPACE: Final = ""
+"""The namespace of notes that no namespace wrote; nobody can open it."""
+
+
+def backup_note(path: Path, at: datetime) -> Note:
+    """Return the note of a backup.
+
+    Args:
+        at: when it was made.
+    """
+    return _note(path, at)
+
+
+def replaced_note(path: Path, at: datetime) -> Note:
+    """Return the note of a store that was replaced, and kept at a path.
+
+    Args:
+        at: when it was replaced.
+    """
+    return _note(path, at, replaced=True)
+
+
+def noted_in(database: Path) -> list[Note]:
+    """Return the notes of a store that is about to be replaced, none where it cannot be read."""
+    with suppress(StoreError):
+        store = SqliteStore.open(database, create=False)
+        try:
+            return store.notes(None, NOTE)
+        finally:
+            store.close()
+    return []
+
+
+def put_notes(database: Path, notes: Iterable[Note]) -> None:
+    """Write notes into a store that nobody else has open."""
+    store = SqliteStore.open(database, create=False)
+    try:
+        with store.change_memories(SPACE) as change:
+            for note in notes:
+                change.put_note(note)
+    finally:
+        store.close()
+
+
+def _note(path: Path, at: datetime, **more: bool) -> Note:
+    at = at.astimezone(UTC)
+    return Note(NOTE, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))

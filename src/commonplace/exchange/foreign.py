@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
-from commonplace.exchange.items import FactItem, Item, LinkItem, MemoryItem, Problem, Remark, version_of
-from commonplace.graph.giving import GivenFact, itself
-from commonplace.graph.model_types import entity_type, relation_type
-from commonplace.graph.naming import checked, normal
-from commonplace.memories.intake import TRUST, json_object
+from commonplace.exchange.records import FactItem, Item, LinkItem, MemoryItem, Problem, Remark, version_of
+from commonplace.graph.episodes import GivenFact, itself
+from commonplace.graph.model_extraction import entity_type, relation_type
+from commonplace.graph.names import checked, normal
+from commonplace.memory.validate import TRUST, json_object
 from commonplace.redaction import redact
 from commonplace.types import Link, MemoryRecord, Owner, Tier
 
 if TYPE_CHECKING:
-    from commonplace.formats.foreign.records import Foreign, ForeignFact, ForeignLink, ForeignMemory
+    from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignLink, ForeignMemory
     from commonplace.graph.kinds import Kinds
 
 TIER: Final[Tier] = "medium"

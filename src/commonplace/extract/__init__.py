@@ -1,6 +1,6 @@
-"""What a text says, found without a model: names, dates and facts. It knows no store and no other text."""
+"""What a text says, found without a model: names, dates and facts."""
 
-from commonplace.extract.extracting import extract
-from commonplace.extract.result import Claim, Extraction, Found
+from commonplace.extract.extract import extract
+from commonplace.extract.model import Claim, Extraction, Found
 
 __all__ = ["Claim", "Extraction", "Found", "extract"]

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from commonplace.extract.kinds import kind_of_noun
-from commonplace.extract.names import Mention
+from commonplace.extract.model import Found
+from commonplace.extract.names import Mention, kind_of_noun
 from commonplace.extract.phrases import ANAPHORS, PERSONAL, POINTING, SPEAKERS, USER, Phrase
-from commonplace.extract.result import Found
 from commonplace.extract.words import CLASS_NOUNS
 
 THE_USER: Final = "the user"

@@ -6,27 +6,416 @@ Knows one sentence at a time and no grammar; who is the same as who is settled l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from commonplace.extract.kinds import Kind, kind_of_name
-from commonplace.extract.looks import kind_by_looks
-from commonplace.extract.runs import is_shouted, names_in_run, run_end
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.words import (
+    ADVERBS,
     AMBIGUOUS_FIRST_NAMES,
     BREAKERS,
+    CALENDAR,
+    CITIES,
     CLASS_NOUNS,
     CONCEPT_ACRONYMS,
+    COUNTRIES,
+    DEMONYMS,
+    FILE_ENDINGS,
     FIRST_NAMES,
+    INTO_PLACE,
     KIN,
     KINDS,
+    OPENERS,
+    ORGANIZATION_FOR,
+    ORGANIZATION_HEADS,
+    ORGANIZATION_OF,
+    ORGANIZATIONS,
+    PARTICLES,
     PLACE_FRONTS,
+    PLACE_HEADS,
+    PLAIN_TOOLS,
+    POSTAL,
+    REGIONS,
     ROLES,
+    STATES,
+    SUFFIXES,
+    SURNAMES,
+    TITLED_NOUNS,
+    TITLES,
     TOOL_NAMES,
     TOOLS,
 )
+
+_PLACES: Final = COUNTRIES | STATES | CITIES | REGIONS
+_INITIAL: Final = re.compile(r"[^\W\d_](?:\.[^\W\d_])*\.?")
+_SHORT: Final = 5
+
+
+class Kind(NamedTuple):
+    """What a name is; type "" is no name at all.
+
+    Attributes:
+        is_region: a country or state, in which other places lie.
+    """
+
+    type: str
+    confidence: float
+    is_weak: bool = False
+    is_region: bool = False
+
+
+NOTHING: Final = Kind("", 0.0)
+
+
+def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, before: str = "") -> Kind:
+    """Return what a capitalised name is.
+
+    Args:
+        words: its words in small letters.
+        written: its first word as written.
+        is_start: it begins a sentence, where a capital letter says nothing.
+        before: the word before it.
+    """
+    whole = " ".join(words)
+    if whole in TOOL_NAMES:
+        return Kind("tool", 0.95)
+    if len(words) == 1:
+        return _kind_of_word(whole, written, is_start=is_start, before=before)
+    if whole in _PLACES:
+        return Kind("place", 0.95, is_region=whole in COUNTRIES or whole in STATES)
+    if whole in ORGANIZATIONS:
+        return Kind("organization", 0.95)
+    return _kind_of_words(words, is_start=is_start)
+
+
+def kind_of_noun(head: str) -> str:
+    """Return the type of what a common noun names, `concept` where nothing better is known."""
+    found = KINDS.get(head) or (KINDS.get(head[:-1]) if head.endswith("s") else None)
+    return found or "concept"
+
+
+def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Kind:
+    """Return what one capitalised word is."""
+    if len(word) == 1 or written[:1].isdigit():
+        return NOTHING
+    is_place = word in _PLACES and (word not in _PLAIN_PLACES or written.isupper() or before in INTO_PLACE)
+    is_in = before in INTO_PLACE or before == "of"
+    if word in FIRST_NAMES and not (is_place and (is_in or before in ("", ","))):
+        is_plain = word in AMBIGUOUS_FIRST_NAMES and is_start
+        return Kind("person", 0.5 if is_plain else 0.8, is_weak=is_plain)
+    if is_place:
+        return Kind("place", 0.9, is_region=word in COUNTRIES or word in STATES)
+    if word in TOOLS:
+        return Kind("tool", 0.9, is_weak=is_start and word in PLAIN_TOOLS)
+    return _listed(word) or _unlisted(word, written, is_start=is_start)
+
+
+def _listed(word: str) -> Kind | None:
+    """Return what a word is that stands in one of our lists."""
+    return next((kind for words, kind in _LISTS if word in words), None)
+
+
+def _unlisted(word: str, written: str, *, is_start: bool) -> Kind:
+    if written in POSTAL:
+        return Kind("place", 0.6, is_weak=True, is_region=True)
+    if written.isupper() and len(written) <= _SHORT and written.isalpha():
+        return Kind("organization", 0.5)
+    if word in ORGANIZATION_HEADS:
+        return Kind("organization", 0.5, is_weak=True)
+    return Kind("concept", 0.4, is_weak=is_start)
+
+
+def _kind_of_words(words: Sequence[str], *, is_start: bool) -> Kind:
+    """Return what several capitalised words are, by the first rule that holds."""
+    found = next((kind for holds, kind in _RULES if holds(words)), None)
+    if found is None:
+        return Kind("concept", 0.4, is_weak=is_start)
+    if found.type == "person" and is_start and words[0] in AMBIGUOUS_FIRST_NAMES:
+        return Kind("person", 0.7)
+    return found
+
+
+_PLAIN_PLACES: Final = frozenset("us nice split".split())
+_LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
+    (CONCEPT_ACRONYMS - ROLES, Kind("concept", 0.6)),
+    (ORGANIZATIONS, Kind("organization", 0.9)),
+    (SURNAMES, Kind("person", 0.7)),
+    (DEMONYMS | ROLES | TITLES | SUFFIXES, NOTHING),
+)
+
+_NOT_BEHIND_NAME: Final = frozenset("court church post marshall guard labs bank".split())
+_NOUN_ENDS: Final = (
+    "ing",
+    "tion",
+    "ment",
+    "ness",
+    "ity",
+    "ism",
+    "ics",
+    "ance",
+    "ence",
+    "ware",
+    "work",
+    "ship",
+    "ology",
+)
+
+
+def _looks_like_person(words: Sequence[str]) -> bool:
+    names = [word for word in words if word not in PARTICLES]
+    return 0 < len(names) <= 3 and all(map(_is_surname, names))
+
+
+def _is_surname(word: str) -> bool:
+    """Tell whether a capitalised word may be a person's name: it looks like no common noun."""
+    if any(word in words for words in (KINDS, DEMONYMS, CONCEPT_ACRONYMS, TOOLS, _PLACES, TITLED_NOUNS)):
+        return False
+    return word.replace("-", "").replace("'", "").isalpha() and not word.endswith(_NOUN_ENDS) and len(word) > 1
+
+
+Rule = tuple[Callable[[Sequence[str]], bool], Kind]
+_RULES: Final[tuple[Rule, ...]] = (
+    (lambda words: words[-1] in DEMONYMS, NOTHING),
+    (
+        lambda words: words[-1] in SUFFIXES and len(words) > 2 and (words[0] in FIRST_NAMES or words[-1][0] != "i"),
+        Kind("person", 0.9),
+    ),
+    (
+        lambda words: (
+            words[-1] in ORGANIZATION_HEADS and not (words[0] in FIRST_NAMES and words[-1] in _NOT_BEHIND_NAME)
+        ),
+        Kind("organization", 0.9),
+    ),
+    (
+        lambda words: ("of" in words or "for" in words) and not ORGANIZATION_OF.isdisjoint(words[:-2]),
+        Kind("organization", 0.9),
+    ),
+    (lambda words: "&" in words, Kind("organization", 0.8)),
+    (
+        lambda words: words[-1] in PLACE_HEADS and (words[0] not in FIRST_NAMES or words[-1] == "county"),
+        Kind("place", 0.85),
+    ),
+    (lambda words: words[0] in FIRST_NAMES, Kind("person", 0.9)),
+    (lambda words: words[-1] in PLACE_HEADS, Kind("place", 0.7)),
+    (lambda words: any(_INITIAL.fullmatch(word) for word in words[:-1]), Kind("person", 0.85)),
+    (lambda words: words[0] in PLACE_FRONTS, Kind("place", 0.75)),
+    (lambda words: words[0] in ORGANIZATIONS or words[-1] in ORGANIZATIONS, Kind("organization", 0.6)),
+    (lambda words: words[0] == "project", Kind("project", 0.8)),
+    (lambda words: KINDS.get(words[-1]) == "project", Kind("project", 0.6)),
+    (lambda words: KINDS.get(words[-1]) == "event", Kind("event", 0.6)),
+    (lambda words: words[0] in TOOLS or words[-1] in TOOLS, Kind("tool", 0.6)),
+    (lambda words: words[0] in DEMONYMS, Kind("concept", 0.4)),
+    (_looks_like_person, Kind("person", 0.6)),
+)
+
+
+_LONGEST_RUN: Final = 10
+_STATIONS: Final = frozenset({"radio", "television", "tv"})
+_APOSTROPHES: Final = frozenset({"'", "’"})
+_SURNAMES_TOO: Final = frozenset("long winter winters summer summers".split())
+"""Words of no name that are surnames too; days and months are not, since `Tom Monday` is Tom, on Monday."""
+_BODIES: Final = frozenset("university college ministry department institute party".split())
+_JOINTS: Final = frozenset("of for on the and de &".split())
+_BEFORE_TITLE: Final = frozenset(
+    "district circuit assistant deputy vice associate general executive chief senior acting former roman".split()
+)
+
+
+def run_end(tokens: Tokens, first: int) -> int:
+    """Return where a run of capitalised words ends, with the small words that belong to a name."""
+    last = first + 1
+    while last < tokens.count and last - first < _LONGEST_RUN:
+        lower = tokens.lower[last]
+        if tokens.word[last][0].isupper():
+            last += 1
+        elif _is_capitalised(tokens, last + 1) and (
+            lower in PARTICLES or lower == "&" or (lower in _APOSTROPHES and tokens.word[last - 1] == "O")
+        ):
+            last += 2
+        elif lower in ("of", "for", "on") and tokens.lower[last - 1] in (
+            ORGANIZATION_OF if lower == "of" else ORGANIZATION_FOR
+        ):
+            inner = last + 2 if tokens.at(last + 1) == "the" else last + 1
+            if not _is_capitalised(tokens, inner) or tokens.lower[inner] in BREAKERS:
+                break
+            if inner > last + 1 and tokens.any_of(_BODIES, inner, inner + 3):
+                break  # `Queens College of the City University`: two names
+            last = inner + 1
+        elif lower == "and" and _ends_organisation(tokens, first, last):
+            last += 2
+        else:
+            break
+    return last
+
+
+def _is_capitalised(tokens: Tokens, place: int) -> bool:
+    return place < tokens.count and tokens.word[place][0].isupper()
+
+
+def _ends_organisation(tokens: Tokens, first: int, joint: int) -> bool:
+    """Tell whether `and` joins two words of one name: `Department of Health and Human Services`."""
+    if "of" not in tokens.lower[first:joint] and tokens.lower[first] != "national":
+        return False
+    for ahead in range(joint + 1, min(joint + 4, tokens.count)):
+        if not tokens.word[ahead][0].isupper():
+            return False
+        if tokens.lower[ahead] in ORGANIZATION_HEADS:
+            return True
+    return False
+
+
+def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield the names in a run: first and last word, and whether a title before it makes it a person.
+
+    The run is cut at words that are in no name, at dates and numbers, and at titles.
+    """
+    begin = first
+    for place in range(first, last + 1):
+        lower = tokens.lower[place] if place < last else ""
+        is_call = place == 0 and lower in OPENERS and tokens.at(1) in FIRST_NAMES
+        if place < last and not is_call and (_is_part(lower) or (place > begin and lower in _JOINTS)):
+            continue
+        if place < last and (_follows_given_name(tokens, begin, place) or _begins_firm(tokens, place, last)):
+            continue
+        if place > begin:
+            for start, end in _parts(tokens, begin, place):
+                yield from _by_title(tokens, start, end)
+        begin = place + 1
+
+
+def _follows_given_name(tokens: Tokens, begin: int, place: int) -> bool:
+    """Tell whether a word that is in few names is one behind a given name: `Dan Rather`, `Ralph K. Winter`."""
+    lower = tokens.lower[place]
+    given = begin + 1 if place == begin + 2 and tokens.lower[begin + 1][-1] == "." else begin
+    is_behind = place == given + 1 and tokens.lower[begin] in FIRST_NAMES
+    return is_behind and tokens.word[place].istitle() and (lower in ADVERBS or lower in _SURNAMES_TOO)
+
+
+def _begins_firm(tokens: Tokens, place: int, last: int) -> bool:
+    """Tell whether what may be a day begins the name of a firm: `Sun Hung Kai Properties`."""
+    if tokens.lower[place] not in ("sun", "sat", "may", "march", "april") or last - place < 2:
+        return False
+    return tokens.lower[last - 1] in ORGANIZATION_HEADS and tokens.word[place + 1][0].isalpha()
+
+
+def _is_part(lower: str) -> bool:
+    """Tell whether a word may be in a name: numbers of documents, `PM1602093194`, are not."""
+    is_number = len(lower) > _SHORT and sum(char.isdigit() for char in lower) * 2 > len(lower)
+    return lower not in BREAKERS and lower not in CALENDAR and not is_number
+
+
+def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Part a place from the capitals behind it, `Tokyo YOMIURI SHIMBUN`, and `U.S.` from what is called by it."""
+    is_office = last - first > 2 and any(tokens.lower[place] in ORGANIZATION_HEADS for place in range(first + 2, last))
+    for cut in range(first + 1, last):
+        word, before = tokens.word[cut], tokens.word[cut - 1]
+        is_country = cut == first + 1 and tokens.lower[first] in ("u.s", "u.k") and not is_office
+        is_apart = tokens.lower[cut] in _STATIONS or (_is_shouted(word) and not _is_shouted(before))
+        if is_country or (is_apart and kind_of_name(tokens.lower[first:cut], tokens.word[first]).type == "place"):
+            yield first, cut
+            first = cut
+    yield first, last
+
+
+def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield what stands before a title, and the person behind it."""
+    lower = tokens.lower
+    titles = [place for place in range(first, last) if _is_title(tokens, place, last)]
+    ends_organisation = lower[last - 1] in ORGANIZATION_HEADS and last - first > 1 and lower[last - 1] not in TITLES
+    if not titles or ends_organisation:
+        yield first, last, False
+        return
+    begin = titles[0]
+    while begin > first and lower[begin - 1] in _BEFORE_TITLE:
+        begin -= 1
+    if begin > first:
+        yield first, begin, False
+    if titles[-1] + 1 < last:
+        yield titles[-1] + 1, last, True
+
+
+def _is_title(tokens: Tokens, place: int, last: int) -> bool:
+    lower = tokens.lower[place]
+    if _is_shouted(tokens.word[place]) and lower not in ROLES:
+        return False
+    behind = tokens.lower[place + 1 : last]
+    if all(word in SUFFIXES or word in ORGANIZATION_HEADS or word in PLACE_HEADS for word in behind):
+        return False
+    return lower in TITLES or lower in ROLES
+
+
+def _is_shouted(word: str) -> bool:
+    return len(word) > 1 and word.isupper() and word[-1] != "."
+
+
+def is_shouted(tokens: Tokens, first: int, last: int) -> bool:
+    """Tell whether a name is in capitals and its sentence is not: `Tokyo YOMIURI SHIMBUN in Japanese`."""
+    if not all(_is_shouted(tokens.word[place]) for place in range(first, last)):
+        return False
+    return any(word[0].isalpha() and not word.isupper() for word in tokens.word)
+
+
+_LONGEST_WORD: Final = 200
+_FOLDERS: Final = frozenset(
+    "src lib tests test docs app apps packages scripts cmd internal pkg bin etc usr var home tmp".split()
+)
+_FILES: Final = frozenset("dockerfile makefile readme .env .gitignore".split())
+_IDENTIFIER: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?:\(\))?")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_HUMP: Final = re.compile(r"[a-z0-9][A-Z]")
+_SURNAME: Final = re.compile(r"(?:Mc|Mac|De|Di|Du|Van|La|Le|Fitz|O'|D')[A-Z]")
+
+
+def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
+    """Return what a word is by its looks alone: `auth.ts`, `src/auth`, `parse()`, `AuthService`, `redis`.
+
+    Args:
+        quoted: it stood between backticks, so it is code.
+    """
+    lower = word.lower()
+    if (
+        len(word) > _LONGEST_WORD
+        or not _LETTER.search(word)
+        or (word.isalpha() and word.islower() and not quoted and lower not in TOOLS)
+    ):
+        return None
+    if lower.startswith(("http://", "https://")):
+        return Kind("file", 0.9)
+    if lower in TOOLS:
+        return Kind("tool", 0.95) if quoted or lower not in PLAIN_TOOLS else None
+    if " " in word:
+        return Kind("concept", 0.5, is_weak=True)
+    if _is_file(lower, quoted=quoted):
+        return Kind("file", 0.95)
+    return _path(word, lower, quoted=quoted) if "/" in word else _identifier(word, quoted=quoted)
+
+
+def _is_file(lower: str, *, quoted: bool) -> bool:
+    stem, dot, ending = lower.rpartition(".")
+    if not dot or ending not in FILE_ENDINGS:
+        return lower in _FILES
+    return bool(stem or quoted) and not stem.isdigit() and len(stem) + len(ending) > 2
+
+
+def _path(word: str, lower: str, *, quoted: bool) -> Kind | None:
+    parts = lower.split("/")
+    if word.startswith("@"):
+        return Kind("tool", 0.8)
+    if parts[0] in _FOLDERS or word[0] in "./~" or (quoted and all(parts[:-1])):
+        return Kind("file", 0.9)
+    return None
+
+
+def _identifier(word: str, *, quoted: bool) -> Kind | None:
+    if word.endswith("()") or "::" in word or "->" in word or "_" in word.strip("_"):
+        return Kind("concept", 0.85) if _IDENTIFIER.fullmatch(word) else None
+    if _HUMP.search(word) and word.isidentifier() and not _SURNAME.match(word):
+        return Kind("concept", 0.7)
+    if not quoted:
+        return None
+    return Kind("concept", 0.7) if _IDENTIFIER.fullmatch(word) or "-" in word else Kind("concept", 0.5, is_weak=True)
+
 
 _BASED: Final = re.compile(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
 _TOOL_OR_VERB: Final = TOOLS & BREAKERS

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from commonplace.extract.kinds import kind_of_noun
-from commonplace.extract.names import Mention
+from commonplace.extract.names import Mention, kind_of_noun
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
 from commonplace.extract.words import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from commonplace.extract.sentences import ABBREVIATIONS
+from commonplace.text.sentences import ABBREVIATIONS
 
 _TOKEN: Final = re.compile(
     r"""

@@ -1,4 +1,4 @@
-"""Read an auto-retrieval document and say what it asks for. It knows the document's shape, not who acts on it.
+"""Read an auto-retrieval document and say what it asks for.
 
 A document states the index, the two-stage pipeline and the strategies of agents. What it states becomes settings, by
 dotted key; what it leaves out stays as the settings have it.
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import ConfigError, NotFoundError
-from commonplace.files import read_file
-from commonplace.formats.guarded_yaml import load_yaml
-from commonplace.text.inside import stays_inside
+from commonplace.files import read_file, stays_inside
+from commonplace.formats.yaml import load_yaml
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

@@ -1,4 +1,4 @@
-"""Issues as beads writes them, one JSON object a line, and back. It knows texts and issues, no store and no program.
+"""Issues as beads writes them, one JSON object a line, and back.
 
 What an issue has that beads knows no field for stands in a field of our own, `commonplace`; what beads has that we
 know no field for is kept in `rest` and written again.
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from commonplace.dates.time import EARLIEST, LATEST, iso, parse
 from commonplace.errors import UsageError
-from commonplace.times import EARLIEST, LATEST, iso, parse
 from commonplace.types.ledger import AGENTS, Issue
 
 AGENT_LABEL: Final = "consolidation:"

@@ -15,9 +15,9 @@ from html import escape
 from math import isfinite
 from typing import Final
 
+from commonplace.dates.time import moment_of
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.text.escaping import HIDDEN
-from commonplace.times import moment_of
 from commonplace.types.graph import ENTITY_TYPES
 
 MAX_NODES: Final = 200

@@ -1,8 +1,8 @@
-"""Write what is recalled as fenced, labelled data, and find such fences in text again. It knows text, no memories.
+"""Write what is recalled as fenced, labelled data, and find such fences in text again.
 
 A model that reads a recalled text must be able to tell where it ends, whatever is written in it, and that it is data.
 The fence is always the same, without a nonce: a text that imitates a marker of it has the marker escaped, by a
-backslash behind its `<` (`<\\/recalled>`); one that is escaped already gets another, so that nothing is lost.
+backslash behind its `<` (`<\/recalled>`); one that is escaped already gets another, so that nothing is lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draw the health of memories as a page for a browser, all in one file. It knows values, not how they were found.
+"""Draw the health of memories as a page for a browser, all in one file.
 
 The page fetches nothing, and its policy lets no script run, whatever stands in a memory.
 """

@@ -3,20 +3,497 @@
 A page is read without loss: a block's raw text is what stands between its lines, and what belongs to no block is left
 where it is. Every id comment belongs to exactly one block, whatever a person did to the headings, so that no slip of
 the pen lets a memory vanish. Who changed what, and what to do about it, is not known here.
+
+A mark is a line of ours: a heading, `Tags:`, `Links:`, the comment with a memory's id. A line of text that would be
+one gets a backslash before it, as in Markdown, and a line that would be one but for its backslashes gets one more; so
+taking one away gives back the text. Characters that no file should hold are written `&#13;`.
+
+An entry is, in a day's page (`2026-11-21.md`):
+
+    ## 09:30 Postgres for billing
+
+    We chose Postgres for billing.
+
+    Tags: #decision
+    Links: [[invoices]]
+    <!-- memory: 0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e -->
+
+and in the long-term page (`MEMORY.md`) the same under `## Decisions` with `### 2026-11-21 Postgres for billing`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
-from commonplace.formats.journal_entry import LEVELS, Entry, PageKind, begins_entry, read_heading
-from commonplace.formats.journal_marks import fences, id_in, is_blank, is_footer, read_body
-from commonplace.formats.long_term import canonical
+from commonplace.text.escaping import CHARACTERS, HIDDEN
+from commonplace.text.markdown import plain_heading
+
+_ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+"""Controls but tab and line feed, which would act on a terminal or end a line; and what UTF-8 cannot write."""
+
+_IN_ID: Final = " \t\n<>"
+_IN_LINE: Final = "\n"
+_EDGES: Final = " \t"
+
+_TAG: Final = r"#((?:\\.|[^\\ \t,])++)"
+_LINK: Final = r"\[\[((?:\\.|[^\\\[\]])++)\]\]"
+_TAGS_LINE: Final = rf"Tags:(?:[ \t,]++{_TAG})++[ \t,]*+\Z"
+_LINKS_LINE: Final = rf"Links:(?:[ \t,]++{_LINK})++[ \t,]*+\Z"
+_FENCE_LINE: Final = r"`{3,}[^`]*\Z|~{3,}"
+
+_TAGS: Final = re.compile(_TAGS_LINE)
+_LINKS: Final = re.compile(_LINKS_LINE)
+_ID: Final = re.compile(r"[ \t]*<!--[ \t]*memory:[ \t]*([^ \t<>]+?)[ \t]*-->[ \t]*\Z")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
+_DATED_HEADING: Final = r"#{2,3}[ \t]+(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ \t]|\Z)"
+_DATED: Final = re.compile(_DATED_HEADING)
+_COMMENT_MARK: Final = r"[ \t]*(?=\\*<!--[ \t]*memory:)"
+_MARK_IN_FENCE: Final = re.compile(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What stands under a heading. `text` is None where there is none, `id` "" likewise."""
+
+    text: str | None
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    id: str
+
+
+def is_blank(line: str) -> bool:
+    """Return whether a line holds nothing but blanks and its end."""
+    return not line.strip(" \t\r\n")
+
+
+def id_in(line: str) -> str:
+    """Return the memory's id of a comment line, or "" where the line is no such comment."""
+    match = _ID.match(line)
+    return read_characters(match[1], _IN_ID) if match else ""
+
+
+def is_footer(line: str) -> bool:
+    """Return whether a line says tags or links."""
+    return bool(_TAGS.match(line) or _LINKS.match(line))
+
+
+def id_comment(memory_id: str) -> str:
+    """Return the comment line that carries a memory's id."""
+    return f"<!-- memory: {write_characters(memory_id, _IN_ID)} -->"
+
+
+def fences(lines: Sequence[str]) -> list[bool]:
+    """Return for each line of a page whether it belongs to fenced code.
+
+    With one stroke of a key missing, all below it would be code, and its memories be taken for removed. So a fence that
+    nothing closes before the next id comment is no fence; and where the fences up to there look mispaired, headings
+    with a time or a date end code too. In the text of what we write these are no headings, in code or not.
+    """
+    ids = [number for number, line in enumerate(lines) if id_in(line)]
+    inside: list[bool] = []
+    for start, end in pairwise([-1, *ids, len(lines)]):
+        stretch = lines[start + 1 : end]
+        paired = _paired(stretch)
+        if _looks_mispaired(stretch, paired):
+            paired = _paired(stretch, _DATED)
+        inside += [*paired, False]
+    return inside[: len(lines)]
+
+
+def conflict_line(text: str) -> int:
+    """Return the line, from 1, at which a version control has marked a conflict outside of code; 0 for none."""
+    if "<<<<<<< " not in text:
+        return 0
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    begun, is_parted = 0, False
+    for number, (line, fenced) in enumerate(zip(lines, fences(lines), strict=True), 1):
+        if fenced:
+            continue
+        if line.startswith("<<<<<<< "):
+            begun, is_parted = number, False
+        elif line.rstrip() == "=======":
+            is_parted = begun > 0
+        elif line.startswith(">>>>>>> ") and is_parted:
+            return begun
+    return 0
+
+
+def write_text(text: str, deepest: int) -> list[str]:
+    """Return the lines of a text, harmless in a page whose headings have the levels 2 to `deepest`."""
+    lines = write_characters(text).split("\n")
+    filled = [number for number, line in enumerate(lines) if not is_blank(line)]
+    first, last = (filled[0], filled[-1]) if filled else (len(lines), -1)
+    written = []
+    for number, (line, fenced) in enumerate(zip(lines, _paired(lines), strict=True)):
+        at = 0 if number < first or number > last else _mark_at(line, deepest, fenced=fenced)
+        written.append(line if at is None else f"{line[:at]}\\{line[at:]}")
+    return written
+
+
+def write_footer(tags: Iterable[str], links: Iterable[str], memory_id: str) -> list[str]:
+    """Return the lines for tags, links and id, as many as there are."""
+    written_tags = [re.sub(r"[\\ \t,]", r"\\\g<0>", write_characters(tag, _IN_LINE)) for tag in tags]
+    written_links = [re.sub(r"[\\\[\]]", r"\\\g<0>", write_characters(link, _IN_LINE)) for link in links]
+    lines = [f"Tags: {' '.join('#' + tag for tag in written_tags)}"] if written_tags else []
+    lines += [f"Links: {' '.join(f'[[{link}]]' for link in written_links)}"] if written_links else []
+    return lines + ([id_comment(memory_id)] if memory_id else [])
+
+
+def read_body(lines: Sequence[str], deepest: int) -> Body:
+    """Return what the lines under a heading say; marks count wherever they stand, what is left is the text."""
+    tags: list[str] = []
+    links: list[str] = []
+    kept: list[tuple[str, bool]] = []
+    memory_id, is_gap = "", False
+    for line, fenced in zip(lines, fences(lines), strict=True):
+        found = "" if fenced else id_in(line)
+        if not found and (fenced or not is_footer(line)):
+            if not (is_gap and is_blank(line)):
+                kept.append((line, fenced))
+                is_gap = False
+            continue
+        memory_id = memory_id or found
+        tags += _items(_TAG, line) if _TAGS.match(line) else []
+        links += _items(_LINK, line) if _LINKS.match(line) else []
+        # Where a mark is taken out from between two blank lines, one of them goes too.
+        is_gap = bool(kept) and is_blank(kept[-1][0])
+    return Body(_read_text(kept, deepest), tuple(tags), tuple(links), memory_id)
+
+
+def write_topic(topic: str) -> str:
+    """Return a topic as it can end a heading: one line, its outer blanks written out."""
+    bare = topic.strip(_EDGES)
+    before = len(topic) - len(topic.lstrip(_EDGES))
+    outer = (topic[:before], topic[before + len(bare) :])
+    left, right = ("".join(f"&#{ord(character)};" for character in part) for part in outer)
+    return left + write_characters(bare, _IN_LINE, _EDGES) + right
+
+
+def read_topic(written: str) -> str:
+    """Return the topic that `write_topic` wrote."""
+    return read_characters(written, _IN_LINE + _EDGES)
+
+
+def write_characters(text: str, also: str = "", readable: str = "", *, always: str = _ALWAYS) -> str:
+    """Write out characters that do not belong in a file, `&#13;`, and protect what would be read as such.
+
+    With them goes what nobody sees, see `text.escaping`.
+
+    Args:
+        also: more characters to write out.
+        always: those that are written out in every place.
+        readable: characters that the reader takes as well, though they are not written out here.
+    """
+    known = _characters(always + also + readable)
+
+    def write(match: re.Match[str]) -> str:
+        token = match.group()
+        if match[1] is None:
+            return f"&#{ord(token)};"
+        return f"&#38;{token[1:]}" if _is_known(match[1], known) else token
+
+    return _tokens(always + also).sub(write, text)
+
+
+def read_characters(written: str, also: str = "", *, always: str = _ALWAYS) -> str:
+    """Return the text that `write_characters` wrote; `also` is its `also` and `readable` together."""
+    known = _characters(always + also)
+
+    def read(match: re.Match[str]) -> str:
+        token = match.group()
+        if match[1] is None or not _is_known(match[1], known):
+            return token
+        return f"&{token[5:]}" if token.startswith("&#38;#") else chr(int(match[1]))
+
+    return _tokens(always).sub(read, written)
+
+
+def _paired(lines: Sequence[str], border: re.Pattern[str] | None = None) -> list[bool]:
+    """Return whether each line is in a fence that another closes, with no border between. Linear in the text."""
+    closers: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}  # below a line: lengths rise from last to first
+    closed_by: dict[int, int] = {}
+    for number in range(len(lines) - 1, -1, -1):
+        if border and border.match(lines[number]):
+            closers = {"`": [], "~": []}
+        elif fence := _FENCE.match(lines[number]):
+            length, below = len(fence[1]), closers[fence[1][0]]
+            nearest = next((at for long, at in reversed(below) if long >= length), None)
+            if nearest is not None:
+                closed_by[number] = nearest
+            if is_blank(lines[number][fence.end() :]):
+                while below and below[-1][0] <= length:
+                    below.pop()
+                below.append((length, number))
+    inside = [False] * len(lines)
+    number = 0
+    while number < len(lines):
+        last = closed_by.get(number, number - 1)
+        inside[number : last + 1] = [True] * (last + 1 - number)
+        number = max(last, number) + 1
+    return inside
+
+
+def _looks_mispaired(lines: Sequence[str], paired: Sequence[bool]) -> bool:
+    """Return whether a fence is left over, or begins with a language inside code that it could end without."""
+    opened = ""
+    for line, inside in zip(lines, paired, strict=True):
+        fence = _FENCE.match(line)
+        if not fence:
+            continue
+        if not inside:
+            return True
+        if not opened:
+            opened = fence[1]
+        elif fence[1].startswith(opened):
+            if not is_blank(line[fence.end() :]):
+                return True
+            opened = ""
+    return False
+
+
+def _read_text(kept: Sequence[tuple[str, bool]], deepest: int) -> str | None:
+    filled = [number for number, (line, _) in enumerate(kept) if not is_blank(line)]
+    if not filled:
+        return None
+    lines = []
+    for line, fenced in kept[filled[0] : filled[-1] + 1]:
+        at = _mark_at(line, deepest, fenced=fenced)
+        is_escaped = at is not None and line.startswith("\\", at)
+        lines.append(line[:at] + line[at + 1 :] if at is not None and is_escaped else line)
+    return read_characters("\n".join(lines))
+
+
+def _items(pattern: str, line: str) -> list[str]:
+    return [read_characters(re.sub(r"\\(.)", r"\1", item), _IN_LINE) for item in re.findall(pattern, line)]
+
+
+def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
+    """Return where the backslashes before a mark begin, were there any; None where the line is no mark at all."""
+    match = (_MARK_IN_FENCE if fenced else _mark_outside(deepest)).match(line)
+    return match.end() if match else None
+
+
+@cache
+def _mark_outside(deepest: int) -> re.Pattern[str]:
+    headings = rf"#{{2,{deepest}}}(?:[ \t]|\Z)|{_DATED_HEADING}"
+    at_margin = rf"(?=\\*+(?:{headings}|{_TAGS_LINE}|{_LINKS_LINE})|\\++[ \t]*+\Z)"
+    return re.compile(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
+
+
+@cache
+def _characters(characters: str) -> re.Pattern[str]:
+    return re.compile(f"[{characters}{CHARACTERS}]")
+
+
+@cache
+def _tokens(characters: str) -> re.Pattern[str]:
+    written = f"[{characters}]|{HIDDEN}" if characters else HIDDEN
+    return re.compile(rf"&(?:#38;)*#(0|[1-9][0-9]{{0,6}});|{written}")
+
+
+def _is_known(code: str, known: re.Pattern[str]) -> bool:
+    number = int(code)
+    return number < 0x110000 and known.match(chr(number)) is not None
+
+
+PageKind = Literal["day", "long"]
+LEVELS: Final[Mapping[PageKind, int]] = {"day": 2, "long": 3}
+"""The level of an entry's heading in a page."""
+
+LONGEST_TOPIC: Final = 60
+
+_WHEN: Final[Mapping[PageKind, re.Pattern[str]]] = {
+    "day": re.compile(r"([01]?[0-9]|2[0-3])(\\*)(:[0-5][0-9])(?=[ \t]|\Z)"),
+    "long": re.compile(r"([0-9]{4})(\\*)(-[0-9]{2}-[0-9]{2})(?=[ \t]|\Z)"),
+}
+_SHORTEST_SENTENCE: Final = 12
+_SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？]")
+_LEAD: Final = re.compile(r"(?:[>\s]|[-*+]\s|\d{1,3}[.)]\s|#{1,6}\s|\[[ xX]\]\s)*")
+_EMPHASIS: Final = re.compile(r"(?<!\w)(\*{1,2}|~~|_)(?=[^\s_])(.+?)(?<=\S)\1(?!\w)")
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a page says of one memory.
+
+    Attributes:
+        id: the memory's, or "" where a person wrote a new note.
+        at_minutes: local wall time in a day's page, minutes since midnight; None where the heading has none.
+        topic: the rest of the heading; "" where there is none.
+        tags, links: in their order, none of them empty.
+        section: in the long-term page, ours in our spelling; else "".
+        day: the memory's date in the long-term page; None in a day's page.
+    """
+
+    id: str
+    at_minutes: int | None
+    topic: str
+    text: str
+    tags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    section: str = ""
+    day: date | None = None
+
+
+def render_entry(entry: Entry, kind: PageKind = "day") -> str:
+    r"""Return the entry as Markdown that ends with "\n"; reading it gives the entry back, but for its section."""
+    footer = write_footer(entry.tags, entry.links, entry.id)
+    lines = [_heading(entry, kind), "", *write_text(entry.text, LEVELS[kind])]
+    return "\n".join(lines + (["", *footer] if footer else [])) + "\n"
+
+
+def render_bullet(entry: Entry) -> str:
+    """Return the entry as an item of a list, as people write notes in the long-term page: topic and day are left out.
+
+    A text that begins with blanks loses these.
+    """
+    lines = write_text(entry.text.lstrip(" \t"), LEVELS["long"]) + write_footer(entry.tags, entry.links, entry.id)
+    first, *others = lines
+    sign = "*" if first.startswith("-") else "-"  # `- - -` would be a rule across the page
+    return "\n".join([f"{sign} {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
+
+
+def read_heading(words: str, kind: PageKind) -> tuple[int | None, date | None, str]:
+    """Return minutes, day and topic of what stands behind a heading's `#` signs."""
+    words = words.strip(" \t")
+    when = _WHEN[kind].match(words)
+    if not when:
+        return None, None, read_topic(words)
+    rest = words[when.end() :].strip(" \t")
+    if when[2]:
+        return None, None, read_topic(when[1] + when[2][1:] + words[when.start(3) :])
+    if kind == "day":
+        return int(when[1]) * 60 + int(when[3][1:]), None, read_topic(rest)
+    try:
+        return None, date.fromisoformat(when.group()), read_topic(rest)
+    except ValueError:
+        return None, None, read_topic(words)
+
+
+def begins_entry(heading: str, kind: PageKind) -> bool:
+    """Return whether a heading, with its `#` signs, is that of an entry of this kind of page with its time or date."""
+    level = LEVELS[kind]
+    is_as_deep = heading.startswith("#" * level) and not heading.startswith("#" * (level + 1))
+    when = _WHEN[kind].match(heading[level:].strip(" \t"))
+    return is_as_deep and when is not None and not when[2]
+
+
+def topic_of(text: str) -> str:
+    """Return a short heading for a text: its first line or sentence without Markdown, at most 60 characters.
+
+    A text that has no letter or digit in it has the topic "".
+    """
+    for line in text.splitlines():
+        words = _plain(line)
+        if re.search(r"\w", words) and not line.lstrip().startswith(("```", "~~~")):
+            return _shortened(_first_sentence(words))
+    return ""
+
+
+def _heading(entry: Entry, kind: PageKind) -> str:
+    topic = write_topic(entry.topic)
+    when = ""
+    if kind == "day" and entry.at_minutes is not None:
+        when = f"{entry.at_minutes // 60:02d}:{entry.at_minutes % 60:02d}"
+    elif kind == "long" and entry.day is not None:
+        when = entry.day.isoformat()
+    elif looks_like := _WHEN[kind].match(topic):
+        topic = f"{topic[: looks_like.end(1)]}\\{topic[looks_like.end(1) :]}"
+    return " ".join(part for part in ("#" * LEVELS[kind], when, topic) if part)
+
+
+def _plain(line: str) -> str:
+    words = _CONTROLS.sub(" ", line[:2000])
+    words = plain_heading(words[_LEAD.match(words).end() :])  # type: ignore[union-attr]  # it matches everything
+    return _EMPHASIS.sub(r"\2", words)
+
+
+def _first_sentence(words: str) -> str:
+    for end in _SENTENCE_END.finditer(words):
+        following = words[end.end() :].lstrip()[:1]
+        # "Dr. X", "e.g. this" and "approx. 3" go on.
+        goes_on = end.end() < _SHORTEST_SENTENCE or following.islower() or following.isdigit()
+        if end.group() != "." or not goes_on:
+            words = words[: end.end()]
+            break
+    return words.rstrip(" .,;:。")
+
+
+def _shortened(words: str) -> str:
+    if len(words) <= LONGEST_TOPIC:
+        return words
+    end = LONGEST_TOPIC - 1
+    while end > 1 and (unicodedata.category(words[end])[0] == "M" or "\u200d" in words[end - 1 : end + 1]):
+        end -= 1
+    space = words.rfind(" ", 0, end + 1)
+    return words[: space if space > LONGEST_TOPIC // 2 else end].rstrip(" .,;:") + "…"
+
+
+SECTIONS: Final = ("Decisions", "Preferences", "Lessons", "Events")
+"""In the order of the page. A person may add others, which are kept where they stand."""
+
+MOST_TOKENS: Final = 5000
+
+_SECTION_OF: Final = {
+    "decision": "Decisions",
+    "preference": "Preferences",
+    "lesson": "Lessons",
+    "fact": "Lessons",
+    "event": "Events",
+    "context": "Events",
+}
+_OTHERS: Final = "Lessons"
+_CATEGORY_OF: Final = {"Decisions": "decision", "Preferences": "preference", "Lessons": "lesson", "Events": "event"}
+
+
+def section_of(category: str, own: Iterable[str] = ()) -> str:
+    """Return the section for a category: ours, a person's own of that name, else Lessons.
+
+    Args:
+        own: the names of the sections that the page has.
+    """
+    wanted = category.strip().casefold()
+    if wanted in _SECTION_OF:
+        return _SECTION_OF[wanted]
+    return next((name for name in own if name.casefold() == wanted), _OTHERS)
+
+
+def category_of(section: str) -> str:
+    """Return the category of a note that a person put in a section; `section_of` leads back to that section."""
+    name = canonical(section)
+    return _CATEGORY_OF.get(name, name.casefold())
+
+
+def canonical(section: str) -> str:
+    """Return a section's name as we spell it where it is one of ours, else as it is."""
+    name = section.strip()
+    return next((ours for ours in SECTIONS if ours.casefold() == name.casefold()), name)
+
+
+def fit(counts: Iterable[tuple[str, int]], limit: int = MOST_TOKENS, *, used: int = 0) -> tuple[str, ...]:
+    """Return the ids that together stay under the limit, in the order given: each is taken if there is still room.
+
+    A memory that is too long is passed over, so that it keeps out no other; the rest stay in the store only.
+
+    Args:
+        counts: (id, tokens of its entry), what matters most first.
+        used: tokens of what stands on the page besides: title, section headings, a person's own words.
+    """
+    chosen = []
+    for memory_id, tokens in counts:
+        if used + tokens < limit:
+            chosen.append(memory_id)
+            used += tokens
+    return tuple(chosen)
+
 
 LONG_TERM_PAGE: Final = "MEMORY.md"
 BOM: Final = "\ufeff"

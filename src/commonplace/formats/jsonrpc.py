@@ -1,16 +1,14 @@
-"""JSON-RPC 2.0 as the Model Context Protocol narrows it: one line of bytes to calls, answers to one line of bytes.
-
-It knows what a request, a notification and an error look like on the wire. It knows no method and no version.
-"""
+"""JSON-RPC 2.0 as the Model Context Protocol narrows it: one line of bytes to calls, answers to one line of bytes."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 from commonplace.errors import CommonplaceError
 from commonplace.text.escaping import visible_json
@@ -183,3 +181,63 @@ def encode(message: Answer) -> bytes:
     head = {name: value for name, value in message.items() if name in _OWN_TO_THE_CLIENT}
     rest = {name: value for name, value in message.items() if name not in head}
     return f"{json.dumps(head, ensure_ascii=False, separators=(',', ':'))[:-1]},{visible_json(rest)[1:]}".encode()
+
+
+LONGEST_LINE = 4 * 1024 * 1024
+_DRAINED_AT_ONCE = 64 * 1024
+_KEPT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """Stands for a line that was longer than `LONGEST_LINE` bytes and has been read past: how it began and ended."""
+
+    head: bytes
+    tail: bytes
+
+
+def read_lines(stream: BinaryIO) -> Iterator[bytes | TooLong]:
+    """Yield each line without its end; blank ones are passed over, and one that is too long is told, not kept.
+
+    What stands after the last newline is yielded too: a writer that died in the middle of a message is answered that
+    it is not JSON, and one that only forgot the newline is served.
+    """
+    while line := stream.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+            yield TooLong(line[:_KEPT], _drain(stream, line[-_KEPT:]))
+        elif stripped := line.strip(b" \t\r\n"):
+            yield stripped
+
+
+def _drain(stream: BinaryIO, tail: bytes) -> bytes:
+    while not tail.endswith(b"\n") and (part := stream.readline(_DRAINED_AT_ONCE)):
+        tail = (tail + part)[-_KEPT:]
+    return tail
+
+
+class LineWriter:
+    """Writes whole lines from any thread; after the reader has gone it takes lines and drops them."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._turn = threading.Lock()
+        self._broken = threading.Event()
+
+    @property
+    def is_broken(self) -> bool:
+        """Tell whether nobody reads what is written any more."""
+        return self._broken.is_set()
+
+    def write(self, line: bytes) -> None:
+        """Write one line, given without its end, and flush it."""
+        with self._turn:
+            if self.is_broken:
+                return
+            try:
+                left = memoryview(line + b"\n")
+                while left:
+                    left = left[self._stream.write(left) :]
+                self._stream.flush()
+            except (OSError, ValueError):
+                # ValueError: the stream was closed. Either way the client is gone, and with it whoever could be told.
+                self._broken.set()

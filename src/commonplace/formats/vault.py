@@ -1,4 +1,4 @@
-r"""Write a memory as a note of the vault, read notes, and write one anew without losing what a person did to it.
+"""Write a memory as a note of the vault, read notes, and write one anew without losing what a person did to it.
 
     ---
     title: "Postgres for billing"
@@ -22,23 +22,227 @@ r"""Write a memory as a note of the vault, read notes, and write one anew withou
 
     - [[Postgres]]
 
-It knows texts, no files and no store.
+Names differ where a file system that takes no notice of capitals, or of how accents are composed, would mix them up.
+
+What would begin a section, hide what follows, or link somewhere gets a backslash, as in Markdown, and shows what the
+text says: headings of the first two levels and lines that make one of the line above; fences that nothing closes;
+`[[`, `%%`, `$$` and `<` before a tag. Text inside of fences that are closed is left as it is. Backslashes that stand
+there already are counted, so that reading gives back the text to the byte. What nobody sees is written `&#8238;`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from commonplace.formats.guarded_yaml import load_yaml
-from commonplace.formats.vault_names import link_to, same_place
-from commonplace.formats.vault_text import are_fenced, escaped, lines_of, section_name, unescaped
-from commonplace.text.escaping import HIDDEN
-from commonplace.times import iso
+from commonplace.dates.time import iso
+from commonplace.formats.journal import read_characters, topic_of, write_characters
+from commonplace.formats.yaml import load_yaml
+from commonplace.text.escaping import HIDDEN, visible
+from commonplace.text.similarity import sha256
+
+EXTENSION: Final = ".md"
+
+LONGEST_BYTES: Final = 120
+"""Of a note's name without its extension: encrypted file systems take 143, and paths of Windows 260 in all."""
+
+_UNFIT: Final = re.compile(r'[\\/:*?"<>|#^\[\]%`]')
+"""What Windows refuses in a name, and what ends or splits a link in Obsidian."""
+_EDGES: Final = " .-~$"
+_RESERVED: Final = frozenset(
+    ["CON", "PRN", "AUX", "NUL", "CLOCK$", "CONIN$", "CONOUT$"]
+    + [f"{port}{number}" for port in ("COM", "LPT") for number in "0123456789¹²³"]
+)
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_SUFFIXES: Final = (8, 16, 64)
+_MOST_NAMED: Final = 3
+
+
+def title_of(content: str, entities: Iterable[str], memory_id: str) -> str:
+    """Return the title of a memory's note: its first heading or sentence, else what it names, else its id."""
+    named = ", ".join([_one_line(name) for name in entities][:_MOST_NAMED])
+    return _one_line(topic_of(content)) or topic_of(named) or f"Memory {_short(memory_id, _SUFFIXES[0])}"
+
+
+def file_stem(title: str) -> str:
+    """Return the name of a note without its extension; never empty, and the same for the same title."""
+    words = " ".join(_UNFIT.sub(" ", _one_line(title)).split()).strip(_EDGES)
+    words = _cut(words, LONGEST_BYTES) or "Memory"
+    return f"_{words}" if words.split(".")[0].strip().upper() in _RESERVED else words
+
+
+def file_names(title: str, memory_id: str) -> Iterator[str]:
+    """Yield the names that a memory's note may have, the best first; the last is of no other memory."""
+    stem = file_stem(title)
+    yield stem + EXTENSION
+    for length in _SUFFIXES:
+        suffix = f" ({_short(memory_id, length)})"
+        yield (_cut(stem, LONGEST_BYTES - len(suffix)) or "Memory") + suffix + EXTENSION
+
+
+def same_place(name: str) -> str:
+    """Return what two names have in common that some file system takes for one."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def tags_of(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags as Obsidian takes them, each once whatever its capitals; what has no letter or digit goes."""
+    kept: dict[str, str] = {}
+    for tag in tags:
+        words = unicodedata.normalize("NFC", tag)
+        parts = [_joined(part, lambda character: character.isalnum() or character == "_") for part in words.split("/")]
+        made = "/".join(part for part in parts if part)
+        if made.replace("/", "").isdigit():
+            made = f"_{made}"  # to Obsidian a number is no tag
+        if made.strip("_/-"):
+            kept.setdefault(same_place(made), made)
+    return tuple(kept.values())
+
+
+def link_to(name: str) -> str:
+    """Return a link to a note with that name, which shows the name as it is; "" where no letter or digit is in it."""
+    if not re.search(r"[^\W_]", name):
+        return ""
+    target = file_stem(name)
+    shown = visible(" ".join(re.sub(r"[\[\]|]", " ", _one_line(name)).split()))
+    return f"[[{target}]]" if shown in (target, "") else f"[[{target}|{shown}]]"
+
+
+def _joined(words: str, is_part: Callable[[str], bool]) -> str:
+    """Return what of a text fits a tag, with a hyphen wherever something else stood."""
+    fitting = "".join(
+        character if is_part(character) or unicodedata.category(character) in ("Mn", "Mc", "So") else " "
+        for character in words
+    )
+    return "-".join(fitting.split())
+
+
+def _one_line(text: str) -> str:
+    """Return a text without anything that is not seen, in composed form, with single blanks."""
+    seen = "".join(
+        " " if unicodedata.category(character)[0] in "CZ" else character
+        for character in unicodedata.normalize("NFC", text)
+    )
+    return " ".join(seen.split())
+
+
+def _short(memory_id: str, length: int) -> str:
+    is_uuid = length <= _SUFFIXES[0] and _UUID.fullmatch(memory_id) is not None
+    return memory_id[:length].lower() if is_uuid else sha256(memory_id.encode("utf-8", "replace")).hexdigest()[:length]
+
+
+def _cut(words: str, most: int) -> str:
+    """Return as much of a text as its UTF-8 has room for, no accent torn off its letter."""
+    end = len(words)
+    if len(words.encode()) > most:
+        end = len(words.encode()[:most].decode(errors="ignore"))
+        while end > 0 and unicodedata.combining(words[end]):
+            end -= 1
+    return words[:end].strip(_EDGES)
+
+
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
+_HEADING: Final = re.compile(r"(?P<lead> {0,3})(?P<slashes>\\*)(?=#{1,2}(?:[ \t\r\n]|\Z)|(?:-+|=+)[ \t]*(?:[\r\n]|\Z))")
+_OPEN_FENCE: Final = re.compile(r"(?P<lead> {0,3})(?P<slashes>\\*)(?=`{3}|~{3})")
+_TAG: Final = re.compile(r"(?P<lead>(?<!\\))(?P<slashes>\\*)(?=<[A-Za-z!/?%])")
+_TWICE: Final = re.compile(r"(?P<lead>(?P<mark>[\[%$]))(?P<slashes>\\*)(?=(?P=mark))")
+
+_SECTION: Final = re.compile(r" {0,3}(#{1,2})[ \t]+(?P<name>[^\r\n]*?)[ \t]*(?:[ \t]#+[ \t]*)?(?:[\r\n]|\Z)")
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text with their ends, whichever these are; together they are the text."""
+    return [line for line in _LINE.findall(text) if line]
+
+
+def are_fenced(lines: list[str]) -> list[bool]:
+    """Return for each line whether it belongs to fenced code, its fences included; code that nothing closes is none."""
+    inside = [False] * len(lines)
+    shortest_open: dict[str, int] = {}
+    number = 0
+    while number < len(lines):
+        opened = _FENCE.match(lines[number])
+        mark = opened[1] if opened else ""
+        # Where nothing closed a shorter fence, nothing closes this one: without that, many open ones take forever.
+        is_open = len(mark) >= shortest_open.get(mark[:1], len(mark) + 1)
+        end = _closing(lines, number, mark) if mark and not is_open else None
+        if end is None:
+            if mark and not is_open:
+                shortest_open[mark[0]] = len(mark)
+            number += 1
+        else:
+            inside[number : end + 1] = [True] * (end + 1 - number)
+            number = end + 1
+    return inside
+
+
+def section_name(line: str) -> str | None:
+    """Return the name of the section that a line begins, None where it begins none."""
+    found = _SECTION.match(line)
+    return found["name"] if found else None
+
+
+def escaped(text: str) -> str:
+    """Return a text as it is written into a section."""
+    return "".join(_changed(write_characters(text, always=""), more=True))
+
+
+def unescaped(text: str) -> str:
+    """Return the text that was written into a section."""
+    return read_characters("".join(_changed(text, more=False)), always="")
+
+
+def _closing(lines: list[str], opened: int, mark: str) -> int | None:
+    for number in range(opened + 1, len(lines)):
+        fence = _FENCE.match(lines[number])
+        if fence and fence[1].startswith(mark) and not lines[number][fence.end() :].strip():
+            return number
+    return None
+
+
+def _changed(text: str, *, more: bool) -> Iterator[str]:
+    lines = lines_of(text)
+    for line, is_fenced in zip(lines, are_fenced(lines), strict=True):
+        yield line if is_fenced else _written(line) if more else _read(line)
+
+
+def _written(line: str) -> str:
+    line = _at_start(_OPEN_FENCE, _odd, _at_start(_HEADING, _odd, line))
+    return _TWICE.sub(_one_more, _TAG.sub(_odd, line))
+
+
+def _read(line: str) -> str:
+    line = _at_start(_OPEN_FENCE, _half, _at_start(_HEADING, _half, line))
+    return _TWICE.sub(_one_less, _TAG.sub(_half, line))
+
+
+def _at_start(pattern: re.Pattern[str], change: Callable[[re.Match[str]], str], line: str) -> str:
+    found = pattern.match(line)
+    return change(found) + line[found.end() :] if found else line
+
+
+def _odd(found: re.Match[str]) -> str:
+    # Doubled, those that are there stay; and one more, which is always odd, takes its meaning from what follows.
+    return found["lead"] + "\\" * (2 * len(found["slashes"]) + 1)
+
+
+def _half(found: re.Match[str]) -> str:
+    return found["lead"] + "\\" * (len(found["slashes"]) // 2)
+
+
+def _one_more(found: re.Match[str]) -> str:
+    return found["lead"] + found["slashes"] + "\\"
+
+
+def _one_less(found: re.Match[str]) -> str:
+    return found["lead"] + found["slashes"][1:]
+
 
 CONTENT: Final = "Content"
 ENTITIES: Final = "Entities"

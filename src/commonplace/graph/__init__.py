@@ -1,1 +1,1 @@
-"""What was true when: episodes, entities and facts through time, over a store. It knows no skin."""
+"""What was true when: episodes, entities and facts through time, over a store."""

@@ -1,9 +1,9 @@
-"""Find which ids hang together more closely than with others, by their weighted edges. It knows ids and weights alone.
+"""Find which ids hang together more closely than with others, by their weighted edges.
 
-Modularity is climbed by moving one id at a time and then taking each community for one id (the Louvain method: Blondel
-et al., "Fast unfolding of communities in large networks", 2008), with a queue of those whose surroundings changed
-(Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", 2019). What that paper
-shows to go wrong, a community that is not connected, is mended at the end: its parts become communities.
+Modularity is climbed by moving one id at a time and then taking each community for one id (the Louvain method:
+Blondel et al., "Fast unfolding of communities in large networks", 2008), with a queue of those whose surroundings
+changed (Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", 2019). What
+that paper shows to go wrong, a community that is not connected, is mended at the end: its parts become communities.
 
 The same graph gives the same communities, in whatever order it is given: weights are counted in whole units, so that
 no sum depends on its order, and each choice between equals falls to the first in order.

@@ -1,4 +1,4 @@
-"""Find the entity that a name means in a graph under change, or make it; keep its names. It knows no facts."""
+"""Find the entity that a name means in a graph under change, or make it; keep its names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.facts import OWN
-from commonplace.graph.forms import stored_keys
-from commonplace.graph.naming import KEY, MAX_NAME_CHARACTERS, cleaned, normal
-from commonplace.graph.resolving import Known, better_name, better_type, choose, lookups
+from commonplace.graph.names import (
+    KEY,
+    MAX_NAME_CHARACTERS,
+    Known,
+    better_name,
+    better_type,
+    choose,
+    cleaned,
+    lookups,
+    normal,
+    stored_keys,
+)
 from commonplace.types.graph import Alias, Entity, Episode, Happening
 
 if TYPE_CHECKING:
-    from commonplace.graph.ground import Ground, Texts
+    from commonplace.graph.runtime import Ground, Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
 MOST_ALIASES: Final = 200

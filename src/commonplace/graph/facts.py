@@ -1,18 +1,226 @@
 """A fact while it is reckoned: what a relation says, and what must be remembered of its sources to judge it again.
 
 The latter stands in the relation's attributes under a key of our own, which nobody is shown.
+
+What ends before it begins holds at no time.
+
+The rule: the newer of two facts ends the older one only in the clear case, where both hold at some moment and the
+older one began before the newer one.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from commonplace.graph.contradicting import Standing
-from commonplace.graph.evidence import Evidence
 from commonplace.graph.kinds import is_added, topic_of
-from commonplace.types.graph import Relation
+from commonplace.types.graph import Happening, Relation
+
+EVIDENCE: Final = "evidence"
+"""The key of a happening's detail under which it stands."""
+
+Saying = Literal["said", "denied", "once", "settled", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one source says of a fact. Times are seconds since the epoch.
+
+    Attributes:
+        home: the id of the fact that it was said of first; a fact that it makes gets that id.
+        source, target: ids of entities, as the names were understood at first; they may be others' now.
+        saying: it holds, it holds no longer, it held once, a person decided that it and not its rivals hold, or it
+            never came about.
+        text: a sentence that says it.
+        at: when we learnt it; `told` is when it was said.
+        order: its place among what was said of facts that it may contradict.
+        valid_from, valid_to: as it was stated; None is unstated.
+        episode: an id, "" where somebody gave the fact as such; `start`, `end`: where it stands there.
+    """
+
+    home: str
+    source: str
+    target: str
+    saying: Saying
+    text: str
+    at: float
+    told: float
+    order: int = 0
+    valid_from: float | None = None
+    valid_to: float | None = None
+    trust: float = 1.0
+    confidence: float = 1.0
+    group: str = ""
+    episode: str = ""
+    start: int = 0
+    end: int = 0
+    reason: str = ""
+    attributes: str = "{}"
+
+    @property
+    def begins(self) -> float | None:
+        """Since when the fact holds by this: as stated, else when it was said; None where it was past by then."""
+        if self.valid_from is not None:
+            return self.valid_from
+        return None if self.valid_to is not None and self.valid_to <= self.told else self.told
+
+    @property
+    def sentence(self) -> str:
+        """What two facts share that one sentence says; "" for a fact that was given as such."""
+        return f"{self.episode} {self.start} {self.end}" if self.episode else ""
+
+
+def happening(what: str, relation: str, evidence: Evidence, reason: str) -> Happening:
+    """Return what happened to a relation, and why, when something was said of it."""
+    values = ((name, getattr(evidence, name)) for name in Evidence.__slots__)
+    detail = {name: value for name, value in values if value != _DEFAULTS.get(name)}
+    return Happening(
+        "relation",
+        relation,
+        evidence.at,
+        what,
+        reason,
+        evidence.episode,
+        json.dumps({EVIDENCE: detail}, sort_keys=True),
+    )
+
+
+def evidence_of(found: Happening) -> Evidence | None:
+    """Return what was said of a relation where a happening tells it, else None."""
+    detail: Mapping[str, Any] = json.loads(found.detail).get(EVIDENCE) or {}
+    return Evidence(**detail) if detail else None
+
+
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    name: Evidence.__dataclass_fields__[name].default
+    for name in (
+        "order",
+        "valid_from",
+        "valid_to",
+        "trust",
+        "confidence",
+        "group",
+        "episode",
+        "start",
+        "end",
+        "reason",
+        "attributes",
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time: from `start`, up to but without `end`."""
+
+    start: float | None = None
+    end: float | None = None
+
+    def holds(self, at: float) -> bool:
+        """Tell whether a moment lies in it."""
+        return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether no moment lies in it."""
+        return self.start is not None and self.end is not None and self.end <= self.start
+
+
+def holds_at(valid_from: float | None, valid_to: float | None, at: float) -> bool:
+    """Tell whether a fact was true in the world at a moment."""
+    return Span(valid_from, valid_to).holds(at)
+
+
+def known_at(created_at: float, expired_at: float | None, at: float) -> bool:
+    """Tell whether a fact was held for true at a moment, rightly or not."""
+    return Span(created_at, expired_at).holds(at)
+
+
+def overlap(first: Span, second: Span) -> Span | None:
+    """Return the moments that two spans share, or None where they share none."""
+    starts = [span.start for span in (first, second) if span.start is not None]
+    ends = [span.end for span in (first, second) if span.end is not None]
+    shared = Span(max(starts, default=None), min(ends, default=None))
+    return None if first.is_empty or second.is_empty or shared.is_empty else shared
+
+
+LEAST_SURE: Final = 0.5
+"""What is said with less confidence ends nothing."""
+
+Ruling = Literal["apart", "closes", "disputed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What counts of a fact when it meets another. Times are seconds since the epoch.
+
+    Attributes:
+        is_dated: its sources say since when it holds; else `valid_from` is when the first of them said so.
+        still: the last time that a source said that it holds just then.
+        told: the last time that a source said it at all.
+    """
+
+    valid_from: float | None
+    valid_to: float | None = None
+    is_dated: bool = False
+    still: float | None = None
+    told: float | None = None
+    trust: float = 1.0
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What two facts mean for each other.
+
+    Attributes:
+        is_first_older: where the ruling is `closes`: it is the first of the two that ends, else the second.
+        at: when it ends; None for other rulings.
+        reason: a clause for people, that says nothing of what the facts say.
+    """
+
+    ruling: Ruling
+    is_first_older: bool = False
+    at: float | None = None
+    reason: str = ""
+
+
+def judge(first: Standing, second: Standing) -> Verdict:
+    """Return what becomes of two facts of one source and a single-valued type whose targets differ.
+
+    Which of them came first into the graph does not matter, only when they hold and what their sources said.
+    """
+    if overlap(Span(first.valid_from, first.valid_to), Span(second.valid_from, second.valid_to)) is None:
+        return Verdict("apart")
+    if first.valid_from is None or second.valid_from is None:
+        return Verdict("disputed", reason="nobody said since when one of them holds")
+    if first.valid_from == second.valid_from:
+        return Verdict("disputed", reason="both are said to hold from the same moment on")
+    is_first_older = first.valid_from < second.valid_from
+    older, newer = (first, second) if is_first_older else (second, first)
+    assert newer.valid_from is not None
+    doubt = _doubt(older, newer, newer.valid_from)
+    if doubt:
+        return Verdict("disputed", reason=doubt)
+    return Verdict("closes", is_first_older, newer.valid_from, "a newer fact began then, and only one of them can hold")
+
+
+def _doubt(older: Standing, newer: Standing, began: float) -> str:
+    """Return why it is not clear that the newer fact ends the older one, "" where it is."""
+    if newer.valid_to is not None and (older.valid_to is None or newer.valid_to < older.valid_to):
+        return "the newer one ends before the older one"
+    if older.still is not None and older.still > began:
+        return "the older one was still said after the newer one is to have begun"
+    if not newer.is_dated and older.told is not None and older.told > began:
+        return "what is older in the world was said later"
+    if newer.trust < older.trust:
+        return "the source of the newer one is trusted less"
+    if newer.confidence < LEAST_SURE:
+        return "the newer one is hardly said"
+    return ""
+
 
 OWN: Final = "_"
 """The key of attributes that are ours."""

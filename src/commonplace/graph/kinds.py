@@ -1,4 +1,4 @@
-"""Which types of entities and relations there are, and which relations have one value at a time. It knows no fact."""
+"""Which types of entities and relations there are, and which relations have one value at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from commonplace.errors import UsageError
-from commonplace.graph.naming import normal
+from commonplace.graph.names import normal
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 SINGLE_VALUED: Final = ("LIVES_IN", "LOCATED_IN", "WORKS_FOR", "DECIDED")

@@ -1,4 +1,4 @@
-"""How far things hang together: outward from some of them, and the shortest way between two. It knows ids and steps.
+"""How far things hang together: outward from some of them, and the shortest way between two.
 
 What lies next to an id is asked of the caller, some ids at a time, so that a graph need not be held in memory. A hub
 costs no more than `fan_out` of its steps, and each call says whether it left anything out.

@@ -1,1 +1,1 @@
-"""How healthy the memories of a namespace are: what fades, repeats, contradicts or was left behind. It only reads."""
+"""How healthy the memories of a namespace are: what fades, repeats, contradicts or was left behind."""

@@ -1,4 +1,4 @@
-"""What the two parts of the index promise. They know passage numbers and analysed text, no store and no file format.
+"""What the two parts of the index promise.
 
 The tests compare each part with an exact reference implementation. A part is read at one
 generation: an immutable state of the index that holds every change up to `change`.
@@ -65,7 +65,7 @@ class LexicalStatistics:
 
 
 class LexicalIndex(Protocol):
-    """BM25 (k1 1.2, b 0.75) over the fields of `commonplace.text.analysis.FIELDS`, summed with their weights.
+    """BM25 (k1 1.2, b 0.75) over the fields of `commonplace.text.tokens.FIELDS`, summed with their weights.
 
     A term has one rarity, see `commonplace.ranking.bm25.rarity`; one that is asked for twice counts twice.
     """

@@ -21,13 +21,11 @@ from tantivy import DocAddress, Occur, Query
 from commonplace.errors import IndexFaultError
 from commonplace.index.contract import LexicalStatistics, Scope, Scored
 from commonplace.index.dense import best
-from commonplace.index.files import unreadable
-from commonplace.index.manifest import Manifest
+from commonplace.index.files import Manifest, unreadable
 from commonplace.ranking.arrays import within
 from commonplace.ranking.bm25 import inverse_document_frequency
-from commonplace.text.analysis import FIELDS
-from commonplace.text.languages import NATURAL_LANGUAGES
-from commonplace.text.stopwords import ENGLISH
+from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
+from commonplace.text.tokens import FIELDS
 
 LEXICAL = "lexical"
 """Tantivy's directory in a generation."""

@@ -1,8 +1,8 @@
-"""Bring a store up to date with the files of a directory, reading only what changed; it knows no index and no search.
+"""Bring a store up to date with the files of a directory, reading only what changed.
 
-A file whose size and time are those of its stamp costs one `stat`. One whose time moved is hashed; only other bytes, or
-the same ones by another recipe, are cut, embedded and written again. Each batch is a transaction, so an interruption
-leaves whole files, old or new.
+A file whose size and time are those of its stamp costs one `stat`. One whose time moved is hashed; only other bytes,
+or the same ones by another recipe, are cut, embedded and written again. Each batch is a transaction, so an
+interruption leaves whole files, old or new.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import CommonplaceError, NotFoundError, RemovalError
-from commonplace.ingest.discovery import Discovery, FoundFile, Selection, discover
+from commonplace.ingest.discover import Discovery, FoundFile, Selection, discover
 from commonplace.ingest.metadata import RULES, describe
 from commonplace.ingest.passages import WORDING, Destination, PassageWriter, PreparedOwner
-from commonplace.ingest.reading import Refusal, looks_generated, looks_like_data, read_bytes, to_text
-from commonplace.text.chunking import CHUNKER
+from commonplace.ingest.read import Refusal, looks_generated, looks_like_data, read_bytes, to_text
+from commonplace.text.chunk import CHUNKER
 from commonplace.text.languages import PROSE, Language, language_of
 from commonplace.types import FileProblem, FileStamp, IndexReport, Owner
 

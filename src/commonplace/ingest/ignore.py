@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from commonplace.store.globs import pattern_of
+from commonplace.store.filters import pattern_of
 
 if TYPE_CHECKING:
     from pathspec import RegexPattern

@@ -1,4 +1,4 @@
-"""Bring the index up to the store's last change; knows both contracts and neither's files."""
+"""Bring the index up to the store's last change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from commonplace.errors import IndexFaultError
 
 if TYPE_CHECKING:
-    from commonplace.index.directory import Generation, Index
+    from commonplace.index.generations import Generation, Index
     from commonplace.store.contract import Store
     from commonplace.types import Progress
 

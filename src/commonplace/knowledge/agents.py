@@ -1,4 +1,4 @@
-"""Agents: how one is written down, and what its prompt is made of. It knows documents and messages, no store."""
+"""Agents: how one is written down, and what its prompt is made of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.documents import parse_document, read_document
+from commonplace.formats.yaml import parse_document, read_document
 from commonplace.knowledge.maps import checked_name
 from commonplace.knowledge.results import KnowledgeReport, RelevantKnowledge, Retrieval
 from commonplace.models.contract import Message

@@ -1,20 +1,49 @@
-"""Knowledge maps as callers give them, checked and with secrets replaced. It knows values, no store."""
+"""Knowledge maps as callers give them, checked and with secrets replaced."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.guarded_yaml import DEEPEST, LONG_NUMBER, is_long_number
-from commonplace.knowledge.texts import text_of
-from commonplace.redaction import find_secrets, redact
-from commonplace.redaction.structures import cleaned_json
-from commonplace.text.digests import sha256
+from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number
+from commonplace.redaction import cleaned_json, find_secrets, redact
+from commonplace.text.similarity import sha256
+from commonplace.types.knowledge import ContextRecord
+
+STANDARD_FIELDS: Final = ("content", "description", "title", "summary", "text", "name")
+"""Whose texts, in this order, are the text of a map that has any of them."""
+
+
+def text_of(values: Mapping[str, Any]) -> str:
+    """Return the text of a map, "" where it holds no text.
+
+    Texts of the standard fields are joined by spaces. A map that has none gives all its texts as `key: value`, sorted
+    by key; keys of nested maps are dotted, and the texts of a list each have the key of the list.
+    """
+    standard = [value for name in STANDARD_FIELDS if isinstance(value := values.get(name), str) and value.strip()]
+    if standard:
+        return " ".join(standard)
+    pairs = sorted(_pairs(values, ""), key=lambda pair: pair[0])
+    return " ".join(f"{key}: {value}" for key, value in pairs)
+
+
+def _pairs(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if value.strip():
+            yield key, value
+    elif isinstance(value, Mapping):
+        # In order, so that dotted keys that are alike do not come as the map was written down.
+        for name in sorted(value):
+            yield from _pairs(value[name], f"{key}.{name}" if key else name)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _pairs(inner, key)
+
 
 MAX_MAP_BYTES: Final = 1024 * 1024
 MAX_NAME_CHARACTERS: Final = 200
@@ -169,3 +198,61 @@ def _plain(value: object, path: str, depth: int) -> Any:
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UsageError(f"{path} is {value!r:.80}, which JSON does not have", remedy="give texts, numbers, lists and maps")
+
+
+_INT64 = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """What is kept of an agent under its name.
+
+    Attributes:
+        last_cursor: 0 or more; up to where the agent has read, in whatever it counts by.
+        metadata: anything that JSON holds.
+    """
+
+    name: str
+    last_cursor: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: object) -> AgentContext:
+        """Return a context that is given as such, or as a mapping with `name`, `last_cursor` and anything else.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        if isinstance(given, AgentContext):
+            return given
+        if not isinstance(given, Mapping):
+            raise UsageError(f"the context is {given!r:.80}", remedy="give an AgentContext, or a mapping with a name")
+        values = dict(given)
+        name, cursor = values.pop("name", None), values.pop("lastCursor", 0)
+        cursor = values.pop("last_cursor", cursor)
+        metadata = values.pop("metadata", {})
+        if not isinstance(metadata, Mapping):
+            raise UsageError(f"the metadata of the context is {metadata!r:.80}", remedy="give a map")
+        return cls(checked_name(name), cursor, {**values, **metadata})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"name": self.name, "last_cursor": self.last_cursor, "metadata": dict(self.metadata)}
+
+
+def record_of(context: AgentContext, now: float) -> ContextRecord:
+    """Return a context as it is stored: checked, with secrets replaced.
+
+    Raises:
+        UsageError: a value is of the wrong kind or out of its range.
+    """
+    cursor = context.last_cursor
+    if isinstance(cursor, bool) or not isinstance(cursor, int) or not 0 <= cursor < _INT64:
+        raise UsageError(f"last_cursor is {cursor!r:.80}", remedy="give a whole number from 0 to 2^63 - 1")
+    metadata = cleaned_json(plain_map(context.metadata, "metadata"), lambda text: redact(text).text)
+    return ContextRecord(checked_name(context.name), cursor, json.dumps(metadata, sort_keys=True), now)
+
+
+def context_of(record: ContextRecord) -> AgentContext:
+    """Return a stored context."""
+    return AgentContext(record.name, record.last_cursor, json.loads(record.metadata))

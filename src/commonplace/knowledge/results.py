@@ -1,4 +1,4 @@
-"""What a knowledge service returns: reports, hits, lines. They know how they look as JSON and as text."""
+"""What a knowledge service returns: reports, hits, lines."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
 from commonplace.knowledge.agents import Agent, Given, definition_of
-from commonplace.knowledge.contexts import AgentContext, context_of, record_of
-from commonplace.knowledge.indexing import LEXICAL, embedder_of, is_stale, replace_knowledge
-from commonplace.knowledge.maps import checked_name
+from commonplace.knowledge.index import LEXICAL, embedder_of, is_stale, replace_knowledge
+from commonplace.knowledge.maps import AgentContext, checked_name, context_of, record_of
 from commonplace.knowledge.results import (
     AgentStatus,
     KnowledgeReport,
@@ -22,12 +21,11 @@ from commonplace.knowledge.results import (
     RelevantKnowledge,
     Retrieval,
 )
-from commonplace.knowledge.retrieving import Asked, Retriever
+from commonplace.knowledge.retrieve import Asked, Retriever
 from commonplace.search.request import MAX_LIMIT
 
 if TYPE_CHECKING:
-    from commonplace.knowledge.configuring import MemoryConfig
-    from commonplace.knowledge.ground import Ground, Means
+    from commonplace.knowledge.config import Ground, Means, MemoryConfig
 
 
 class KnowledgeService:

@@ -1,7 +1,7 @@
-"""The five operations of the ledger through `bd`, the program of beads. It knows how that is asked, no store.
+"""The five operations of the ledger through `bd`, the program of beads.
 
-Every call is a process without a shell, with a deadline. Each value stands behind its flag's `=`, so that none is taken
-for a flag.
+Every call is a process without a shell, with a deadline. Each value stands behind its flag's `=`, so that none is
+taken for a flag.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, ProviderError, UsageError
 from commonplace.formats import beads
-from commonplace.ledger import filing, notes
-from commonplace.ledger.book import told
-from commonplace.ledger.tending import Tended
+from commonplace.ledger import rules
+from commonplace.ledger.ledger import Tended, told
 from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED
 
 if TYPE_CHECKING:
-    from commonplace.ledger.importing import ImportedIssues
+    from commonplace.ledger.rules import ImportedIssues
     from commonplace.types.ledger import Issue, IssueEvent
 
 TIMEOUT_S: Final = 30.0
@@ -62,7 +61,7 @@ class BdLedger:
             ProviderError: `bd` failed.
             UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
         """
-        wanted = filing.issue_of(filing.Draft(agent, memory_ids, action, urgency, extra_data or {}), 0.0)
+        wanted = rules.issue_of(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}), 0.0)
         for status in UNFINISHED:
             for known in self._list(status, wanted.labels[:1]):
                 if known.memory_ids == wanted.memory_ids:
@@ -82,12 +81,12 @@ class BdLedger:
             ProviderError: `bd` failed.
             UsageError: there is no such agent, status or urgency.
         """
-        labels = [] if agent is None else [f"{beads.AGENT_LABEL}{filing.agent_named(agent)}"]
-        level = None if urgency is None else filing.urgency_named(urgency)
-        statuses = ISSUE_STATUSES if status is None else (filing.status_named(status),)
+        labels = [] if agent is None else [f"{beads.AGENT_LABEL}{rules.agent_named(agent)}"]
+        level = None if urgency is None else rules.urgency_named(urgency)
+        statuses = ISSUE_STATUSES if status is None else (rules.status_named(status),)
         found = [issue for each in statuses for issue in self._list(each, labels) if issue.agent or agent is None]
         found.sort(key=lambda issue: (issue.created_at, issue.id))
-        return [told(issue) for issue in found if level in (None, filing.urgency_of(issue))]
+        return [told(issue) for issue in found if level in (None, rules.urgency_of(issue))]
 
     def every(self) -> list[Issue]:
         """Return all issues, by status.
@@ -140,7 +139,7 @@ class BdLedger:
             NotFoundError: there is no such issue.
             UsageError: it is closed already, or no reason is given.
         """
-        why, issue = filing.said("reason", reason), self.get(id_)
+        why, issue = rules.said("reason", reason), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed already", remedy="open it again, or leave it")
         self._ask("close", f"--reason={why}", "--", id_)
@@ -153,7 +152,7 @@ class BdLedger:
             NotFoundError: there is no such issue.
             UsageError: it is closed, or no error is given.
         """
-        why, issue = filing.said("error", error), self.get(id_)
+        why, issue = rules.said("error", error), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
         line, blocked = f"blocked: {why}", ("--status=blocked", "--assignee=")
@@ -175,7 +174,7 @@ class BdLedger:
         """
         status = self.get(id_).status
         if status == "closed":
-            self._ask("reopen", f"--reason={notes.line_of(why)}", "--", id_)
+            self._ask("reopen", f"--reason={rules.line_of(why)}", "--", id_)
         elif status in ("blocked", "in_progress"):
             self._ask("update", "--status=open", "--assignee=", "--", id_)
         else:
@@ -304,13 +303,13 @@ class BdLedger:
 
     def _failed(self, command: str, said: str) -> ProviderError:
         return ProviderError(
-            f"bd {command} failed: {notes.line_of(said)[:_LONGEST_EXCERPT]}",
+            f"bd {command} failed: {rules.line_of(said)[:_LONGEST_EXCERPT]}",
             remedy=f"try it by hand in {self._directory}",
         )
 
     def _misunderstood(self, command: str, answer: str) -> ProviderError:
         return ProviderError(
-            f"bd {command} answered {notes.line_of(answer)[:_LONGEST_EXCERPT]!r}",
+            f"bd {command} answered {rules.line_of(answer)[:_LONGEST_EXCERPT]!r}",
             remedy="see whether the setting ledger.bd names the program of beads",
         )
 

@@ -1,4 +1,4 @@
-"""What undoing took away: memories that a change had made, and that are gone now that it was undone. It only reads."""
+"""What undoing took away: memories that a change had made, and that are gone now that it was undone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from commonplace.store.ledger_contract import LedgerReading
+    from commonplace.store.graph_contract import LedgerReading
 
 ERASE: Final = "erase"
 """The step of a reversal that takes away the memory that its change had made."""

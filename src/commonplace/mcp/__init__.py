@@ -4,8 +4,8 @@
 answered, `serving` when. None of them knows memories, and none imports more of the package than those and its errors.
 """
 
-from commonplace.mcp.eras import ClientInfo
 from commonplace.mcp.registry import (
+    ClientInfo,
     Contents,
     Context,
     Prompt,
@@ -19,7 +19,7 @@ from commonplace.mcp.registry import (
     ToolAnnotations,
     ToolResult,
 )
-from commonplace.mcp.serving import Limits, serve
+from commonplace.mcp.server import Limits, serve
 
 __all__ = [
     "ClientInfo",

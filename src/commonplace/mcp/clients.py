@@ -1,6 +1,6 @@
 """How the clients of the protocol are told of a server: which file of theirs, and what to write there.
 
-It makes the new text of a file from the old one and writes nothing. Paths and forms are those of the clients' manuals.
+Paths and forms are those of the clients' manuals.
 """
 
 from __future__ import annotations

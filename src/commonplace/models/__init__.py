@@ -1,1 +1,1 @@
-"""Embedders, re-rankers and generators: text in, numbers or text out; they know no store."""
+"""Embedders, re-rankers and generators: text in, numbers or text out."""

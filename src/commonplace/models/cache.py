@@ -1,4 +1,4 @@
-"""A bounded cache whose entries age. It knows keys and times, not what it keeps."""
+"""A bounded cache whose entries age."""
 
 from __future__ import annotations
 

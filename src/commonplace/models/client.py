@@ -1,4 +1,4 @@
-"""Ask a remote model's server for JSON: retries, budget, concurrency; faults as errors of ours. It knows no provider.
+"""Ask a remote model's server for JSON: retries, budget, concurrency; faults as errors of ours.
 
 Only here do keys meet the network, and only here do faults of network and server become `ProviderError`.
 """
@@ -18,8 +18,8 @@ from commonplace.errors import ProviderError
 from commonplace.models.limits import LONGEST_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
 
 if TYPE_CHECKING:
-    from commonplace.models.addresses import Address, Proxy
     from commonplace.models.http import Answer, Request
+    from commonplace.models.providers import Address, Proxy
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What every embedder, re-ranker and generator promises. It knows texts and numbers, not where they are kept."""
+"""What every embedder, re-ranker and generator promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Send one request over HTTP and read the answer, within time and size. It retries nothing and follows no redirect.
+"""Send one request over HTTP and read the answer, within time and size.
 
 Import it late: `ssl` and `http.client` cost 30 ms and 8 MB.
 """
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.errors import ProviderError
 
 if TYPE_CHECKING:
-    from commonplace.models.addresses import Address, Proxy
+    from commonplace.models.providers import Address, Proxy
 
 FAULTS: Final = (OSError, HTTPException)
 """What `send` raises where no whole answer came; TimeoutError, an OSError, where it did not come in time."""

@@ -1,4 +1,4 @@
-"""What a run may spend on remote models, and how often it tries again. It knows counts and seconds, no network."""
+"""What a run may spend on remote models, and how often it tries again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.errors import ProviderError
 
 if TYPE_CHECKING:
-    from commonplace.settings.model import ModelSettings
+    from commonplace.settings.schema import ModelSettings
 
 MIB: Final = 1024 * 1024
 FIRST_WAIT_S: Final = 0.5

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.errors import ModelError
-from commonplace.models.modeldata import SHIPPED
+from commonplace.models.static import SHIPPED
 from commonplace.types import Embedding
 
 if TYPE_CHECKING:

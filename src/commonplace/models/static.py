@@ -1,26 +1,168 @@
-"""Embed a text as the mean of its tokens' vectors, and tell how alike two tokens are; knows no store and no search.
+"""Embed a text as the mean of its tokens' vectors, and tell how alike two tokens are.
 
 The vectors come from a table that ships with the package (docs/model.md); no model runs. A process that answers
 queries reads the few rows it needs from the file; one that embeds many texts holds the table, and more of the words
 that it met, until `release`.
+
+The directory holds, all little-endian (t is a token id, d the dimensions):
+
+* `model.json`: schema, name, version, dimensions, vocabulary size, cut-off, size and sha256 of each file, provenance;
+* `vocabulary.txt`: UTF-8, one piece a line, line t (from 0) is token t;
+* `vectors.i8`: int8, row-major; row t, times its scale, is the vector of token t;
+* `scales.f32`: float32, one a token;
+* `neighbours.bin`: for each token with n similar ones, n uint16 tokens, best first, then n uint8 cosines of 255ths;
+* `neighbour_starts.u32`: uint32, where each token's list begins, in neighbours, and at last where the last one ends.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.errors import ModelError
 from commonplace.models.contract import Similarities, TokenizedText
-from commonplace.models.modeldata import SHIPPED, ModelData
 from commonplace.ranking.arrays import distinct
-from commonplace.text.wordpiece import WordPiece
+from commonplace.text.tokens import Vocabulary, WordPiece
 from commonplace.types import Embedding
+
+SCHEMA = "commonplace-static-model/1"
+SHIPPED = Path(__file__).parent / "data"
+MANIFEST = "model.json"
+VOCABULARY, VECTORS, SCALES = "vocabulary.txt", "vectors.i8", "scales.f32"
+NEIGHBOURS, NEIGHBOUR_STARTS = "neighbours.bin", "neighbour_starts.u32"
+FILES = (VOCABULARY, VECTORS, SCALES, NEIGHBOURS, NEIGHBOUR_STARTS)
+_REMEDY = "reinstall Commonplace"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `model.json` says.
+
+    Attributes:
+        cutoff: cosines under this are absent from the neighbour lists.
+        files: size in bytes and sha256 by file name.
+    """
+
+    stamp: Embedding
+    vocabulary_size: int
+    cutoff: float
+    files: dict[str, tuple[int, str]]
+
+
+class ModelData:
+    """The open files of one model directory. Safe for threads: every read names its place."""
+
+    def __init__(self, directory: Path = SHIPPED) -> None:
+        """Open the files and check their sizes.
+
+        Raises:
+            ModelError: a file is missing, has another size than the manifest says, or the manifest cannot be read.
+        """
+        self.manifest = read_manifest(directory)
+        self._directory = directory
+        for name in FILES:
+            _check_size(directory / name, self.manifest.files[name][0])
+        self._vectors = self._open(VECTORS)
+        self._neighbours = self._open(NEIGHBOURS)
+        self._starts = self._open(NEIGHBOUR_STARTS)
+
+    def vocabulary(self) -> Vocabulary:
+        """Return the pieces by token."""
+        return Vocabulary((self._directory / VOCABULARY).read_bytes())
+
+    def scales(self) -> NDArray[np.float32]:
+        """Return float32, shape (vocabulary,)."""
+        return np.fromfile(self._directory / SCALES, "<f4")
+
+    def rows(self, token_ids: NDArray[np.integer[Any]]) -> NDArray[np.int8]:
+        """Return int8, shape (n, d), reading only these rows: a mapped table would become resident whole."""
+        width = self.manifest.stamp.dimensions
+        data = b"".join(_read(self._vectors, width, int(token) * width, VECTORS) for token in token_ids)
+        return np.frombuffer(data, np.int8).reshape(-1, width)
+
+    def table(self) -> NDArray[np.int8]:
+        """Return int8, shape (vocabulary, d): all rows."""
+        return np.fromfile(self._directory / VECTORS, np.int8).reshape(-1, self.manifest.stamp.dimensions)
+
+    def neighbours(self, token_id: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+        """Return the similar tokens, best first, and their cosines in 255ths."""
+        start, end = np.frombuffer(_read(self._starts, 8, 4 * token_id, NEIGHBOUR_STARTS), "<u4").tolist()
+        count = end - start
+        data = _read(self._neighbours, 3 * count, 3 * start, NEIGHBOURS)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, np.uint8, count, 2 * count)
+
+    def _open(self, name: str) -> int:
+        descriptor = os.open(self._directory / name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Return what the directory's `model.json` says.
+
+    Raises:
+        ModelError: it is missing, not of this schema, or does not name every file.
+    """
+    path = directory / MANIFEST
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            raise ModelError(f"{path} has schema {document['schema']!r}, expected {SCHEMA!r}", remedy=_REMEDY)
+        files = {name: (int(document["files"][name]["size"]), str(document["files"][name]["sha256"])) for name in FILES}
+        stamp = Embedding(document["name"], document["version"], document["dimensions"])
+        return Manifest(stamp, document["vocabulary_size"], document["cutoff"], files)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"model data {path} cannot be read: {error!r}", remedy=_REMEDY) from error
+
+
+def verify_data(directory: Path = SHIPPED) -> None:
+    """Read every byte of the model's files and compare it with what the manifest says.
+
+    Raises:
+        ModelError: something is missing or different; the message names every such file.
+    """
+    # OpenSSL costs 3.6 MB of resident memory, and a process that only searches never verifies.
+    import hashlib
+
+    problems = []
+    for name, (size, sha256) in read_manifest(directory).files.items():
+        path = directory / name
+        try:
+            _check_size(path, size)
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+        except (ModelError, OSError) as error:
+            problems.append(str(error).removesuffix(f"; {_REMEDY}"))
+            continue
+        if found != sha256:
+            problems.append(f"model data {path} has sha256 {found}, expected {sha256}")
+    if problems:
+        raise ModelError(", ".join(problems), remedy=_REMEDY)
+
+
+def _check_size(path: Path, expected: int) -> None:
+    try:
+        found = path.stat().st_size
+    except OSError as error:
+        raise ModelError(f"model data {path} is missing", remedy=_REMEDY) from error
+    if found != expected:
+        raise ModelError(f"model data {path} has {found} bytes, expected {expected}", remedy=_REMEDY)
+
+
+def _read(descriptor: int, count: int, offset: int, name: str) -> bytes:
+    data = os.pread(descriptor, count, offset)
+    if len(data) != count:
+        raise ModelError(f"model data {name} ends before byte {offset + count}", remedy=_REMEDY)
+    return data
+
 
 TEXTS_WORTH_THE_TABLE = 256
 """From this many texts in one call the whole table (8 MB) is read; below it, only the rows needed."""

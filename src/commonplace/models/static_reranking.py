@@ -1,7 +1,6 @@
 """Re-rank a handful of texts without a language model: late interaction, shared words, and likeness of meaning.
 
-It knows no store and no index, so that how rare a word is has to come from the static model's own weights. A text's
-score depends on the query and on that text alone: no candidate can raise or lower another.
+A text's score depends on the query and on that text alone: no candidate can raise or lower another.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import text_scale_of
 from commonplace.ranking.late import find_matches, weighted_share
-from commonplace.text.analysis import analyse, without_unspaced
+from commonplace.text.tokens import analyse, without_unspaced
 
 _LITERAL = 0.999
 """A similarity from here on is the token itself."""

@@ -1,8 +1,13 @@
-"""Sets as sorted arrays. Like NumPy's own functions, but without `numpy.ma`, which those load: 15 ms and 1.3 MB."""
+"""Sets as sorted arrays. Like NumPy's own functions, but without `numpy.ma`, which those load: 15 ms and 1.3 MB.
+
+Symmetric linear quantisation, a scale for each row: q = round(v / max|v| · 127). The scale is dropped: cosine does
+not see it.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,3 +39,22 @@ def without(values: NDArray[Number], members: NDArray[Number]) -> NDArray[Number
 def union(first: NDArray[Number], second: NDArray[Number]) -> NDArray[Number]:
     """Return the values of both, each once, ascending."""
     return distinct(np.concatenate((first, second)))
+
+
+LARGEST: Final = 127
+
+
+def quantise(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return int8 rows, shape (n, d), of float32 rows, shape (n, d); a zero row stays zero."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    scale: NDArray[np.float32] = np.divide(LARGEST, largest, out=np.zeros_like(largest), where=largest > 0)
+    rows: NDArray[np.int8] = np.rint(vectors * scale).astype(np.int8)
+    return rows
+
+
+def restore(rows: Sequence[bytes]) -> NDArray[np.float32]:
+    """Return float32 rows of unit length, shape (n, d), from the bytes of int8 rows of one length; zero stays zero."""
+    vectors = np.frombuffer(b"".join(rows), dtype=np.int8).reshape(len(rows), -1).astype(np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return units

@@ -1,8 +1,9 @@
-"""Score a text against a query by BM25 over weighted fields; knows terms and counts, no index and no text analysis.
+"""Score a text against a query by BM25 over weighted fields.
 
 The formula is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
 the always positive inverse document frequency of Lucene and Tantivy. Fields are scored apart and summed with weights,
-but a term has one rarity, that of the field which most texts hold it in: a common word in a rare heading stays common.
+but a term has one rarity, that of the field which most texts hold it in: a common word in a rare heading stays
+common.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Several signals into one ranking: standardise, weigh, add; neighbours lend.
-
-It knows arrays of candidates, not where they came from.
-"""
+"""Several signals into one ranking: standardise, weigh, add; neighbours lend."""
 
 from __future__ import annotations
 

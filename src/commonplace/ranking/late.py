@@ -1,7 +1,4 @@
-"""Late interaction over static token vectors: how well a passage covers each token of a query.
-
-It knows arrays of token ids and similarities, no model, no store.
-"""
+"""Late interaction over static token vectors: how well a passage covers each token of a query."""
 
 from __future__ import annotations
 

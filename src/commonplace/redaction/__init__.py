@@ -1,4 +1,4 @@
-"""Find secrets in text and put placeholders in their place. It knows text alone: no files, no stores, no settings.
+"""Find secrets in text and put placeholders in their place.
 
 A detector would rather miss a secret than take an ordinary word for one: what is stored is what people search for.
 """
@@ -6,15 +6,13 @@ A detector would rather miss a secret than take an ordinary word for one: what i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from commonplace.redaction.cards import find_cards
 from commonplace.redaction.context import find_in_context
-from commonplace.redaction.tokens import VENDORS, find_tokens
-from commonplace.redaction.view import Secret, view_of
+from commonplace.redaction.patterns import VENDORS, Secret, find_cards, find_tokens, view_of
 
 __all__ = ["KINDS", "Redacted", "Secret", "find_secrets", "redact", "with_placeholders"]
 
@@ -124,3 +122,22 @@ def _apart(secrets: Iterator[Secret], placeholders: list[tuple[int, int]]) -> It
             at += 1
         if at == len(placeholders) or placeholders[at][0] >= secret.end:
             yield secret
+
+
+def cleaned_json(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
+    """Return what JSON holds without secrets; the key that a text stands under may tell that it is one."""
+    if isinstance(value, str):
+        text, before = clean(value), f"{name}: "
+        named = clean(before + text) if name else ""
+        return named.removeprefix(before) if named.startswith(before) else text
+    if isinstance(value, list):
+        return [cleaned_json(each, clean, name) for each in value]
+    if not isinstance(value, dict):
+        return value
+    cleaned: dict[str, Any] = {}
+    for key, inner in value.items():
+        unique = kept = clean(key)
+        while unique in cleaned or (unique != key and unique in value):
+            unique = f"{kept} {len(cleaned) + 1}"
+        cleaned[unique] = cleaned_json(inner, clean, key)
+    return cleaned

@@ -1,4 +1,4 @@
-"""Secrets that only their surroundings tell: addresses, headers, assignments. It knows no vendor but AWS."""
+"""Secrets that only their surroundings tell: addresses, headers, assignments."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from commonplace.redaction.values import (
+from commonplace.redaction.patterns import (
     SHORTEST_PASSWORD,
     SHORTEST_TOKEN,
+    Secret,
+    View,
     decoded,
     is_disordered,
     is_given,
     may_be_password,
     may_be_token,
+    places,
 )
-from commonplace.redaction.view import Secret, View, places
 
 _URL_PASSWORD: Final = re.compile(
     r"://(?<=[A-Za-z0-9]://)[^\s/?#@:\"'`<>]{0,256}+:([^\s/@\"'`<>]{1,256}+)@[A-Za-z0-9_\[$({%]"

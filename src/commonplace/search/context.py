@@ -1,40 +1,255 @@
-"""Put what was found together as one text for a model, within a budget of tokens. It searches nothing.
+"""Put what was found together as one text for a model, within a budget of tokens.
 
 Passages of one owner stand together in the order in which they are read, and what two of them share stands once, as
-does a text that several owners have. The best come first into the budget; the last that does not fit is cut at the end
-of a sentence.
+does a text that several owners have. The best come first into the budget; the last that does not fit is cut at the
+end of a sentence.
+
+What two passages share stands once. Where one follows the other in its text nothing stands between them but their
+blank lines; else a mark says that something is left out.
+
+A context is read as a whole: what says the same, or little of how things are now, takes the place of something else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
-from commonplace.search.choosing import distinct
 from commonplace.search.hits import without_secrets
-from commonplace.search.joining import (
-    GAP,
-    CountTokens,
-    Piece,
-    is_code,
-    only_imports,
-    says_nothing,
-    shortened,
-    together,
-)
 from commonplace.search.result import hit_json, label, reference
 from commonplace.text.escaping import visible
+from commonplace.text.languages import PROSE, language_of
+from commonplace.text.markdown import front_matter_end
 from commonplace.types import Hit
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
     from commonplace.types import Passage
 
+GAP: Final = "\n\n[…]\n\n"
+_SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
+_NO_END: Final = re.compile(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|Mrs?|Ms|St|No)\.$")
+"""What ends with a full stop and is no sentence: the number of a list's item, an initial, an abbreviation."""
+_HEADING: Final = re.compile(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
+_FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+_RULE: Final = re.compile(r"\s*([=\-~^\"*#+])\1{2,}\s*")
+_IMPORT: Final = re.compile(
+    r"\s*(?:from\s+\S+\s+import\b|import\b|using\s|use\s|package\s|#\s*include\b|export\s.*\bfrom\b"
+    r"|(?:const|let|var)\s.*\brequire\()"
+)
+_COMMENT: Final = re.compile(r"\s*(?:#|//)\s")
+_MOST_SHARED: Final = 4_000
+"""Characters that two neighbouring passages have in common at most."""
+_FEWEST_SHARED, _FEWEST_SHARED_NEXT = 12, 4
+"""What is shared and is no whole lines is no chance if it has so many characters; fewer of two that follow another."""
+_MOST_BLANK: Final = 3
+
+CountTokens = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A passage, or the beginning of one, with its place in its text.
+
+    Attributes:
+        lines: first and last, from 1, where the text has lines that are counted.
+        numbers: of the first and last passage in it, in a store that numbers those of one text without a gap; else
+            None.
+        is_cut: whether it ends before its passage does.
+    """
+
+    text: str
+    lines: tuple[int, int] | None = None
+    numbers: tuple[int, int] | None = None
+    is_cut: bool = False
+
+
+def together(pieces: Sequence[Piece]) -> str:
+    """Return pieces of one text, in the order in which they are read, as one text."""
+    whole = pieces[0].text
+    for before, piece in pairwise(pieces):
+        fewest = _FEWEST_SHARED_NEXT if _is_next(before, piece) else _FEWEST_SHARED
+        shared = 0 if before.is_cut or _is_apart(before, piece) else _shared(whole, piece.text, fewest)
+        between = "" if shared else _between(before, piece)
+        whole += between + piece.text[shared:]
+    return whole
+
+
+def shortened(text: str, room: int, count: CountTokens, *, is_code: bool = False) -> str:
+    """Return the longest beginning of a text that has at most `room` tokens and ends well; perhaps "".
+
+    Prose ends with a sentence or a paragraph, never with a heading or within fenced code; code ends with a line.
+    """
+    if count(text) <= room:
+        return text
+    ends = [match.end() for match in re.finditer("\n", text)] if is_code else _sentence_ends(text)
+    fitting = bisect_right(ends, room, key=lambda end: count(text[:end]))
+    piece = text[: ends[fitting - 1]].rstrip() if fitting else ""
+    return piece if is_code else _without_last_heading(_without_open_fence(piece))
+
+
+def is_code(path: str) -> bool:
+    """Return whether the file of this path is cut by lines: source code or configuration."""
+    language = language_of(path.rpartition("/")[2])
+    return language is not None and language not in PROSE
+
+
+def says_nothing(text: str, path: str) -> bool:
+    """Return whether a passage is front matter or a heading, or the first line of a declaration, and nothing else."""
+    lines = text.split("\n")
+    lines = [line for line in lines[front_matter_end(lines) :] if line.strip()]
+    if is_code(path):
+        return len(lines) == 1 and lines[0].rstrip().endswith((":", "{"))
+    return not _without_last_heading("\n".join(lines))
+
+
+def only_imports(text: str, path: str) -> bool:
+    """Return whether a passage of code names what the file uses and nothing else."""
+    if not is_code(path):
+        return False
+    depth, imports = 0, 0
+    for line in text.split("\n"):
+        if not depth and line.strip() and not _COMMENT.match(line):
+            if not _IMPORT.match(line):
+                return False
+            imports += 1
+        depth = max(0, depth + sum(map(line.count, "({")) - sum(map(line.count, ")}")))
+    return imports > 0
+
+
+def _sentence_ends(text: str) -> list[int]:
+    ends = (match.end() for match in _SENTENCE_END.finditer(text))
+    return [end for end in ends if not _NO_END.search(text[max(0, end - 8) : end])]
+
+
+def _without_open_fence(text: str) -> str:
+    fences = list(_FENCE.finditer(text))
+    return text[: fences[-1].start()].rstrip() if len(fences) % 2 else text
+
+
+def _without_last_heading(text: str) -> str:
+    lines = text.rstrip().split("\n")
+    while lines:
+        if _HEADING.fullmatch(lines[-1]) or not lines[-1].strip():
+            lines.pop()
+        elif _RULE.fullmatch(lines[-1]):
+            # A line under a title; with one above it, that one is the last next time.
+            del lines[-2 if len(lines) > 1 and lines[-2].strip() else -1 :]
+        else:
+            break
+    return "\n".join(lines)
+
+
+def _is_apart(before: Piece, piece: Piece) -> bool:
+    """Return whether two pieces are known to have nothing in common, by their lines or else by what is between them."""
+    if before.lines and piece.lines:
+        return before.lines[1] < piece.lines[0]
+    return bool(before.numbers and piece.numbers and before.numbers[1] + 1 < piece.numbers[0])
+
+
+def _is_next(before: Piece, piece: Piece) -> bool:
+    return bool(before.numbers and piece.numbers and before.numbers[1] + 1 == piece.numbers[0])
+
+
+def _between(before: Piece, piece: Piece) -> str:
+    """Return what stands between two pieces that share nothing."""
+    if before.is_cut or not _is_next(before, piece):
+        return GAP
+    if not (before.lines and piece.lines):
+        return "\n\n"
+    lines = piece.lines[0] - before.lines[1]
+    return "\n" * min(lines, _MOST_BLANK) if lines > 0 else " "
+
+
+def _shared(first: str, second: str, fewest: int) -> int:
+    """Return the length of the longest end of one text that is the beginning of another.
+
+    It is whole lines, or has the fewest characters at least.
+    """
+    most = min(len(first), len(second), _MOST_SHARED)
+    starts = [0, *(match.end() for match in re.finditer("\n", second[:most])), most]
+    lines = {length for start in starts for length in (start - 1, start) if length > 0}
+    found = _longest(first, second, sorted(lines, reverse=True))
+    return found or _longest(first, second, range(most, fewest - 1, -1))
+
+
+def _longest(first: str, second: str, lengths: Iterable[int]) -> int:
+    return next((length for length in lengths if first.endswith(second[:length])), 0)
+
+
+HISTORIES: Final = 2
+"""So many changelogs and pages of release notes are in a context; a project may have hundreds that say little."""
+LINE: Final = 120
+_HISTORY: Final = re.compile(
+    r"(?:^|/)(?:releases?|release[-_ ]?notes?|change[-_ ]?logs?|changes|whats[-_ ]?new|news(?:fragments)?|history)"
+    r"(?:/|\.\w+$|$)",
+    re.IGNORECASE,
+)
+
+
+def distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits without those whose text a better one has, whatever the white space."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(" ".join(hit.text.split()), hit)
+    return tuple(first.values())
+
+
+def in_turn(hits: Sequence[Hit], standing_in: Collection[str]) -> tuple[Hit, ...]:
+    """Return the hits so that of any number of the first at most half, rounded up, stand in for other types.
+
+    Prose answers a task in so many words and would fill a budget before the code comes that it is about.
+    """
+    own = [hit for hit in hits if hit.type not in standing_in]
+    others = [hit for hit in hits if hit.type in standing_in]
+    chosen: list[Hit] = []
+    place = 0
+    for hit in own:
+        while place < len(others) and others[place].score > hit.score and 2 * place <= len(chosen):
+            chosen.append(others[place])
+            place += 1
+        chosen.append(hit)
+    return (*chosen, *others[place:])
+
+
+def without_old_news(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits with those of the first changelogs and release notes alone."""
+    owners = list(dict.fromkeys(hit.owner_id for hit in hits if is_history(hit.path)))
+    return tuple(hit for hit in hits if hit.owner_id not in owners[HISTORIES:])
+
+
+def one_line_artifacts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits with each artifact once, by one line of its best passage: a name to look it up by."""
+    found: dict[tuple[str, str], Hit] = {}
+    for hit in hits:
+        if hit.kind != "artifact":
+            found[hit.kind, hit.id] = hit
+        elif (hit.kind, hit.owner_id) not in found:
+            lines = (" ".join(line.split()) for line in hit.text.splitlines())
+            first = next((line for line in lines if any(map(str.isalnum, line))), "")
+            found[hit.kind, hit.owner_id] = replace(hit, id=hit.owner_id, text=first[:LINE])
+    return tuple(found.values())
+
+
+def is_history(path: str) -> bool:
+    """Return whether a text tells by its path that it is about what changed: a changelog, a page of release notes."""
+    return bool(_HISTORY.search(path)) and language_of(path.rpartition("/")[2]) in PROSE
+
+
+def of_the_first_owners(hits: Sequence[Hit], most: int) -> tuple[Hit, ...]:
+    """Return the hits of the first owners, at most so many of them, in their order."""
+    owners = set(list(dict.fromkeys((hit.kind, hit.owner_id) for hit in hits))[:most])
+    return tuple(hit for hit in hits if (hit.kind, hit.owner_id) in owners)
+
+
 POSSIBLY_RELATED: Final = 3
 """So many memories that are weak are in a context at most, after what is likely."""
-_HEADING: Final = "Possibly related:"
+_CONTEXT_HEADING: Final = "Possibly related:"
 _LAST_LINE: Final = "References:"
 _FEWEST_TOKENS: Final = 24
 """A piece with fewer is not worth its label."""
@@ -213,7 +428,7 @@ def assemble(
     room = max_tokens - count(f"{OPENING}\n{CLOSING}\n{_LAST_LINE if form.references else ''}")
     chosen = _fitting(hits, room, count, form)
     room -= sum(_cost(each.hit, each.text, count, form) for each in chosen)
-    room -= count(f"{_HEADING}\n{OPENING}\n{CLOSING}\n") if chosen else count(_HEADING)
+    room -= count(f"{_CONTEXT_HEADING}\n{OPENING}\n{CLOSING}\n") if chosen else count(_CONTEXT_HEADING)
     beside = (
         [] if any(each.is_cut for each in chosen) or len(chosen) < len(hits) else _fitting(related, room, count, form)
     )
@@ -241,7 +456,7 @@ def _fitting(hits: Sequence[Hit], room: int, count: CountTokens, form: Form) -> 
 def _rendered(chosen: Sequence[_Chosen], beside: Sequence[_Chosen], form: Form, spans: Spans) -> str:
     parts = [_fenced(chosen, form, spans)] if chosen else []
     if beside:
-        parts.append(f"{_HEADING}\n{_fenced(beside, form, spans)}")
+        parts.append(f"{_CONTEXT_HEADING}\n{_fenced(beside, form, spans)}")
     if form.references:
         named = dict.fromkeys(reference(each.hit) for each in (*chosen, *beside))
         parts.append(f"{_LAST_LINE} {', '.join(f'@{each}' for each in named)}")

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from commonplace.dates.time import moment_of
 from commonplace.search.request import kinds_of
-from commonplace.store.globs import path_matcher
-from commonplace.times import moment_of
+from commonplace.store.filters import path_matcher
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:

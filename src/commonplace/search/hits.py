@@ -1,22 +1,31 @@
-"""From what the store holds of a passage and its owner to a hit; whatever secret is left in it is replaced here.
-
-It knows the store's values and no ranking.
-"""
+"""From what the store holds of a passage and its owner to a hit; whatever secret is left in it is replaced here."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from commonplace.ranking.calibration import confidence
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.ranking.arrays import distinct
+from commonplace.ranking.calibration import confidence, probabilities
+from commonplace.ranking.calibration import scores as scores_of
 from commonplace.redaction import find_secrets, redact
-from commonplace.search.result import reference
+from commonplace.search.rank import placed
+from commonplace.search.result import Candidate, HeldBack, Reason, Trace, Unmade, reference
+from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS
 from commonplace.text.languages import PROSE, language_of
-from commonplace.text.sections import heading_slug
+from commonplace.text.markdown import heading_slug
 from commonplace.types import Hit
 
 if TYPE_CHECKING:
+    from commonplace.search.rank import Ranking
+    from commonplace.search.request import Request
+    from commonplace.search.signals import Candidates
     from commonplace.store.contract import Store
     from commonplace.types import Owner, Passage, StoredMemory
     from commonplace.types.knowledge import StoredKnowledge
@@ -166,3 +175,175 @@ def is_likely(hit: Hit) -> bool:
     """Tell whether a hit is likely or sure; one that no word is said of is: it passed the cut on its score."""
     word = getattr(hit, "confidence", None)
     return word in (None, "", "likely", "sure")
+
+
+TRACE_LENGTH = 20
+"""How many rejected candidates a result remembers."""
+
+
+def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
+    """Return the hits, best first, ties by id, what is newer before what it overtakes; and the trace behind them."""
+    order = np.lexsort((ranking.candidates.numbers, -ranking.values))
+    likely = probabilities(ranking.odds[order])
+    scores = scores_of(likely)
+    numbers = ranking.candidates.numbers
+    made: dict[int, Hit] = {}
+    copies: set[int] = set()
+    while True:
+        choice = _choose(ranking, order, scores, request, copies)
+        looked_at = copies | _twins(ranking.candidates, order, choice)
+        found = [*choice.chosen, *(_Chosen(rank, rank) for rank in looked_at)]
+        places = {each.rank: int(order[each.rank]) for each in found if each.rank not in made}
+        made |= _made(ranking, request, store, places, scores, likely)
+        ids = {rank: hit.id for rank, hit in made.items()}
+        # Equal values stand by id, and what was moved with that before which it was.
+        kept = sorted(
+            (each for each in found if each.rank in made),
+            key=lambda each: (-float(ranking.values[order[each.anchor]]), ids.get(each.anchor, "")),
+        )
+        hits = without_copies([made[each.rank] for each in kept])
+        first = {hit.id for hit in hits}
+        before, copies = copies, {each.rank for each in kept if ids[each.rank] not in first}
+        if copies == before:
+            break  # else others may stand where copies stood
+    kept = [each for each in kept if each.rank not in copies][: request.limit]
+    ranks = sorted([*((each.rank, None) for each in kept), *choice.rejected[:TRACE_LENGTH]])
+    trace = Trace(
+        candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
+        terms=ranking.words,
+        min_score=request.min_score,
+        numbers={ids[each.rank]: int(numbers[order[each.rank]]) for each in kept},
+        times=ranking.asked.times,
+        passages=ranking.passages,
+        moved={ids[each.rank]: ids[each.anchor] for each in kept if each.rank != each.anchor and each.anchor in ids},
+        held_back=choice.held_back,
+    )
+    return without_secrets(hits[: request.limit]), trace
+
+
+def _twins(candidates: Candidates, order: NDArray[np.intp], choice: _Choice) -> set[int]:
+    """Return the ranks beyond the limit that may hold the same text as what is chosen: as long, and as near."""
+
+    def looks(rank: int) -> tuple[int, float]:
+        return int(candidates.lengths[order[rank]]), float(candidates.dense[order[rank]])
+
+    chosen = {looks(each.rank) for each in choice.chosen}
+    return {rank for rank, reason in choice.rejected if reason == "beyond the limit" and looks(rank) in chosen}
+
+
+def _made(
+    ranking: Ranking,
+    request: Request,
+    store: Store,
+    places: Mapping[int, int],
+    scores: NDArray[np.float32],
+    likely: NDArray[np.float32],
+) -> dict[int, Hit]:
+    """Return the hits of ranks, by these, given the places of their candidates; without those that are gone."""
+    numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
+    newest = {place: newer[0] for place in places.values() if (newer := ranking.newer.get(place))}
+    named = distinct(owners[[*places.values(), *newest.values()]])
+    held = read(store, request.namespace, numbers[list(places.values())].tolist(), named.tolist())
+    made: dict[int, Hit] = {}
+    for rank, place in places.items():
+        later = held.owners.get(int(owners[newest[place]])) if place in newest else None
+        superseded_by = None if later is None else later.id
+        found = Found(float(scores[rank]), float(likely[rank]), _raw(ranking, place), superseded_by)
+        hit = make_hit(held, int(numbers[place]), int(owners[place]), found)
+        if hit is not None:
+            made[rank] = hit
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A rank, from 0, that may become a hit, and the one before which it was moved, which else is its own."""
+
+    rank: int
+    anchor: int
+
+
+@dataclass(slots=True)
+class _Choice:
+    chosen: list[_Chosen] = field(default_factory=list)
+    rejected: list[tuple[int, Reason]] = field(default_factory=list)
+    held_back: HeldBack = field(default_factory=HeldBack)
+
+
+def _choose(
+    ranking: Ranking,
+    order: NDArray[np.intp],
+    scores: NDArray[np.float32],
+    request: Request,
+    copies: Collection[int],
+) -> _Choice:
+    """Return what may become hits, ties with the last one included, and what is rejected: the ranks of copies, too."""
+    ranks = {place: rank for rank, place in enumerate(order.tolist())}
+    choice = _Choice()
+    taken: Counter[int] = Counter()
+    below: dict[int, float] = {}
+    last = 0.0
+    floor = request.min_score if len(scores) and scores[0] >= request.first_floor else math.inf
+    for place, before in placed(order.tolist(), ranking.newer):
+        rank, anchor = ranks[place], ranks[place if before is None else before]
+        owner = int(ranking.candidates.owners[place])
+        value = float(ranking.values[order[anchor]])
+        if scores[anchor] < floor and scores[rank] < floor:
+            choice.rejected.append((rank, "below the floor"))
+            below.setdefault(owner, float(scores[rank]))
+        elif rank in copies:
+            choice.rejected.append((rank, "same text as a better hit"))
+        elif taken[owner] >= request.per_owner:
+            choice.rejected.append((rank, "same owner as a better hit"))
+        elif len(choice.chosen) >= request.limit and value < last:
+            choice.rejected.append((rank, "beyond the limit"))
+        else:
+            taken[owner] += 1
+            choice.chosen.append(_Chosen(rank, anchor))
+            last = value
+    held = [score for owner, score in below.items() if not taken[owner]]
+    choice.held_back = HeldBack(len(held), max(held, default=None))
+    choice.rejected.sort()
+    return choice
+
+
+def _raw(ranking: Ranking, place: int) -> dict[str, float]:
+    candidates = ranking.candidates
+    raw = {
+        LEXICAL: float(candidates.lexical[place]),
+        DENSE: float(candidates.dense[place]),
+        LATE: float(candidates.late[place]),
+        COVERAGE: float(candidates.coverage[place]),
+        WORDS: float(candidates.words[place]),
+    }
+    raw.update({name: float(values[place]) for name, values in ranking.signals.items() if name not in raw})
+    return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw
+
+
+def _traced(
+    ranking: Ranking,
+    order: NDArray[np.intp],
+    scores: NDArray[np.float32],
+    ranks: Sequence[tuple[int, Reason | None]],
+) -> tuple[Candidate, ...]:
+    return tuple(_candidate(ranking, rank, int(order[rank]), float(scores[rank]), reason) for rank, reason in ranks)
+
+
+def _candidate(
+    ranking: Ranking,
+    rank: int,
+    place: int,
+    score: float,
+    reason: Reason | None,
+) -> Candidate:
+    return Candidate(
+        number=int(ranking.candidates.numbers[place]),
+        owner_number=int(ranking.candidates.owners[place]),
+        rank=rank + 1,
+        score=score,
+        signals=_raw(ranking, place),
+        standardised={name: float(values[place]) for name, values in ranking.parts.items()},
+        weights={name: float(values[place]) for name, values in ranking.weights.items()},
+        evidence={name: float(values[place]) for name, values in ranking.evidence.items()},
+        rejected=reason,
+    )

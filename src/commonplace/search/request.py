@@ -1,4 +1,4 @@
-"""A search request and its prepared form. It knows how a query is analysed, not how it is answered."""
+"""A search request and its prepared form."""
 
 from __future__ import annotations
 
@@ -150,10 +150,10 @@ def prepare(
     import numpy as np
 
     from commonplace.models.contract import TokenizedText
-    from commonplace.models.mixed import by_space
+    from commonplace.models.registry import by_space
     from commonplace.ranking.arrays import distinct
-    from commonplace.text.analysis import without_other_scripts, without_unspaced
     from commonplace.text.query import analyse_query
+    from commonplace.text.tokens import without_other_scripts, without_unspaced
 
     fault, stamps = "", embedder.stamp.spaces
     vectors = np.zeros((len(stamps), max(stamp.dimensions for stamp in stamps)), np.float32)
@@ -183,8 +183,8 @@ def prepare(
 
 
 def _programming(text: str, tokenize: Callable[[str], NDArray[np.uint16]]) -> Iterator[tuple[str, int]]:
-    from commonplace.text.analysis import analyse
     from commonplace.text.languages import PROGRAMMING_NAMES
+    from commonplace.text.tokens import analyse
 
     for word in dict.fromkeys(text.lower().split()):
         if word in PROGRAMMING_NAMES and len(token_ids := tokenize(word)) == 1:

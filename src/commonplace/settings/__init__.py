@@ -2,9 +2,9 @@
 
 from commonplace.settings.agents import ContextSettings, Strategy, agent_name
 from commonplace.settings.keys import Key, Rule
-from commonplace.settings.loading import Overrides, load, save_overrides
-from commonplace.settings.locations import find_project, user_settings_file
-from commonplace.settings.model import (
+from commonplace.settings.load import Overrides, load, save_overrides
+from commonplace.settings.paths import find_project, user_settings_file
+from commonplace.settings.schema import (
     EmbedderSettings,
     IndexSettings,
     LogSettings,

@@ -1,4 +1,4 @@
-"""What each agent is to find, and what the context of a task holds. It does not know where values come from."""
+"""What each agent is to find, and what the context of a task holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a setting is: its default, its range, who may set it, and how a value is read. It knows no setting by name."""
+"""What a setting is: its default, its range, who may set it, and how a value is read."""
 
 from __future__ import annotations
 

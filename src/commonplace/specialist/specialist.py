@@ -15,21 +15,27 @@ from commonplace.errors import (
     StoreError,
     UsageError,
 )
-from commonplace.formats.csp_request import parse_request
-from commonplace.formats.csp_response import Response, format_response
-from commonplace.formats.csp_text import CspError
-from commonplace.specialist.asked import Asked
-from commonplace.specialist.fitting import fits
-from commonplace.specialist.graph import query_graph
-from commonplace.specialist.recalling import recall, temporal_query
-from commonplace.specialist.showing import get, stats
-from commonplace.specialist.writing import decay, forget, link, promote, store
+from commonplace.formats.csp import CspError, Response, format_response, parse_request
+from commonplace.specialist.request import Asked
+from commonplace.specialist.response import fits
+from commonplace.specialist.verbs import (
+    decay,
+    forget,
+    get,
+    link,
+    promote,
+    query_graph,
+    recall,
+    stats,
+    store,
+    temporal_query,
+)
 from commonplace.text.budget import MOST_TOKENS
-from commonplace.text.snippets import snippet
+from commonplace.text.snippet import snippet
 
 if TYPE_CHECKING:
-    from commonplace.formats.csp_request import Request
-    from commonplace.specialist.book import Book
+    from commonplace.formats.csp import Request
+    from commonplace.specialist.calls import Book
 
 Verb = Callable[["Book", Asked], Response]
 

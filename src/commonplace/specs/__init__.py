@@ -1,10 +1,10 @@
-"""Run Open Agent Spec tasks: load, template, check, chain. They know no store."""
+"""Run Open Agent Spec tasks: load, template, check, chain."""
 
 from __future__ import annotations
 
-from commonplace.specs.checking import Fault
-from commonplace.specs.faults import CODES, REQUEST_CODES
-from commonplace.specs.running import Call, run
-from commonplace.specs.validating import Verdict, validate
+from commonplace.specs.check import Fault
+from commonplace.specs.document import CODES, REQUEST_CODES
+from commonplace.specs.run import Call, run
+from commonplace.specs.validate import Verdict, validate
 
 __all__ = ["CODES", "REQUEST_CODES", "Call", "Fault", "Verdict", "run", "validate"]

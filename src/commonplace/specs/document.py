@@ -1,15 +1,146 @@
-"""A spec as a value: its version, its model, its tasks. It knows no file and runs nothing."""
+"""A spec as a value: its version, its model, its tasks."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
-from commonplace.specs.checking import Fault, document_schema, faults_of, schema_faults
-from commonplace.specs.faults import SpecError
-from commonplace.specs.loading import refused
+from commonplace.errors import UsageError
+from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number, parse_document, read_document
+from commonplace.specs.check import Fault, document_schema, faults_of, schema_faults
+
+Code = Literal[
+    "SPEC_LOAD_ERROR",
+    "TASK_NOT_FOUND",
+    "RUN_ERROR",
+    "OUTPUT_SCHEMA_ERROR",
+    "PROVIDER_ERROR",
+    "CHAIN_CYCLE_ERROR",
+    "CHAIN_INPUT_MISSING",
+    "CONTRACT_VIOLATION",
+    "DELEGATION_CYCLE_ERROR",
+]
+
+CODES: Final[Mapping[Code, str]] = {
+    "SPEC_LOAD_ERROR": "the spec, or one it refers to, cannot be read or breaks the schema",
+    "TASK_NOT_FOUND": "no task has that name: asked for, depended on, or delegated to",
+    "RUN_ERROR": "the task cannot be run here, or running it failed in a way that has no code of its own",
+    "OUTPUT_SCHEMA_ERROR": "the model's answer breaks the task's output schema and could not be repaired safely",
+    "PROVIDER_ERROR": "the model did not answer, or there is no key for it",
+    "CHAIN_CYCLE_ERROR": "tasks depend on each other in a circle",
+    "CHAIN_INPUT_MISSING": "an input is missing or breaks the task's input schema",
+    "CONTRACT_VIOLATION": "the output breaks the behavioural contract",
+    "DELEGATION_CYCLE_ERROR": "specs delegate to each other in a circle",
+}
+"""Every code, with what it means."""
+
+REQUEST_CODES: Final[frozenset[Code]] = frozenset(
+    {
+        "SPEC_LOAD_ERROR",
+        "TASK_NOT_FOUND",
+        "CHAIN_CYCLE_ERROR",
+        "CHAIN_INPUT_MISSING",
+        "DELEGATION_CYCLE_ERROR",
+    }
+)
+"""The codes that say that the request or the spec is wrong; they arise before any model is called."""
+
+
+class SpecError(Exception):
+    """What ends a run. It never leaves the package: whoever asked gets its envelope."""
+
+    def __init__(self, message: str, code: Code, stage: str, task: str | None = None) -> None:
+        super().__init__(message)
+        self.code: Code = code
+        self.stage = stage
+        self.task = task
+
+    def envelope(self) -> dict[str, Any]:
+        """Return the error as `{error, code, stage, task?}`."""
+        described: dict[str, Any] = {"error": str(self), "code": self.code, "stage": self.stage}
+        return described if self.task is None else {**described, "task": self.task}
+
+
+MAX_BYTES: Final = 1024 * 1024
+_WHAT: Final = "a spec"
+
+
+def read_spec(file: Path) -> Mapping[str, Any]:
+    """Return the document in a file of YAML or JSON.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR: it is no such file, too large, no UTF-8, or `parse_spec` refuses it.
+    """
+    try:
+        document = read_document(file, MAX_BYTES, _WHAT)
+    except UsageError as error:
+        raise refused(str(error)) from None
+    return plain(document, str(file))
+
+
+def parse_spec(data: bytes, name: str) -> Mapping[str, Any]:
+    """Return the document that some bytes hold.
+
+    Aliases, deep nesting, keys that occur twice, and values that JSON has no word for are refused.
+
+    Args:
+        name: where they come from, for messages.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR.
+    """
+    try:
+        document = parse_document(data, name, MAX_BYTES, _WHAT)
+    except UsageError as error:
+        raise refused(str(error)) from None
+    return plain(document, name)
+
+
+def plain(document: object, name: str) -> Mapping[str, Any]:
+    """Return a document that was parsed already, after checking that it is a mapping of plain values.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR; the message names the path of the fault.
+    """
+    if document is None:
+        raise refused(f"{name} is empty; it must be a mapping")
+    if not isinstance(document, Mapping):
+        raise refused(f"{name} must be a mapping, not {type(document).__name__}")
+    for path, problem in _strange(document, "", 0):
+        raise refused(f"{name}, {path or 'the document'}: {problem}")
+    return document
+
+
+def refused(message: str, stage: str = "load", task: str | None = None) -> SpecError:
+    """Return the fault of a spec that cannot be loaded."""
+    return SpecError(message, "SPEC_LOAD_ERROR", stage, task)
+
+
+def _strange(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the path of what JSON could not hold, with the reason."""
+    if depth > DEEPEST:
+        yield path, f"nested too deeply, more than {DEEPEST} levels"
+    elif is_long_number(value):
+        yield path, LONG_NUMBER
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                shown = LONG_NUMBER if is_long_number(key) else f"the key {key!r} is no text; put it in quotes"
+                yield path, shown
+                continue
+            yield from _strange(item, f"{path}.{key}" if path else key, depth + 1)
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            yield from _strange(item, f"{path}[{place}]", depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield path, f"{value} is no number of JSON"
+    elif value is not None and not isinstance(value, str | int | float):
+        yield path, f"{value!r} is a {type(value).__name__}, which JSON does not have; put it in quotes"
+
 
 OLDEST: Final = (1, 0, 4)
 NEWEST: Final = (1, 6)

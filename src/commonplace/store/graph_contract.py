@@ -4,6 +4,14 @@ No rule about the graph lives in a store: which names mean the same, which fact 
 holds the `GraphChange`. The texts by which entities and facts are found are owners with passages, in two namespaces
 that belong to the one they are of (`texts_of`): so a search in that one never meets them, and the index follows them
 like all others.
+
+An item is an owner of the kind "knowledge" with a `KnowledgeRecord`. A deleted one is past: in no list of owners, not
+in counts, not in what the index follows; it stays readable by number and as of its time, until it is erased. An owner
+of that kind without a record is a document, of which none of this knows. Which maps are the same, what is embedded
+and when is decided by whoever holds the `KnowledgeChange`.
+
+No rule about issues lives in a store: which are the same, who may claim one and when it is tried again is decided by
+whoever holds the `LedgerChange`.
 """
 
 from __future__ import annotations
@@ -25,6 +33,8 @@ if TYPE_CHECKING:
         Relation,
         Subject,
     )
+    from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeWrite, StoredKnowledge
+    from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 _RESERVED = "\x1f"
 
@@ -243,4 +253,162 @@ class GraphChange(GraphReading, Protocol):
 
         Mentions in episodes that are gone are among them; relations with an end that is no entity are not.
         """
+        ...
+
+
+class KnowledgeReading(Protocol):
+    """The knowledge of one namespace, as it is when each call is made."""
+
+    def items(self, agent: str | None = None, *, deleted: bool = False) -> list[StoredKnowledge]:
+        """Return the items of an agent, or of all, by number.
+
+        Args:
+            deleted: those that were deleted, in place of the others.
+        """
+        ...
+
+    def of_numbers(self, numbers: Sequence[int]) -> dict[int, StoredKnowledge]:
+        """Return items by their owners' numbers, deleted or not; others are absent."""
+        ...
+
+    def agents(self) -> list[AgentCounts]:
+        """Return the agents that have items, deleted ones too, by name."""
+        ...
+
+    def context(self, name: str) -> ContextRecord | None:
+        """Return the context of an agent."""
+        ...
+
+    def contexts(self) -> list[ContextRecord]:
+        """Return all contexts, by name."""
+        ...
+
+
+class KnowledgeChange(KnowledgeReading, Protocol):
+    """The knowledge of one namespace inside one write transaction; it reads its own writes.
+
+    What comes, goes or is deleted takes a change number; a context takes none. What cannot be written is refused before
+    anything of it is.
+
+    Raises:
+        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
+        UsageError: a number does not fit a store, or an owner is of another kind or of a file.
+    """
+
+    def put(
+        self, write: KnowledgeWrite, *, created_at: float, updated_at: float, deleted_at: float | None = None
+    ) -> int:
+        """Write an item in the place of the live owner of that kind with its id, and return its number.
+
+        With `deleted_at` it is past from the start and takes nobody's place.
+        """
+        ...
+
+    def expire(self, numbers: Sequence[int], at: float) -> int:
+        """Delete live items softly, from `at` on; return how many there were."""
+        ...
+
+    def erase(self, numbers: Sequence[int]) -> int:
+        """Delete items, live or past, with all that hangs on them; return how many there were."""
+        ...
+
+    def put_context(self, context: ContextRecord) -> None:
+        """Write a context in the place of the one with its name."""
+        ...
+
+    def drop_context(self, name: str) -> bool:
+        """Delete a context; return whether there was one."""
+        ...
+
+
+class LedgerReading(Protocol):
+    """The ledger of one namespace, as it is when each call is made."""
+
+    def issue(self, id_: str) -> Issue | None:
+        """Return an issue."""
+        ...
+
+    def issues(self, selection: IssueSelection) -> list[Issue]:
+        """Return the issues that a selection chooses, by creation, ties by id."""
+        ...
+
+    def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return (id, its notes, dependencies, comments and rest) of every issue, by id.
+
+        It reads less than `issues` does, where those texts alone are looked through.
+        """
+        ...
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return how many issues there are by (agent, status)."""
+        ...
+
+    def unfinished(self, agent: str, memory_ids: Sequence[str]) -> Issue | None:
+        """Return the first unfinished issue of an agent about exactly this set of memories."""
+        ...
+
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        ...
+
+    def events(self, issue: str | None = None) -> list[IssueEvent]:
+        """Return the events on an issue, or on all, in the order in which they were written."""
+        ...
+
+    def reversal(self, issue: str) -> Reversal | None:
+        """Return what undoes the change of an issue."""
+        ...
+
+    def reversals(self, *, run: str | None = None, memory_ids: Sequence[str] = (), after: int = 0) -> list[Reversal]:
+        """Return reversals by number: of a run, of memories (any of them), and with a higher number than `after`."""
+        ...
+
+    def runs(self) -> list[RunChanges]:
+        """Return what each run changed, the latest first, ties by run."""
+        ...
+
+    def operations_since(self, at: float) -> list[tuple[float, int]]:
+        """Return (time, how many) of the operations of the whole store at or after a time, by time.
+
+        They are of no namespace: a rate limits all that work on a store.
+        """
+        ...
+
+
+class LedgerChange(LedgerReading, Protocol):
+    """The ledger of one namespace inside one write transaction; it reads its own writes. It takes no change number.
+
+    Raises:
+        StoreError: it is used after its block has ended.
+        UsageError: a number or a text does not fit a store.
+    """
+
+    def put_issue(self, issue: Issue) -> None:
+        """Write an issue in the place of the one with its id."""
+        ...
+
+    def drop_issue(self, id_: str) -> bool:
+        """Delete an issue with its events and what undoes it; return whether there was one.
+
+        Events and what undoes a change go also where the issue itself is kept by another program.
+        """
+        ...
+
+    def add_event(self, event: IssueEvent) -> None:
+        """Write an event after all others."""
+        ...
+
+    def put_reversal(self, reversal: Reversal) -> None:
+        """Write what undoes the change of an issue, in the place of what the issue had.
+
+        One without a number gets the next; one with a number keeps it.
+        """
+        ...
+
+    def drop_reversal(self, issue: str) -> bool:
+        """Delete what undoes the change of an issue; return whether there was any."""
+        ...
+
+    def add_operations(self, at: float, count: int, *, keep_since: float) -> None:
+        """Count operations at a time, and forget those before `keep_since`."""
         ...

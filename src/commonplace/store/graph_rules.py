@@ -1,13 +1,15 @@
 """What every store does alike with a graph: which facts hold when, in which order, and how their texts are owned.
 
-The rule of time stands here twice, as a predicate and as SQL, and nowhere else. It knows no backend.
+The rule of time stands here twice, as a predicate and as SQL, and nowhere else.
 
 Let *known* be the time of which it is asked what was known, or the end of time. A fact was not there before its
 `created_at`. Until its `expired_at` it was true from `valid_from` to `stated_to`; from then on it is true from
 `valid_from` to `valid_to`, or never where it was retracted. Where a fact never expired, `valid_to` is its end. With
-`valid_at`, the facts are meant that were true then, those that expired among them. With `open_at`, those are meant that
-do not end by then, those that expired among them. Without both, those are meant that had not expired. `with_past` means
-all facts there are, where no time is given.
+`valid_at`, the facts are meant that were true then, those that expired among them. With `open_at`, those are meant
+that do not end by then, those that expired among them. Without both, those are meant that had not expired.
+`with_past` means all facts there are, where no time is given.
+
+Nothing keeps whoever changes a graph from it; every store tells it in the same words.
 """
 
 from __future__ import annotations
@@ -15,12 +17,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from commonplace.store.rows import pack_id
-from commonplace.types import Owner
+from commonplace.errors import UsageError
+from commonplace.store.graph_contract import namespace_of
+from commonplace.store.rows import pack_id, unpack
+from commonplace.store.writes import check_times, check_write, refuse_wide
+from commonplace.types import Owner, OwnerWrite
 from commonplace.types.graph import Entity, Relation
 
 if TYPE_CHECKING:
-    from commonplace.types.graph import Episode, GraphFilter
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from commonplace.types import Embedding, NewPassage
+    from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention
 
 MEANT = """
     r.created_at <= :known_at AND (
@@ -134,3 +143,151 @@ def _is_meant_in_time(relation: Relation, wanted: GraphFilter) -> bool:
 
 def _has_expired(what: Entity | Relation, known: float) -> bool:
     return what.expired_at is not None and what.expired_at <= known
+
+
+def check_filter(wanted: GraphFilter) -> None:
+    """Refuse a filter with a time that is not a number.
+
+    Raises:
+        UsageError: one is NaN.
+    """
+    check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
+
+
+def check_episode(episode: Episode) -> None:
+    """Refuse an episode with a number that does not fit a store.
+
+    Raises:
+        UsageError: one is not a number, or needs more than 64 bits.
+    """
+    name = f"episode {episode.id!r}"
+    check_times(name, episode.reference_time, episode.created_at)
+    _check_shares(name, trust=episode.trust)
+    refuse_wide(name, episode.version)
+
+
+def check_subject(
+    what: Entity | Relation, passages: Sequence[NewPassage] | None, embedding: Embedding | None
+) -> OwnerWrite | None:
+    """Refuse an entity or relation that a store cannot keep, and return how its texts are to be written.
+
+    Returns:
+        None where the texts that are there are to stay.
+
+    Raises:
+        UsageError: a number is none, or needs more than 64 bits.
+        StoreError: a vector is not of the store's embedder.
+    """
+    name = f"{'entity' if isinstance(what, Entity) else 'relation'} {what.id!r}"
+    check_times(name, what.created_at, what.valid_from, what.valid_to, what.expired_at)
+    _check_shares(name, trust=what.trust)
+    if isinstance(what, Relation):
+        check_times(name, what.stated_to, what.disputed_at)
+        _check_shares(name, confidence=what.confidence)
+    if passages is None:
+        return None
+    write = OwnerWrite(text_owner(what), tuple(passages))
+    check_write(write, embedding)
+    return write
+
+
+def check_remark(remark: Alias | Mention | Happening) -> None:
+    """Refuse a name, mention or happening with a number that does not fit a store.
+
+    Raises:
+        UsageError: one is not a number, or needs more than 64 bits.
+    """
+    at = getattr(remark, "created_at", getattr(remark, "at", None))
+    check_times(remark, at)
+    refuse_wide(remark, getattr(remark, "start", 0), getattr(remark, "end", 0))
+
+
+def _check_shares(name: str, **shares: float) -> None:
+    for field, share in shares.items():
+        if math.isnan(share):
+            raise UsageError(f"the {field} of {name} is not a number", remedy="give a number")
+
+
+ENDS = "relations with an end that is no entity"
+NAMES = "names of entities that are gone"
+MERGED = "entities merged into one that is gone"
+EPISODES = "mentions in episodes that are gone"
+MENTIONED = "mentions of entities or relations that are gone"
+HAPPENED = "happenings of entities or relations that are gone"
+TEXTS = "texts of entities or relations that are gone"
+
+LOOSE_ENDS = (NAMES, EPISODES, MENTIONED, HAPPENED, TEXTS)
+"""What `GraphChange.drop_loose_ends` mends, as it is called in the sentences."""
+
+_NO_SUBJECT = """
+    NOT EXISTS (SELECT 1 FROM entities WHERE s.kind = 'entity' AND namespace = s.namespace AND id = s.subject)
+    AND NOT EXISTS (SELECT 1 FROM relations WHERE s.kind = 'relation' AND namespace = s.namespace AND id = s.subject)
+"""
+
+_CLAIMS = (
+    (
+        ENDS,
+        """
+        SELECT count(*) FROM relations r
+        WHERE NOT EXISTS (SELECT 1 FROM entities WHERE namespace = r.namespace AND id = r.source)
+            OR NOT EXISTS (SELECT 1 FROM entities WHERE namespace = r.namespace AND id = r.target)
+        """,
+    ),
+    (
+        NAMES,
+        """
+        SELECT count(*) FROM aliases a
+        WHERE NOT EXISTS (SELECT 1 FROM entities WHERE namespace = a.namespace AND id = a.entity)
+        """,
+    ),
+    (
+        MERGED,
+        """
+        SELECT count(*) FROM entities m
+        WHERE m.merged_into != ''
+            AND NOT EXISTS (SELECT 1 FROM entities WHERE namespace = m.namespace AND id = m.merged_into)
+        """,
+    ),
+    (
+        EPISODES,
+        """
+        SELECT count(*) FROM mentions m
+        WHERE NOT EXISTS (SELECT 1 FROM episodes WHERE namespace = m.namespace AND id = m.episode)
+        """,
+    ),
+    (MENTIONED, f"SELECT count(*) FROM mentions s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
+    (HAPPENED, f"SELECT count(*) FROM happenings s WHERE {_NO_SUBJECT}"),  # noqa: S608 - a constant
+    (
+        "relations whose stage does not fit them",
+        """
+        SELECT count(*) FROM relations
+        WHERE stage != CASE WHEN expired_at IS NOT NULL OR is_retracted = 1 THEN 2 ELSE valid_to IS NOT NULL END
+        """,
+    ),
+)
+
+_STRAY_TEXTS = """
+    SELECT count(*) FROM owners o
+    WHERE o.namespace = :texts AND NOT EXISTS (
+        SELECT 1 FROM entities WHERE o.kind = 'entity' AND namespace = :space AND id = o.id
+        UNION ALL
+        SELECT 1 FROM relations WHERE o.kind = 'relation' AND namespace = :space AND id = o.id
+    )
+"""
+
+
+def graph_problems(db: sqlite3.Connection) -> list[str]:
+    """Return one sentence for each thing that is wrong with the graphs of a SQLite store."""
+    counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in _CLAIMS]
+    spaces = {unpack(name): number for name, number in db.execute("SELECT name, number FROM namespaces")}
+    stray = 0
+    for name, number in spaces.items():
+        home = namespace_of(name)
+        if home != name:
+            stray += db.execute(_STRAY_TEXTS, {"texts": number, "space": spaces.get(home)}).fetchone()[0]
+    return sentences([*counts, (TEXTS, stray)])
+
+
+def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:
+    """Return one sentence for each claim that counts anything."""
+    return [f"There are {claim}: {count}." for claim, count in counts if count]

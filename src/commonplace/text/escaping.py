@@ -1,8 +1,8 @@
-r"""Show what a text hides, wherever a stored text leaves for a person or a model; the text itself stays as it came.
+"""Show what a text hides, wherever a stored text leaves for a person or a model; the text itself stays as it came.
 
 Somebody else's text may hold escape sequences that retitle or overwrite a terminal, marks that turn the direction of
-writing and so show another text than there is, and characters that nobody sees and a model reads. They are written out:
-`\x1b`, `\u202e`, `\U000e0041`. Letters of every script, joiners (U+200C, U+200D), the selector that follows a
+writing and so show another text than there is, and characters that nobody sees and a model reads. They are written
+out: `\x1b`, `\u202e`, `\U000e0041`. Letters of every script, joiners (U+200C, U+200D), the selector that follows a
 character, and flags, also those that are made of tags, are text.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 _DIRECTIONS: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -102,3 +103,16 @@ def _written(match: re.Match[str]) -> str:
     if code < 0x100:
         return _SHORT.get(character) or f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)

@@ -7,9 +7,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
-from commonplace.text.stopwords import ENGLISH, FUNCTION_WORDS, STOP_WORDS
+from commonplace.text.words import word_lists
+
+ENGLISH: Final = "english"
+_WORDS: Final = word_lists(Path(__file__).with_name("stopwords.txt"))
+
+TASK_WORDS: Final = _WORDS.pop("task")
+"""English words by which people ask for work, whatever it is about; beside them stands what it is about."""
+
+FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(_WORDS)
+"""The function words of each language by the name of its Snowball stemmer, as they are written, in small letters."""
+
+STOP_WORDS: Final = FUNCTION_WORDS[ENGLISH]
+"""The English ones."""
+
 
 Language = Literal["markdown", "restructuredtext", "asciidoc", "text", "config", "python", "code"]
 

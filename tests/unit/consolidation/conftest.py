@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.consolidation.ground import Ground
+from commonplace.consolidation.runtime import Ground
 from commonplace.engine import Engine
 from commonplace.types import Selection
 

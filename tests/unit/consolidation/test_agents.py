@@ -9,12 +9,12 @@ import pytest
 from pydantic import BaseModel
 
 import commonplace
-from commonplace.consolidation.acting import Acts
 from commonplace.consolidation.base import ConsolidationAgent, Plan, PlannedAgent
-from commonplace.consolidation.confidence import ConfidenceConfig
+from commonplace.consolidation.executor import Acts
 from commonplace.consolidation.results import DecayResult, Result
-from commonplace.consolidation.running import Wanted, run
-from commonplace.consolidation.undoing import undo
+from commonplace.consolidation.runner import Wanted, run
+from commonplace.consolidation.runtime import ConfidenceConfig
+from commonplace.consolidation.undo import undo
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.types import Selection

@@ -11,7 +11,7 @@ import pytest
 
 import commonplace
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.planning import Plan
+from commonplace.consolidation.executor import Plan
 from commonplace.consolidation.results import ClusterResult
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, UsageError
@@ -105,7 +105,7 @@ def test_process_must_determine_the_action(
     book: Engine, monkeypatch: pytest.MonkeyPatch, cohesion: float, action: str
 ) -> None:
     keep(book, SAME)
-    monkeypatch.setattr("commonplace.consolidation.clustering.cohesion", lambda _: cohesion)
+    monkeypatch.setattr("commonplace.consolidation.pairs.cohesion", lambda _: cohesion)
     assert ClusterDetector(dry_run=True, book=book).process_item(item(SAME)).action == action
 
 
@@ -298,6 +298,6 @@ def test_a_group_is_processed_without_reading_the_whole_ledger(book: Engine, mon
     """With as many proposals as there are groups, a run would take the square of their number otherwise."""
     keep(book, SAME)
     asked = list[object]()
-    monkeypatch.setattr("commonplace.ledger.book.Ledger.query", lambda *given: asked.append(given) or [])
+    monkeypatch.setattr("commonplace.ledger.ledger.Ledger.query", lambda *given: asked.append(given) or [])
     assert ClusterDetector(book=book).process_item(item(SAME)).action == "merge"
     assert asked == []

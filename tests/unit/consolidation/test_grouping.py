@@ -10,7 +10,7 @@ import pytest
 
 import commonplace
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.grouping import worth_comparing
+from commonplace.consolidation.groups import worth_comparing
 from commonplace.engine import Engine
 
 PLANS = {

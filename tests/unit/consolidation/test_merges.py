@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 import commonplace
-from commonplace.consolidation.carrying import Carrier
 from commonplace.consolidation.cluster import ClusterDetector
-from commonplace.consolidation.confidence import ConfidenceConfig
+from commonplace.consolidation.executor import Carrier
 from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.results import MergeResult
-from commonplace.consolidation.units import say_the_same
+from commonplace.consolidation.runtime import ConfidenceConfig
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.ledger.book import Ledger
+from commonplace.ledger.ledger import Ledger
 from commonplace.retention import DAY_S
+from commonplace.text.sentences import say_the_same
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 from commonplace.types.ledger import Issue, IssueSelection
 
@@ -138,7 +138,7 @@ def test_a_failure_blocks_the_issue_and_leaves_the_memories_as_they_were(
     def fail(*_: object) -> None:
         raise UsageError("the disk is full of eels")
 
-    monkeypatch.setattr("commonplace.consolidation.acting.Acts.archive", fail)
+    monkeypatch.setattr("commonplace.consolidation.executor.Acts.archive", fail)
     with pytest.raises(UsageError, match="full of eels"):
         merge(book, issue)
     blocked = issue_of(book, issue)

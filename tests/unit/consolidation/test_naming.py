@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import commonplace
-from commonplace.consolidation.naming import Names, named, names_in, speakers
+from commonplace.consolidation.groups import Names, named, names_in, speakers
 from commonplace.engine import Engine
 
 from .conftest import Clock

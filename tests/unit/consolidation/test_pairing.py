@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from commonplace.consolidation import shortlist
-from commonplace.consolidation.pairing import Shared, hubs, jaccard, pairs, strength
-from commonplace.consolidation.shortlist import MOST_PAIRS, MOST_PER_ROW
+from commonplace.consolidation import pairs as shortlist
+from commonplace.consolidation.pairs import MOST_PAIRS, MOST_PER_ROW, Shared, hubs, jaccard, pairs, strength
 
 
 def same(cosines: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -13,9 +13,9 @@ import pytest
 
 import commonplace
 from commonplace.consolidation import ConfidenceConfig, RelationshipDiscovery
-from commonplace.consolidation.ground import Ground
-from commonplace.consolidation.relate import item_of_pair, pair_of, relation_id
+from commonplace.consolidation.relations import item_of_pair, pair_of, relation_id
 from commonplace.consolidation.results import RelationResult
+from commonplace.consolidation.runtime import Ground
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types.ledger import IssueSelection

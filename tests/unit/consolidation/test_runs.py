@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 import commonplace
-from commonplace.consolidation import runs
-from commonplace.consolidation.confidence import ConfidenceConfig
+from commonplace.consolidation import runner
 from commonplace.consolidation.decay import DecayAnalyzer
-from commonplace.consolidation.runs import ConsolidationRun
+from commonplace.consolidation.runner import ConsolidationRun
+from commonplace.consolidation.runtime import ConfidenceConfig
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.retention import DAY_S
@@ -117,7 +117,7 @@ def test_no_more_runs_are_remembered_than_a_person_looks_through(
     faded: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The oldest goes; what it changed is still told, since it can still be undone."""
-    monkeypatch.setattr(runs, "KEPT", 1)
+    monkeypatch.setattr(runner, "KEPT", 1)
     first = faded.consolidate(["decay"])
     clock.now += 60
     second = faded.consolidate(["decay"], rate_limit=0)

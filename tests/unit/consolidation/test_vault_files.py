@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.consolidation.vault import Vault
-from commonplace.formats.vault import Note, read_note, write_note
-from commonplace.formats.vault_names import same_place
+from commonplace.formats.vault import Note, read_note, same_place, write_note
 
 THEN = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.ingest.projects import Project
 
 from commonplace.ingest import artifacts
-from commonplace.ingest.reading import Refusal, read_bytes
+from commonplace.ingest.read import Refusal, read_bytes
 from commonplace.types import FileStamp
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.reference_store.store import MemoryStore
 
 from commonplace.ingest.artifacts import index_root
-from commonplace.ingest.discovery import Selection
+from commonplace.ingest.discover import Selection
 from commonplace.ingest.passages import Destination, Limits
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.types import Embedding, FileStamp, IndexEntry, IndexReport, Owner, OwnerWrite

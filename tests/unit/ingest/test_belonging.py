@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.unit.ingest.projects import LONG_AGO, Project, tokenize
 
 from commonplace.ingest.artifacts import index_root
-from commonplace.ingest.discovery import Selection
+from commonplace.ingest.discover import Selection
 from commonplace.ingest.passages import Destination
 from commonplace.models.hashing import HashingEmbedder
 

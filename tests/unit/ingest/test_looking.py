@@ -10,8 +10,7 @@ import pytest
 from tests.unit.ingest.projects import LONG_AGO, Project
 
 from commonplace.errors import NotFoundError
-from commonplace.ingest.discovery import Selection
-from commonplace.ingest.looking import Look, look
+from commonplace.ingest.discover import Look, Selection, look
 
 
 @pytest.fixture

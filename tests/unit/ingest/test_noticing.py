@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.ingest.noticing import Alarm, open_native
+from commonplace.ingest.watch import Alarm, open_native
 
 LONG_S = 60.0
 """A wait that nothing ends; a test that takes so long has failed."""

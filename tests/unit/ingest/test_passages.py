@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from tests.reference_store.store import MemoryStore
 
 import commonplace
+from commonplace.ingest.embeddings import reembed
 from commonplace.ingest.passages import LONGEST_NAME, Destination, PassageMaker, passage_text
-from commonplace.ingest.reembedding import reembed
 from commonplace.models.contract import TokenizedText
 from commonplace.models.static import StaticEmbedder
-from commonplace.ranking.quantise import quantise
+from commonplace.ranking.arrays import quantise
 from commonplace.types import Document, Owner
 
 

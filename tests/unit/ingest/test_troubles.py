@@ -12,9 +12,9 @@ from tests.unit.ingest.projects import LONG_AGO, Project, tokenize
 from commonplace.errors import NotFoundError, RemovalError, StoreBusyError, UsageError
 from commonplace.ingest import artifacts
 from commonplace.ingest.artifacts import index_root
-from commonplace.ingest.discovery import Selection
+from commonplace.ingest.discover import Selection
 from commonplace.ingest.passages import Destination, Limits
-from commonplace.ingest.reading import Refusal
+from commonplace.ingest.read import Refusal
 from commonplace.logs import attach, detach
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.types import FileStamp, OwnerWrite

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError
-from commonplace.ingest.looking import Look
-from commonplace.ingest.watching import CHECK_S, POLL_S, QUIET_S, UNREST_S, Means, Stopped, Watch
+from commonplace.ingest.discover import Look
+from commonplace.ingest.watch import CHECK_S, POLL_S, QUIET_S, UNREST_S, Means, Stopped, Watch
 from commonplace.types import IndexReport
 
 ROOT = (1, 2)

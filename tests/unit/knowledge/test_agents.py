@@ -13,7 +13,7 @@ from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.formats.fence import unfence
 from commonplace.knowledge.agents import last_text
-from commonplace.knowledge.configuring import MemoryConfig
+from commonplace.knowledge.config import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService
 from commonplace.models.contract import Message
 

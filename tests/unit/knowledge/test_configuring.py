@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import ConfigError
-from commonplace.knowledge.configuring import MemoryConfig
+from commonplace.knowledge.config import MemoryConfig
 
 DEFAULTS = {
     "sqliteEnabled": True,

@@ -9,7 +9,7 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
-from commonplace.knowledge.contexts import AgentContext
+from commonplace.knowledge.maps import AgentContext
 from commonplace.knowledge.service import KnowledgeService
 
 

@@ -24,7 +24,7 @@ from tests.unit.knowledge.travel import CITIES, SEOUL, SEOUL_TEXT, TOKYO_TEXT
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import EmbedderMismatchError, ProviderError
-from commonplace.knowledge.configuring import MemoryConfig
+from commonplace.knowledge.config import MemoryConfig
 from commonplace.settings import load
 
 FACTS = [{"fact": f"Fact number {word} about kettles"} for word in "one two three four five six".split()]

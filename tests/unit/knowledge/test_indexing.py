@@ -11,7 +11,7 @@ from tests.unit.memories.clocks import Clock
 
 from commonplace.engine import Engine
 from commonplace.errors import ProviderError, UsageError
-from commonplace.knowledge.configuring import MemoryConfig
+from commonplace.knowledge.config import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService
 from commonplace.types.knowledge import StoredKnowledge
 

@@ -16,7 +16,7 @@ from tests.unit.knowledge.travel import CITIES, SEOUL_TEXT, TOKYO_TEXT, OwnEmbed
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import ModelError, ProviderError, StoreError, UsageError
-from commonplace.knowledge.configuring import MemoryConfig
+from commonplace.knowledge.config import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService
 
 FLAT = MemoryConfig(rerank_enabled=False)

@@ -14,10 +14,10 @@ from tests.unit.knowledge.travel import CITIES, SEOUL, SEOUL_TEXT, TOKYO, TOKYO_
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import ProviderError, UsageError
-from commonplace.knowledge.configuring import MemoryConfig
+from commonplace.knowledge.config import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService
 from commonplace.models.contract import TokenizedText
-from commonplace.models.mixed import for_kind
+from commonplace.models.registry import for_kind
 from commonplace.types import Document
 
 FLAT = MemoryConfig(rerank_enabled=False)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from commonplace.knowledge.similarity import cosine_similarity, cosines
+from commonplace.knowledge.retrieve import cosine_similarity, cosines
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.knowledge.travel import SEOUL, SEOUL_TEXT
 
-from commonplace.knowledge.texts import STANDARD_FIELDS, text_of
+from commonplace.knowledge.maps import STANDARD_FIELDS, text_of
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from tests.unit.memories.clocks import Clock
 
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.memories.decaying import decay
-from commonplace.memories.fading import Fading
-from commonplace.store.memory_contract import MemoryChange
+from commonplace.memory.decay import decay
+from commonplace.memory.view import Fading
+from commonplace.store.contract import MemoryChange
 
 
 def test_a_memory_below_the_threshold_goes_when_its_tier_lets_it(book: Engine, clock: Clock) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from commonplace.dates.time import iso, moment_in_words, seconds
 from commonplace.errors import UsageError
-from commonplace.memories.intake import checked, without_secrets
-from commonplace.memories.times import moment_in_words, seconds
-from commonplace.times import iso
+from commonplace.memory.validate import checked, without_secrets
 
 GOOD = {"content": "a text"}
 

@@ -15,7 +15,7 @@ from tests.unit.rights import without_rights
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import StoreBusyError
-from commonplace.memories.usage import ONCE_IN_S, Use, UseCounter
+from commonplace.memory.usage import ONCE_IN_S, Use, UseCounter
 from commonplace.settings import load
 from commonplace.types import Hit
 

@@ -8,7 +8,7 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.formats.csp_response import Response, parse_response
+from commonplace.formats.csp import Response, parse_response
 
 Ask = Callable[..., Response]
 

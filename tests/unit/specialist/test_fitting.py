@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.formats.csp_response import Response
+from commonplace.formats.csp import Response
 from commonplace.models.static import StaticEmbedder
-from commonplace.specialist.fitting import fits, largest
+from commonplace.specialist.response import fits, largest
 from commonplace.text.budget import MOST_TOKENS, most_tokens
 
 MODEL = StaticEmbedder.load()

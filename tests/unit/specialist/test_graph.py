@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.formats.csp_response import Reference, Relation
+from commonplace.formats.csp import Reference, Relation
 
 if TYPE_CHECKING:
     from tests.unit.specialist.conftest import Ask

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.formats.csp_response import Passage, Reference, Relation
+from commonplace.formats.csp import Passage, Reference, Relation
 
 if TYPE_CHECKING:
     from tests.unit.memories.clocks import Clock

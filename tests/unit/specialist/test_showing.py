@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commonplace.formats.csp_response import Reference, Relation
+from commonplace.formats.csp import Reference, Relation
 
 if TYPE_CHECKING:
     from tests.unit.memories.clocks import Clock

@@ -12,7 +12,7 @@ import pytest
 
 import commonplace
 from commonplace import errors
-from commonplace.formats.csp_response import parse_response
+from commonplace.formats.csp import parse_response
 from commonplace.specialist import Specialist
 from commonplace.specialist.specialist import CODES, VERBS
 

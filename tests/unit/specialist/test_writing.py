@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.formats.csp_response import Reference
+from commonplace.formats.csp import Reference
 
 if TYPE_CHECKING:
     from tests.unit.memories.clocks import Clock

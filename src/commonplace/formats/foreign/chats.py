@@ -12,9 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from commonplace.formats.foreign.files import json_lines, load_json, read_text, unless_empty
-from commonplace.formats.foreign.records import Foreign, ForeignMemory
-from commonplace.formats.foreign.values import Notes, plain_mapping
+from commonplace.formats.foreign.reader import (
+    Foreign,
+    ForeignMemory,
+    Notes,
+    json_lines,
+    load_json,
+    plain_mapping,
+    read_text,
+    unless_empty,
+)
 from commonplace.types import ORIGIN_OF_ROLE, TEXT_PARTS
 
 _ORIGINS: Final = {role: origin for role, origin in ORIGIN_OF_ROLE.items() if origin != "tool"}

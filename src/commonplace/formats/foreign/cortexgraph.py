@@ -12,9 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.foreign.files import json_lines, read_text, unless_empty
-from commonplace.formats.foreign.records import Foreign, ForeignLink, ForeignMemory
-from commonplace.formats.foreign.values import Notes, plain_mapping
+from commonplace.formats.foreign.reader import (
+    Foreign,
+    ForeignLink,
+    ForeignMemory,
+    Notes,
+    json_lines,
+    plain_mapping,
+    read_text,
+    unless_empty,
+)
 from commonplace.types import STATUSES
 
 MEMORIES: Final = "memories.jsonl"

@@ -10,9 +10,8 @@ from typing import Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.foreign import chats, cortexgraph, knowledge_graph, markdown, mem0, openclaw
-from commonplace.formats.foreign.files import load_json, markdown_files, read_text
-from commonplace.formats.foreign.notes import front_and_body, items_of
-from commonplace.formats.foreign.records import Foreign
+from commonplace.formats.foreign.markdown import front_and_body, items_of
+from commonplace.formats.foreign.reader import Foreign, load_json, markdown_files, read_text
 
 READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
     {

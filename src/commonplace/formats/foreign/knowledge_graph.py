@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from commonplace.formats.foreign.files import json_lines, read_text, unless_empty
-from commonplace.formats.foreign.records import Foreign, ForeignFact, ForeignMemory
-from commonplace.formats.foreign.values import Notes, plain_mapping
+from commonplace.formats.foreign.reader import (
+    Foreign,
+    ForeignFact,
+    ForeignMemory,
+    Notes,
+    json_lines,
+    plain_mapping,
+    read_text,
+    unless_empty,
+)
 
 SOURCE = "mcp-memory"
 

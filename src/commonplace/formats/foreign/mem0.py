@@ -11,9 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from commonplace.formats.foreign.files import load_json, read_text, unless_empty
-from commonplace.formats.foreign.records import Foreign, ForeignFact, ForeignMemory
-from commonplace.formats.foreign.values import Notes, plain_mapping
+from commonplace.formats.foreign.reader import (
+    Foreign,
+    ForeignFact,
+    ForeignMemory,
+    Notes,
+    load_json,
+    plain_mapping,
+    read_text,
+    unless_empty,
+)
 
 LISTS: Final = ("results", "memories")
 TEXTS: Final = ("memory", "text", "data")

@@ -11,10 +11,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
 
-from commonplace.formats.foreign.files import folder_of, markdown_files, note_text, unless_empty
-from commonplace.formats.foreign.notes import front_and_body, items_of
-from commonplace.formats.foreign.records import Foreign, ForeignMemory
-from commonplace.formats.foreign.values import Notes, hashtags, plain_mapping, wikilinks
+from commonplace.formats.foreign.markdown import front_and_body, items_of
+from commonplace.formats.foreign.reader import (
+    Foreign,
+    ForeignMemory,
+    Notes,
+    folder_of,
+    hashtags,
+    markdown_files,
+    note_text,
+    plain_mapping,
+    unless_empty,
+    wikilinks,
+)
 from commonplace.types import Tier
 
 LONG_TERM: Final = ("MEMORY.md", "memory.md")

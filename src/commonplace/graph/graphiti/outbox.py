@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from commonplace.store.memory_contract import Note
+from commonplace.store.contract import Note
 
 if TYPE_CHECKING:
-    from commonplace.graph.adding import Added
-    from commonplace.store.contract import Store
-    from commonplace.store.memory_contract import MemoryChange
+    from commonplace.graph.episodes import Added
+    from commonplace.store.contract import MemoryChange, Store
 
 WAITING: Final = "graphiti"
 """The kind of the notes about what is to be sent."""

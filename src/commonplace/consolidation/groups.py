@@ -1,0 +1,248 @@
+"""Read the memories of a namespace as groups that are alike.
+
+Memories and the turns of conversations are grouped apart: a transcript stays what was said. Turns that say little but
+what very many of them do ("that's great!") are in no group: they are alike, and have nothing to do with each other.
+
+The names in the words are those that the graph has of a memory, read all at once; where the graph did not follow a
+memory they are extracted here, once for each text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, compress
+from typing import TYPE_CHECKING, Final
+
+from commonplace.consolidation import pairs as clustering
+from commonplace.consolidation.pairs import hubs
+from commonplace.errors import NoRelation
+from commonplace.extract import extract
+from commonplace.graph.names import MAX_NAME_CHARACTERS, normal
+from commonplace.text.sentences import say_the_same
+from commonplace.text.tokens import analyse
+from commonplace.types import Selection
+from commonplace.types.graph import GraphFilter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.consolidation.runtime import Ground
+    from commonplace.store.contract import Store
+    from commonplace.types import StoredMemory
+
+_READ_AT_ONCE: Final = 10_000
+_IDS_AT_ONCE: Final = 500
+
+FEWEST_WORDS: Final = 5
+"""A turn with fewer words of its own is small talk: neither stop words nor what very many turns say count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Memories that are alike, by id.
+
+    Attributes:
+        cohesion: the mean similarity of all pairs.
+        pairs: each pair of ids with its similarity.
+    """
+
+    memories: tuple[StoredMemory, ...]
+    cohesion: float
+    pairs: tuple[tuple[str, str, float], ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the members, sorted."""
+        return tuple(memory.owner.id for memory in self.memories)
+
+    @property
+    def alike(self) -> tuple[tuple[str, str, float], ...]:
+        """The pairs that are alike enough to be linked."""
+        return tuple(pair for pair in self.pairs if pair[2] >= clustering.LINKED)
+
+    @property
+    def has_turns(self) -> bool:
+        """Tell whether a turn of a conversation is among them."""
+        return any(memory.owner.session for memory in self.memories)
+
+
+def active_memories(ground: Ground) -> Iterator[StoredMemory]:
+    """Yield the active memories, by id."""
+    selection = Selection(statuses=("active",), order="id", limit=_READ_AT_ONCE)
+    while found := ground.store.memories(ground.namespace, selection):
+        yield from (each for each in found if each.expired_at is None)
+        selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+
+
+def groups_of(ground: Ground, memories: Iterable[StoredMemory]) -> list[Group]:
+    """Return the groups among memories that are given by id."""
+    kinds: tuple[list[StoredMemory], list[StoredMemory]] = ([], [])
+    for memory in memories:
+        kinds[bool(memory.owner.session)].append(memory)
+    kept, turns = kinds
+    worth = worth_comparing([turn.record.content for turn in turns])
+    return [
+        _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], ground.calibrated))
+        for some in (kept, list(compress(turns, worth)))
+        for vectors in [vectors_of(ground, some)]
+        for rows in clustering.groups(vectors, ground.calibrated)
+    ]
+
+
+def worth_comparing(turns: Sequence[str]) -> list[bool]:
+    """Tell of each turn whether it says enough of its own to be compared with others."""
+    said = [frozenset(analyse(turn)) for turn in turns]
+    common = hubs(said)
+    return [len(words - common) >= FEWEST_WORDS for words in said]
+
+
+def group_of(ground: Ground, memories: Sequence[StoredMemory]) -> Group:
+    """Return two or more memories as one group, alike or not."""
+    ordered = sorted(memories, key=lambda memory: memory.owner.id)
+    return _group(ordered, clustering.similarities(vectors_of(ground, ordered), ground.calibrated))
+
+
+def best_group(ground: Ground, memory: StoredMemory) -> Group:
+    """Return the group of a memory, else the memory and the one that is most like it.
+
+    Raises:
+        NoRelation: nothing is like it.
+    """
+    with ground.store.snapshot():
+        memories = list(active_memories(ground))
+        for group in groups_of(ground, memories):
+            if memory.owner.id in group.ids:
+                return group
+        others = [other for other in memories if other.owner.id != memory.owner.id]
+        vectors = vectors_of(ground, [memory, *others])
+    similarities = ground.calibrated(vectors[1:] @ vectors[0])
+    nearest = int(similarities.argmax()) if others else -1
+    if nearest < 0 or similarities[nearest] < clustering.LINKED:
+        raise NoRelation(f"no active memory is like {memory.owner.id!r:.80}", remedy="leave it as it is")
+    return group_of(ground, [memory, others[nearest]])
+
+
+def linked_pairs(ground: Ground, ids: Iterable[str]) -> set[frozenset[str]]:
+    """Return the pairs of memories between which there is a link, of those that start or end at one of these."""
+    wanted, linked = sorted(set(ids)), set[frozenset[str]]()
+    for begin in range(0, len(wanted), _IDS_AT_ONCE):
+        found = ground.store.links(ground.namespace, wanted[begin : begin + _IDS_AT_ONCE])
+        linked |= {frozenset((link.source, link.target)) for link in found}
+    return linked
+
+
+def vectors_of(ground: Ground, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:
+    """Return a vector for each memory, the mean of those of its passages: float32, shape (n, d), of unit length.
+
+    A memory without words has zeros.
+    """
+    import numpy as np
+
+    from commonplace.ranking.arrays import restore
+
+    numbers = [memory.number for memory in memories]
+    with ground.store.snapshot():
+        stamp = ground.store.embedding()
+        passages = ground.store.passages_of(ground.namespace, numbers)
+        entries = [each for each in ground.store.tokens(ground.namespace, passages).values() if each.vector]
+    vectors = np.zeros((len(memories), 0 if stamp is None else stamp.of("memory").dimensions), np.float32)
+    if entries:
+        places = {number: place for place, number in enumerate(numbers)}
+        rows = [places[entry.owner_number] for entry in entries]
+        np.add.at(vectors, rows, restore([entry.vector for entry in entries]))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return units
+
+
+def _group(memories: Sequence[StoredMemory], similarities: Sequence[Sequence[float]]) -> Group:
+    ids = [memory.owner.id for memory in memories]
+    found = [list(row) for row in similarities]
+    for one, other in combinations(range(len(ids)), 2):
+        if say_the_same(memories[one].record.content, memories[other].record.content):
+            # A vector tells what a text speaks of, and takes an aside for a part of that.
+            found[one][other] = found[other][one] = 1.0
+    pairs = tuple((ids[one], ids[other], found[one][other]) for one, other in combinations(range(len(ids)), 2))
+    return Group(tuple(memories), clustering.cohesion(found), pairs)
+
+
+SURE: Final = 0.6
+"""What is less surely a name is passed over: a capital at the beginning of a sentence is not one."""
+
+_NO_NAMES: Final = frozenset({"decision", "preference"})
+"""Types whose names are phrases: two memories that share one have it from their words, which similarity sees."""
+_SPEAKERS: Final = frozenset({normal(name) for name in ("the user", "user", "we", "the assistant", "assistant")})
+_TURN: Final = re.compile(r"([^\W\d_]\S*(?: \S+){0,2}): ")
+_SHORTEST_NICKNAME: Final = 3
+
+Named = dict[str, str]
+"""What a memory names: names as they are written, by the form in which they are compared."""
+
+
+class Names:
+    """The names in the memories of a namespace, as they were when it was made."""
+
+    def __init__(self, store: Store, namespace: str) -> None:
+        self._extracted: dict[str, tuple[str, ...]] = {}
+        self._in_graph: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._followed = (float("inf"), float("-inf"))
+        graph = store.graph(namespace)
+        episodes = [each for each in graph.list_episodes(GraphFilter()) if each.source == "memory"]
+        if not episodes:
+            return
+        mentioned = graph.mentioned([each.id for each in episodes])
+        subjects = sorted({each.subject for found in mentioned.values() for each in found if each.kind == "entity"})
+        entities = graph.entities(subjects)
+        for episode in episodes:
+            ids = dict.fromkeys(each.subject for each in mentioned.get(episode.id, ()) if each.kind == "entity")
+            named = (entities[id_] for id_ in ids if id_ in entities)
+            self._in_graph[episode.memory, episode.version] = tuple(
+                entity.name for entity in named if entity.type not in _NO_NAMES
+            )
+        # A memory of this time without an episode names nothing: the graph saw it.
+        self._followed = (min(each.created_at for each in episodes), max(each.created_at for each in episodes))
+
+    def of(self, memory: StoredMemory) -> Named:
+        """Return what a memory names."""
+        record = memory.record
+        found = self._in_graph.get((memory.owner.id, record.version))
+        if found is None:
+            begin, end = self._followed
+            found = () if begin <= memory.created_at <= end else self._read(record.content)
+        return named((*record.entities, *found))
+
+    def _read(self, content: str) -> tuple[str, ...]:
+        known = self._extracted.get(content)
+        if known is None:
+            known = self._extracted[content] = names_in(content)
+        return known
+
+
+def names_in(content: str) -> tuple[str, ...]:
+    """Return the names in a text that are surely names, in their order."""
+    found = extract(content, at=0.0).entities
+    return tuple(each.name for each in found if each.confidence >= SURE and each.type not in _NO_NAMES)
+
+
+def named(names: Iterable[str]) -> Named:
+    """Return names by the form in which they are compared, each once, without those of whoever speaks."""
+    kept: Named = {}
+    for name in names:
+        form = normal(name[:MAX_NAME_CHARACTERS])
+        if form and form not in _SPEAKERS:
+            kept.setdefault(form, name)
+    return kept
+
+
+def speakers(turns: Iterable[str]) -> frozenset[str]:
+    """Return what those are called who speak in turns, `Name: …`, twice or more, as names are compared.
+
+    That is their name, and whatever it begins with that has three letters or more: Mel is short for Melanie.
+    """
+    counts = Counter(match[1] for turn in turns if (match := _TURN.match(turn)))
+    names = [normal(name) for name, count in counts.items() if count > 1]
+    return frozenset(name[:end] for name in names for end in range(_SHORTEST_NICKNAME, len(name) + 1)).union(names)

@@ -1,0 +1,267 @@
+"""Find memories that hang together unsaid, by what they name, their tags and their words, and link them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from uuid import UUID, uuid5
+
+from commonplace.consolidation import pairs
+from commonplace.consolidation.base import PlannedAgent
+from commonplace.consolidation.cluster import why_doubtful
+from commonplace.consolidation.executor import Plan
+from commonplace.consolidation.groups import Named, Names, active_memories, speakers, vectors_of
+from commonplace.consolidation.pairs import Waiting
+from commonplace.consolidation.results import RelationResult
+from commonplace.consolidation.text_merge import DOUBTFUL, contradictions_of
+from commonplace.errors import NoRelation, UsageError
+from commonplace.types import Link
+from commonplace.types.ledger import UNFINISHED, Agent
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.executor import Acts
+    from commonplace.types import StoredMemory
+    from commonplace.types.ledger import Issue
+
+RELATED: Final = "related"
+RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
+"""Namespace of the UUIDv5 of pairs; it never changes, so that a pair has the same id in every run."""
+
+_MOST_TOLD: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the memories name, and which names and tags tell nothing: hubs, and in turns whoever speaks."""
+
+    names: Names
+    hubs: frozenset[str]
+    tag_hubs: frozenset[str]
+    speakers: frozenset[str]
+
+    def named(self, memory: StoredMemory) -> Named:
+        telling_nothing = self.hubs | self.speakers if memory.owner.session else self.hubs
+        return {form: name for form, name in self.names.of(memory).items() if form not in telling_nothing}
+
+    def tags(self, memory: StoredMemory) -> set[str]:
+        return _tags(memory) - self.tag_hubs
+
+
+class RelationshipDiscovery(PlannedAgent[RelationResult]):
+    """Links pairs of active memories that share names, or that are alike by 0.40, and that no link joins yet.
+
+    An item is `idA:idB`, sorted; a JSON array of the two ids where one of them holds a colon. Names and tags that more
+    than a hundredth of the memories share, and more than 20, count as if they were not there.
+    """
+
+    name: ClassVar[Agent] = "relations"
+
+    _seen: _Seen | None = None
+
+    def scan(self) -> list[str]:
+        """Return the pairs that may hang together, the surest first, ties by id.
+
+        At most 5 with one memory and 1,000 in all: what is left comes in a later run. Proposals that wait count among
+        the 5 of what would wait, too. Pairs that are less sure than 0.3 come last; nothing will be written for them.
+        """
+        with self._ground.store.snapshot():
+            memories = list(active_memories(self._ground))
+            seen = self._seen = self._look(memories)
+            vectors = vectors_of(self._ground, memories)
+            apart = self._known_pairs(memories)
+            waiting = Counter(id_ for issue in self._issues("relations") for id_ in issue["memory_ids"])
+        rows = {memory.owner.id: row for row, memory in enumerate(memories)}
+        known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
+        waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
+        named = [seen.named(memory) for memory in memories]
+        found = pairs.pairs(
+            [each.keys() for each in named],
+            [seen.tags(memory) for memory in memories],
+            vectors,
+            self._ground.calibrated,
+            known,
+            [row for row, memory in enumerate(memories) if memory.owner.session],
+            [_doubles(each) for each in named],
+            Waiting(waits, self.confidence_config.log_threshold),
+        )
+        return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
+
+    def plan(self, item: str) -> Plan[RelationResult]:
+        """Return how two memories are linked.
+
+        Raises:
+            NotFoundError: one of them is not there, or not active.
+            NoRelation: they are linked already, or hang together too little.
+            UsageError: it names no pair.
+        """
+        first, second = (self._active(id_) for id_ in pair_of(item))
+        ids = [first.owner.id, second.owner.id]
+        links = self._ground.store.links(self._ground.namespace, ids[:1])
+        if any({link.source, link.target} == {*ids} for link in links):
+            raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
+        seen = self._seen = self._seen or self._look(list(active_memories(self._ground)))
+        named = seen.named(first), seen.named(second)
+        tags = seen.tags(first), seen.tags(second)
+        vectors = vectors_of(self._ground, [first, second])
+        similarity = float(self._ground.calibrated(vectors[:1] @ vectors[1])[0])
+        names = _whole(named[0][form] for form in named[0].keys() & named[1].keys())
+        are_turns = bool(first.owner.session and second.owner.session)
+        counts = pairs.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
+        shared = pairs.Shared(len(names), len(tags[0] & tags[1]), similarity if counts else 0.0)
+        if shared.confidence < pairs.LEAST_CONFIDENCE:
+            raise NoRelation(
+                f"{ids[0]!r:.80} and {ids[1]!r:.80} hang together by {shared.confidence:.2f},"
+                f" the least is {pairs.LEAST_CONFIDENCE}",
+                remedy="leave them apart, or link them yourself",
+            )
+        conflicts = contradictions_of([first, second], [(ids[0], ids[1])]).get((ids[0], ids[1]))
+        confidence = min(shared.confidence, DOUBTFUL) if conflicts else shared.confidence
+        strength = pairs.strength((named[0].keys(), named[1].keys()), tags)
+        result = RelationResult(
+            from_memory_id=ids[0],
+            to_memory_id=ids[1],
+            relation_id=relation_id(*ids),
+            strength=strength,
+            reasoning=_reasoning(names, sorted(tags[0] & tags[1]), similarity),
+            shared_entities=names,
+            confidence=confidence,
+        )
+        return Plan(
+            result=result,
+            basis=(first, second),
+            agent=self.name,
+            action="link",
+            confidence=confidence,
+            urgency="low",
+            why=_why(shared, similarity) + why_doubtful(conflicts or Counter()),
+            extra={
+                "relation_id": result.relation_id,
+                "strength": round(strength, 6),
+                "names": shared.names,
+                "tags": shared.tags,
+                "similarity": round(similarity, 6),
+            },
+            needs_a_person=bool(conflicts),
+            apply=_linking(result, strength or similarity),
+        )
+
+    def item_of(self, issue: Issue) -> str:
+        """Return the pair that an issue is about."""
+        return item_of_pair(*self._named(issue, 2))
+
+    def _look(self, memories: list[StoredMemory]) -> _Seen:
+        names = Names(self._ground.store, self._ground.namespace)
+        hubs = pairs.hubs([names.of(memory).keys() for memory in memories])
+        spoken = speakers(memory.record.content for memory in memories if memory.owner.session)
+        return _Seen(names, hubs, pairs.hubs([_tags(memory) for memory in memories]), spoken)
+
+    def _known_pairs(self, memories: list[StoredMemory]) -> set[tuple[str, str]]:
+        """Return the pairs that are linked, derived from each other, or named together by an unfinished issue."""
+        store, namespace = self._ground.store, self._ground.namespace
+        known = {(link.source, link.target) for link in store.links(namespace)}
+        known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
+        for issue in self._issues("relations", "merge", "cluster"):
+            known |= set(combinations(issue["memory_ids"], 2))
+        return {(min(pair), max(pair)) for pair in known}
+
+    def _issues(self, *agents: Agent) -> Iterator[dict[str, Any]]:
+        """Yield the unfinished issues of some agents."""
+        for agent, status in product(agents, UNFINISHED):
+            yield from self._ground.issues.query(agent, status)
+
+
+def item_of_pair(one: str, other: str) -> str:
+    """Return the item that two memories are, in whatever order they are given."""
+    ids = sorted((one, other))
+    is_plain = ":" not in "".join(ids) and not ids[0].startswith("[")
+    return ":".join(ids) if is_plain else json.dumps(ids)
+
+
+def pair_of(item: str) -> tuple[str, str]:
+    """Return the ids that an item names, sorted.
+
+    Raises:
+        UsageError: it does not name two.
+    """
+    ids: object = None
+    if item.startswith("["):
+        try:
+            ids = json.loads(item)
+        except ValueError:
+            ids = None
+    if not isinstance(ids, list):
+        ids = item.split(":")
+    if len(ids) != 2 or not all(isinstance(id_, str) and id_ for id_ in ids) or ids[0] == ids[1]:
+        raise UsageError(
+            f"the pair is {item!r:.80}", remedy='give idA:idB, or ["idA", "idB"] where an id holds a colon'
+        )
+    one, other = sorted(ids)
+    return one, other
+
+
+def relation_id(one: str, other: str) -> str:
+    """Return the id of the relation of two memories, the same in whatever order they are given."""
+    name = "\n".join(f"{len(id_)}:{id_}" for id_ in sorted((one, other)))
+    return str(uuid5(RELATION_IDS, name.encode("utf-8", "surrogatepass").hex()))
+
+
+def _linking(result: RelationResult, strength: float) -> Callable[[Acts], RelationResult]:
+    def link(acts: Acts) -> RelationResult:
+        source, target = result.from_memory_id, result.to_memory_id
+        if any({each.source, each.target} == {source, target} for each in acts.change.links([source])):
+            raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")
+        acts.link(Link(source, target, RELATED, strength, acts.now))
+        return result
+
+    return link
+
+
+def _whole(names: Iterable[str]) -> list[str]:
+    """Return names, sorted, without those that are a part of another: `Terraform` in `Terraform state` is no second."""
+    known = sorted(names)
+    return [name for name in known if not any(_is_part(name, other) for other in known)]
+
+
+def _doubles(named: Named) -> set[str]:
+    """Return what stands for each name that is a part of another one here."""
+    found = set()
+    for form, name in named.items():
+        wholes = [other for other, whole in named.items() if _is_part(name, whole)]
+        found |= {f"{form}\n{min(wholes)}"} if wholes else set()
+    return found
+
+
+def _is_part(name: str, whole: str) -> bool:
+    return len(name) < len(whole) and f" {name.casefold()} " in f" {whole.casefold()} "
+
+
+def _tags(memory: StoredMemory) -> set[str]:
+    return {tag.casefold() for tag in memory.owner.tags}
+
+
+def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
+    """Return a sentence that tells by what two memories are related."""
+    said = [f"name {_listed(names)}"] if names else []
+    said += [f"are tagged {_listed(tags)}"] if tags else []
+    shared = f"Both {_joined(said)}" if said else "They share no name and no tag"
+    return f"{shared}; their texts are similar by {similarity:.2f}."
+
+
+def _why(shared: pairs.Shared, similarity: float) -> str:
+    """Return the same without words of a memory."""
+    counts = ((shared.names, "shared name"), (shared.tags, "shared tag"))
+    said = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
+    return f"related by {_joined([*said, f'a similarity of {similarity:.2f}'])}{'' if said else ' alone'}"
+
+
+def _listed(words: list[str]) -> str:
+    more = len(words) - _MOST_TOLD
+    return _joined([*words[:_MOST_TOLD], *([f"{more} more"] if more > 0 else [])])
+
+
+def _joined(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

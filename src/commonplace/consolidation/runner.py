@@ -1,0 +1,363 @@
+"""Run agents one after the other and tell what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import uuid4
+
+from commonplace.consolidation.base import failure_of
+from commonplace.consolidation.executor import told
+from commonplace.dates.time import iso, moment_of
+from commonplace.errors import UsageError
+from commonplace.ledger import rate_limit as window
+from commonplace.ledger.ledger import process_is_gone, tend
+from commonplace.store.contract import Note
+from commonplace.types.ledger import AGENTS, Agent, IssueSelection, RunChanges
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.base import Failure, PlannedAgent
+    from commonplace.consolidation.results import Result
+    from commonplace.consolidation.runtime import Book, ConfidenceConfig, Ground
+
+NOTE: Final = "consolidation run"
+KEPT: Final = 1_000
+"""So many runs are remembered; of an older one it is known what can be undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationRun:
+    """A run, and what can be undone of it.
+
+    Attributes:
+        run: its UUID, which `undo_consolidation` takes.
+        at: when it began; where only its changes are known, when it made the first.
+        agents: those that ran; where only its changes are known, those whose issues it did.
+        applied: how many changes it made.
+        undone: how many of them were undone.
+        standing: how many of them stand and can be undone; what was forgotten is in neither.
+        proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it
+            still runs, was stopped, or is older than what is remembered.
+        errors: how many items it could not process; None as for `proposed`.
+    """
+
+    run: str
+    at: datetime
+    agents: tuple[str, ...]
+    applied: int
+    undone: int
+    standing: int
+    proposed: int | None = None
+    errors: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**asdict(self), "at": iso(self.at), "agents": list(self.agents)}
+
+
+def remember(ground: Ground, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:
+    """Write down what a run came to, where it came to anything; a dry run writes nothing."""
+    named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
+    changed = ground.store.ledger(ground.namespace).reversals(run=report.run)
+    proposed = len(named - {each.issue for each in changed})
+    if report.dry_run or not (report.applied or proposed or report.errors):
+        return
+    told = {"agents": list(agents), "applied": report.applied, "proposed": proposed, "errors": len(report.errors)}
+    known = ground.store.notes(ground.namespace, NOTE)
+    with ground.store.change_memories(ground.namespace) as change:
+        change.put_note(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
+        for old in known[: max(0, len(known) + 1 - KEPT)]:
+            change.drop_note(NOTE, old.id)
+
+
+def latest(ground: Ground, limit: int) -> list[ConsolidationRun]:
+    """Return the last runs that changed, proposed or failed at anything, the latest first."""
+    changed = {each.run: each for each in ground.store.ledger(ground.namespace).runs()}
+    notes = {note.id: note for note in ground.store.notes(ground.namespace, NOTE)}
+    began = {run: each.at for run, each in changed.items()} | {run: note.at for run, note in notes.items()}
+    order = sorted(began, key=lambda run: (-began[run], run))[:limit]
+    return [_run(ground, run, began[run], changed.get(run), notes.get(run)) for run in order]
+
+
+def is_run(ground: Ground, id_: str) -> bool:
+    """Tell whether an id is of a run that is remembered."""
+    return any(note.id == id_ for note in ground.store.notes(ground.namespace, NOTE))
+
+
+def _run(ground: Ground, run: str, at: float, changed: RunChanges | None, note: Note | None) -> ConsolidationRun:
+    applied, undone = (changed.applied, changed.undone) if changed else (0, 0)
+    told: dict[str, Any] = json.loads(note.body) if note else {"agents": _agents(ground, run), "applied": applied}
+    return ConsolidationRun(
+        run=run,
+        at=moment_of(at),
+        agents=tuple(told["agents"]),
+        applied=told["applied"],
+        undone=undone,
+        standing=applied - undone,
+        proposed=told.get("proposed"),
+        errors=told.get("errors"),
+    )
+
+
+def _agents(ground: Ground, run: str) -> list[str]:
+    """Return the agents whose issues a run did, in their order; none where another program keeps the issues."""
+    ledger = ground.store.ledger(ground.namespace)
+    issues = tuple(each.issue for each in ledger.reversals(run=run))
+    found = {issue.agent for issue in ledger.issues(IssueSelection(ids=issues))} if issues else set()
+    return [agent for agent in AGENTS if agent in found]
+
+
+_NAMED: Final = ("memory_id", "memory_ids", "source_ids", "from_memory_id", "to_memory_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of an item.
+
+    Attributes:
+        decision: it is applied, waits as an issue for somebody who says so, or is left as it is.
+        why: the reason of what waits, without words of a memory.
+    """
+
+    decision: Literal["applied", "waiting", "left"]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A book of which nothing but its ground is asked."""
+
+    ground: Ground
+
+    def consolidation_ground(self) -> Ground:
+        return self.ground
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run of agents came to.
+
+    Attributes:
+        run: the UUID under which what it applied can be undone.
+        results: by agent, in the order in which they ran.
+        skipped: how many items came to nothing.
+        applied: how many changes were made, each of which can be undone; in a dry run, how many would be.
+        lost: the golden queries that the run lost, for which everything that it had applied was undone again.
+        outcomes: by agent, what became of each of the results when all agents had run, or would.
+    """
+
+    run: str
+    dry_run: bool
+    results: Mapping[Agent, tuple[Result, ...]]
+    errors: tuple[Failure, ...] = ()
+    skipped: int = 0
+    applied: int = 0
+    lost: tuple[str, ...] = ()
+    outcomes: Mapping[Agent, tuple[Outcome, ...]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, whose results are those of the contract."""
+        values: dict[str, Any] = {
+            "dry_run": self.dry_run,
+            "results": {agent: [each.model_dump() for each in found] for agent, found in self.results.items()},
+            "errors": [{"agent": each.agent, "item": each.item, "error": each.error} for each in self.errors],
+            "skipped": self.skipped,
+            "outcomes": {agent: [asdict(each) for each in found] for agent, found in self.outcomes.items()},
+            "applied": self.applied,
+            "run": self.run,
+        }
+        return {**values, "lost": list(self.lost)} if self.lost else values
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a run was asked for; see `Engine.consolidate`."""
+
+    agents: tuple[Agent, ...] = AGENTS
+    dry_run: bool = False
+    rate_limit: int = 100
+    confidence: ConfidenceConfig | None = None
+    run: str = field(default_factory=lambda: str(uuid4()))
+
+
+def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
+    """Return agents by their names, in the order in which they run; None is all of them.
+
+    Raises:
+        UsageError: there is no such agent.
+    """
+    if given is None:
+        return AGENTS
+    if isinstance(given, str):
+        given = [given]
+    for name in given:
+        if name not in AGENTS:
+            raise UsageError(
+                f"the agent is {name!r:.80}", remedy=f"give one of {', '.join(AGENTS)}", parameters=("agents",)
+            )
+    return tuple(name for name in AGENTS if name in given)
+
+
+def agent_of(name: Agent, book: Book, wanted: Wanted) -> PlannedAgent[Any]:
+    """Return an agent, ready to run."""
+    from commonplace.consolidation.cluster import ClusterDetector
+    from commonplace.consolidation.decay import DecayAnalyzer
+    from commonplace.consolidation.merge import SemanticMerge
+    from commonplace.consolidation.promote import LTMPromoter
+    from commonplace.consolidation.relations import RelationshipDiscovery
+
+    kinds: Mapping[Agent, type[PlannedAgent[Any]]] = {
+        "decay": DecayAnalyzer,
+        "cluster": ClusterDetector,
+        "merge": SemanticMerge,
+        "promote": LTMPromoter,
+        "relations": RelationshipDiscovery,
+    }
+    agent = kinds[name](wanted.dry_run, wanted.rate_limit, wanted.confidence, book=book)
+    agent.run_id = wanted.run
+    return agent
+
+
+def run(book: Book, wanted: Wanted) -> RunReport:
+    """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
+    ground = book.consolidation_ground()
+    begun_at = ground.now()
+    is_tended = ground.elsewhere is None
+    if wanted.dry_run:
+        with ground.dry_run() as copied:
+            acting = replace(wanted, rate_limit=0, dry_run=False)
+            return _predicted(ground, copied, _run_agent(copied, acting, is_tended=is_tended))
+    report = _run_agent(ground, wanted, is_tended=is_tended)
+    remember(ground, report, begun_at, wanted.agents)
+    return report
+
+
+def _run_agent(ground: Ground, wanted: Wanted, *, is_tended: bool) -> RunReport:
+    if is_tended:
+        tend(ground.pace(wanted.rate_limit), ground.actor, is_gone=process_is_gone)
+    results: dict[Agent, tuple[Result, ...]] = {}
+    errors: list[Failure] = []
+    skipped = 0
+    for name in wanted.agents:
+        agent = agent_of(name, _Standing(ground), wanted)
+        try:
+            results[name] = tuple(agent.run())
+        except Exception as error:
+            results[name] = ()
+            errors.append(failure_of(name, "", error))
+        errors += agent.failures
+        skipped += agent.skipped
+    return _report(ground, wanted.run, results, tuple(errors), skipped)
+
+
+def _report(
+    ground: Ground,
+    run: str,
+    results: Mapping[Agent, tuple[Result, ...]],
+    errors: tuple[Failure, ...] = (),
+    skipped: int = 0,
+) -> RunReport:
+    applied = {each.issue for each in ground.store.ledger(ground.namespace).reversals(run=run)}
+    named = {each.beads_issue_id for found in results.values() for each in found} - applied - {None}
+    waits = ground.issues.query() if named else ()
+    why = {each["id"]: str(each["notes"].get("why", "")) for each in waits if each["id"] in named}
+
+    def outcome(issue: str | None) -> Outcome:
+        if issue is None:
+            return Outcome("left")
+        return Outcome("applied") if issue in applied else Outcome("waiting", why.get(issue, ""))
+
+    outcomes = {agent: tuple(outcome(each.beads_issue_id) for each in found) for agent, found in results.items()}
+    return RunReport(run, False, results, errors, skipped, len(applied), outcomes=outcomes)
+
+
+def _predicted(ground: Ground, copied: Ground, report: RunReport) -> RunReport:
+    """Return the report of a run on a private copy as that of a dry run: no issue that was filed there is named."""
+
+    def named(failure: Failure) -> Failure:
+        filed = copied.store.ledger(copied.namespace).issue(failure.item)
+        if filed is None or filed.id in known:
+            return failure
+        return replace(failure, item=json.dumps(filed.memory_ids))
+
+    known = {issue.id for issue in ground.issues.every()} if report.errors else set()
+    errors = tuple(map(named, report.errors))
+    results = {agent: tuple(told(each, None) for each in found) for agent, found in report.results.items()}
+    return replace(report, dry_run=True, results=results, errors=errors)
+
+
+def memories_of(result: Result) -> list[str]:
+    """Return the ids of the memories that a result is about, without one that it makes."""
+    named = result.model_dump(include=set(_NAMED))
+    return [id_ for value in named.values() for id_ in ([value] if isinstance(value, str) else value)]
+
+
+def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
+    """Do what an issue proposes, by the agent whose it is.
+
+    Raises:
+        NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
+        UsageError: it is of no agent, or asks for nothing that an agent does.
+    """
+    ground = book.consolidation_ground()
+    found = ground.issues.get(issue)
+    name = next((each for each in AGENTS if each == found.agent), None)
+    if name is None:
+        raise UsageError(
+            f"issue {issue!r:.80} is of no agent of consolidation",
+            remedy="name one that `commonplace ledger list --agent` shows",
+        )
+    begun_at = ground.now()
+    if wanted.dry_run:
+        with ground.dry_run() as copied:
+            acting = replace(wanted, rate_limit=0, dry_run=False)
+            result = agent_of(name, _Standing(copied), acting).process_issue(issue)
+            return _predicted(ground, copied, _report(copied, wanted.run, {name: (result,)}))
+    result = agent_of(name, _Standing(ground), wanted).process_issue(issue)
+    report = _report(ground, wanted.run, {name: (result,)})
+    remember(ground, report, begun_at, (name,))
+    return report
+
+
+_COLUMNS = {"open": "pending", "in_progress": "in_progress", "blocked": "blocked"}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationStatus:
+    """What waits for agents.
+
+    Attributes:
+        agents: by agent, how many issues are `pending`, `in_progress` and `blocked`.
+        rate_limit_remaining: how many operations may follow within a minute; None where there is no limit.
+    """
+
+    agents: Mapping[str, Mapping[str, int]]
+    rate_limit_remaining: int | None
+
+    @property
+    def total_pending(self) -> int:
+        """How many issues of these agents are pending."""
+        return sum(counts["pending"] for counts in self.agents.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, as the contract has it."""
+        return {
+            "agents": {agent: dict(counts) for agent, counts in self.agents.items()},
+            "total_pending": self.total_pending,
+            "rate_limit_remaining": self.rate_limit_remaining,
+        }
+
+
+def status_of(ground: Ground, agent: str | None, rate_limit: int) -> ConsolidationStatus:
+    """Return what waits for one agent, or for all."""
+    counted = ground.issues.counts()
+    agents: dict[str, Mapping[str, int]] = {
+        name: {column: counted.get(name, {}).get(status, 0) for status, column in _COLUMNS.items()}
+        for name in AGENTS
+        if agent in (None, name)
+    }
+    left = window.remaining(ground.store.ledger(ground.namespace), ground.now(), rate_limit)
+    return ConsolidationStatus(agents, left)

@@ -1,0 +1,176 @@
+"""What agents of consolidation stand on: the memories of one namespace, the ledger, and the world around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from commonplace.errors import UsageError
+from commonplace.ledger.rate_limit import Pace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from commonplace.consolidation.text_merge import Likeness
+    from commonplace.consolidation.vault import Vault
+    from commonplace.memory.view import Fading
+    from commonplace.store.contract import Store
+    from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner, Progress
+    from commonplace.types.ledger import Issue
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What agents stand on.
+
+    Attributes:
+        directory: the store's.
+        vault: the notes of what was promoted.
+        now: seconds since the epoch.
+        sleep: waits for so many seconds.
+        write_of: makes passages and vectors of a memory's words.
+        stamp: the embedder of these vectors.
+        calibrated: maps cosines of that embedder's vectors to similarity, 0–1.
+        likeness: the similarity of each of some sentences to each, 0–1, by that embedder.
+        actor: who acts, for the ledger.
+        issues: the ledger.
+        elsewhere: the same where issues are kept by another program, else None.
+        progress: told which agent is at work, how many of its items are done, and of how many.
+        after: lets Markdown and the index follow what was written.
+        rate_limit: operations a minute where an agent is not told otherwise; 0 is without limit.
+    """
+
+    store: Store
+    namespace: str
+    directory: Path
+    vault: Vault
+    fading: Fading
+    confidence: ConfidenceConfig
+    now: Callable[[], float]
+    sleep: Callable[[float], None]
+    write_of: Callable[[Owner, MemoryRecord], MemoryWrite]
+    stamp: Callable[[], Embedding]
+    calibrated: Callable[[NDArray[Any]], NDArray[Any]]
+    likeness: Likeness
+    actor: str
+    issues: Issues
+    elsewhere: Issues | None
+    after: Callable[[], None]
+    progress: Progress
+    rate_limit: int = 100
+
+    def pace(self, rate_limit: int) -> Pace:
+        """Return what writes within a rate limit, in operations a minute."""
+        return Pace(self.store, self.namespace, self.now, self.sleep, rate_limit)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[Ground]:
+        """Give a private copy of the memories and the ledger, until the block ends.
+
+        What agents do on it is what they would do here: a prediction that followed rules of its own would err.
+        """
+        from commonplace.consolidation.vault import DryVault
+        from commonplace.ledger.ledger import Ledger
+
+        with self.store.scratch_copy() as store:
+            if self.elsewhere is not None:
+                with store.change_memories(self.namespace) as change:
+                    for issue in self.elsewhere.every():
+                        change.ledger.put_issue(issue)
+            yield replace(
+                self,
+                store=store,
+                vault=DryVault(self.directory, self.namespace),
+                issues=Ledger(store, self.namespace, self.now, self.actor),
+                elsewhere=None,
+                after=lambda: None,
+            )
+
+
+class Issues(Protocol):
+    """What agents ask of a ledger, whoever keeps it; see `ledger.book.Ledger`."""
+
+    def get(self, id_: str) -> Issue: ...
+
+    def every(self) -> list[Issue]: ...
+
+    def create(
+        self,
+        agent: str,
+        memory_ids: Sequence[str],
+        action: str,
+        urgency: str = "medium",
+        extra_data: Mapping[str, Any] | None = None,
+    ) -> str: ...
+
+    def query(
+        self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
+    ) -> list[dict[str, Any]]: ...
+
+    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]: ...
+
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]: ...
+
+    def counts(self) -> dict[str, dict[str, int]]: ...
+
+    def claim(self, id_: str) -> bool: ...
+
+    def close(self, id_: str, reason: str) -> None: ...
+
+    def block(self, id_: str, error: str) -> None: ...
+
+
+class Book(Protocol):
+    """What gives agents their ground: an engine."""
+
+    def consolidation_ground(self) -> Ground:
+        """Return what agents of consolidation stand on."""
+        ...
+
+
+def ground_of(book: Book | None) -> Ground:
+    """Return the ground of a book, or of the default store."""
+    if book is None:
+        import commonplace
+
+        return commonplace.open().consolidation_ground()
+    return book.consolidation_ground()
+
+
+Decision = Literal["auto", "log", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceConfig:
+    """Thresholds on confidence, 0–1.
+
+    Attributes:
+        auto_threshold: from here on an agent acts.
+        log_threshold: from here on it acts and records the details; below, it files an issue and waits.
+
+    Raises:
+        UsageError: they are no numbers from 0 to 1, or out of order.
+    """
+
+    auto_threshold: float = 0.9
+    log_threshold: float = 0.7
+
+    def __post_init__(self) -> None:
+        for name, value in (("auto_threshold", self.auto_threshold), ("log_threshold", self.log_threshold)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+                raise UsageError(f"{name} is {value!r:.80}", remedy="give a number from 0 to 1", parameters=(name,))
+        if self.log_threshold > self.auto_threshold:
+            raise UsageError(
+                f"log_threshold is {self.log_threshold}, above auto_threshold, {self.auto_threshold}",
+                remedy="give a log_threshold that is not above auto_threshold",
+                parameters=("log_threshold", "auto_threshold"),
+            )
+
+    def decide(self, confidence: float) -> Decision:
+        """Return what to do at a confidence."""
+        if confidence >= self.auto_threshold:
+            return "auto"
+        return "log" if confidence >= self.log_threshold else "wait"

@@ -1,0 +1,611 @@
+"""Make one text of several that say alike, without losing what one of them adds.
+
+Where every other text is contained in the longest, that is the text. Else it is the longest, and after it what each
+other one says that none before it said, in these or in other words. Sentences that contradict each other are all
+kept, each with the date from which it is, and so is one that tells a time by its own date ("yesterday") where the
+sources are of different days.
+
+The vectors of "deploy on Monday" and "deploy on Friday" are neighbours, as are those of "likes" and "does not like":
+no threshold on their cosine tells them apart. So what differs is looked at word by word. A wrong "conflict" asks a
+person; a wrong "none" mixes what was so with what is so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import SequenceMatcher, unified_diff
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID, uuid5
+
+from commonplace.consolidation import pairs as clustering
+from commonplace.dates import mentions, without
+from commonplace.dates.time import moment_of
+from commonplace.memory.validate import TRUST
+from commonplace.retention import MAX_STRENGTH, RECENT_USES
+from commonplace.text.languages import STOP_WORDS
+from commonplace.text.sentences import Unit, units_of
+from commonplace.text.similarity import fold, unified
+from commonplace.text.tokens import analyse
+from commonplace.types import TIERS, MemoryRecord, Owner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from commonplace.types import StoredMemory
+
+Conflict = Literal["negation", "number", "time", "name", "word", "order"]
+
+LEAST_SHARED: Final = 0.5
+"""Sentences that share less of their content words speak of different things, and contradict nothing."""
+_LONGEST_SLOT: Final = 3
+_LEAST_SAME: Final = 0.5
+
+_WORD: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
+_NEGATION: Final = re.compile(
+    r"\b(?:not?|never|nor|none|nobody|nothing|cannot|without|neither|hardly|stopped|quit|refuses?|avoids?|dislikes?|"
+    r"hates?)\b|n't\b"
+)
+_NUMBER: Final = re.compile(r"(?<![^\W_])[-+]?\d+(?:[.,:]\d+)*")
+_NUMERALS: Final = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split(),
+    )
+    if word != "one"  # mostly no number: "one of them"
+} | {
+    word: str(10 * number)
+    for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety hundred".split(), 2)
+}
+_ORDINALS: Final = {
+    word: f"{number}."
+    for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1)
+}
+_OPPOSITES: Final = frozenset(
+    frozenset(pair.split("/"))
+    for pair in (
+        "before/after on/off in/out up/down more/less over/under above/below and/or all/some from/to enabled/disabled "
+        "enable/disable dark/light open/closed allowed/forbidden allowed/denied required/optional public/private "
+        "true/false left/right tabs/spaces always/sometimes first/last early/late morning/evening increased/decreased "
+        "accepted/rejected likes/hates loves/hates internal/external minimum/maximum"
+    ).split()
+)
+_NO_NAMES: Final = frozenset("i i'm i've i'll i'd".split())
+_LETTERED: Final = re.compile(r"(?<![^\W_])[^\W\d_]{2,}[-_][^\W\d_](?![^\W_])")
+"""One of several things that differ by a letter: db-a, node_b."""
+_ROLES: Final = frozenset("from to into onto by before after over under above below behind than via".split())
+"""What stands behind one of these is not what stands behind it elsewhere, whichever comes first in the sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What counts of a sentence.
+
+    Attributes:
+        words: folded, in order, without what tells a time.
+        stems: of its content words, without times, numbers and negations.
+        times: what it speaks of, seconds since the epoch, half-open.
+        names: words with a capital that do not begin the sentence, and words with a letter behind a hyphen.
+    """
+
+    words: tuple[str, ...]
+    stems: frozenset[str]
+    times: frozenset[tuple[float, float]]
+    numbers: frozenset[str]
+    names: frozenset[str]
+    is_negated: bool
+
+
+def read_statement(text: str, at: datetime) -> Statement:
+    """Return what counts of a sentence that was said at an aware time."""
+    plain = unified(text)
+    found = mentions(plain, now=at)
+    rest = without(plain, found) if found else plain
+    folded = fold(rest)
+    written = [word.removesuffix("'s") for word in _WORD.findall(rest)]
+    words = tuple(fold(word) for word in written)
+    numbers = frozenset(_NUMBER.findall(rest)) | {
+        known[w] for w in words for known in (_NUMERALS, _ORDINALS) if w in known
+    }
+    names = frozenset(fold(word) for word in written[1:] if word[:1].isupper() and fold(word) not in _NO_NAMES)
+    names |= frozenset(map(fold, _LETTERED.findall(rest)))
+    stems = frozenset(analyse(_NUMBER.sub(" ", _NEGATION.sub(" ", folded))))
+    return Statement(
+        words=words,
+        stems=stems,
+        times=frozenset((each.since, each.until) for each in found),
+        numbers=numbers,
+        names=names,
+        is_negated=len(_NEGATION.findall(folded)) % 2 == 1,
+    )
+
+
+def conflict(one: Statement, other: Statement) -> Conflict | None:
+    """Return in what two different sentences contradict each other, None where they do not; symmetric.
+
+    Sentences that share at least half of the content words of the shorter one contradict each other where just one is
+    negated, where each has a number, a name or a time that the other has not (a time that overlaps none of the
+    other's), or where each has another content word, or one of two opposites, in the same place of otherwise the same
+    words, or where they say who does what to whom with the same words the other way round. What only one of them tells
+    is more, and contradicts nothing.
+    """
+    if not _are_alike(one, other):
+        return None
+    return next((kind for kind, differ in _WAYS.items() if differ(one, other)), None)
+
+
+def contradiction(one: Statement, other: Statement) -> Conflict | None:
+    """Return in what two different sentences contradict each other for sure, None where another word may mean the same.
+
+    As `conflict`, but "slices" in the place of "cuts" is none, as "enabled" in the place of "disabled" is.
+    """
+    kind = conflict(one, other)
+    return None if kind == "word" and not _are_opposite(one.words, other.words) else kind
+
+
+def _are_alike(one: Statement, other: Statement) -> bool:
+    fewest = min(len(one.stems - one.names), len(other.stems - other.names))
+    shared = len(one.stems & other.stems)
+    return shared >= LEAST_SHARED * fewest and (shared > 0 or len(one.stems | other.stems) <= 1)
+
+
+def _lie_apart(ones: frozenset[tuple[float, float]], others: frozenset[tuple[float, float]]) -> bool:
+    def has_own(some: frozenset[tuple[float, float]], rest: frozenset[tuple[float, float]]) -> bool:
+        return any(all(until <= begin or end <= since for begin, end in rest) for since, until in some)
+
+    return bool(ones) and bool(others) and has_own(ones, others) and has_own(others, ones)
+
+
+def _differ_in_place(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Tell whether a few content words stand in the place of a few others, where most words are the same."""
+    # Both ways round: what difflib aligns may depend on which comes first.
+    return _is_replaced(ones, others) or _is_replaced(others, ones)
+
+
+def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    matcher = SequenceMatcher(None, ones, others, autojunk=False)
+    if sum(block.size for block in matcher.get_matching_blocks()) < _LEAST_SAME * max(len(ones), len(others)):
+        return False
+    for tag, begin, end, first, last in matcher.get_opcodes():
+        if tag == "replace" and end - begin <= _LONGEST_SLOT and last - first <= _LONGEST_SLOT:
+            mine, theirs = ones[begin:end], others[first:last]
+            if _are_opposite(mine, theirs) or _are_other(mine, theirs, ones, others):
+                return True
+    return False
+
+
+def _are_opposite(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Tell whether a word of the one stands where its opposite stands in the other, with as many words before it."""
+    return any(frozenset(pair) in _OPPOSITES for pair in zip(ones, others, strict=False))
+
+
+def _are_other(mine: tuple[str, ...], theirs: tuple[str, ...], ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Tell whether two runs of words both hold a content word, and none that the other's sentence has somewhere."""
+    own, other = _stems(mine), _stems(theirs)
+    return bool(own) and bool(other) and own.isdisjoint(_stems(others)) and other.isdisjoint(_stems(ones))
+
+
+def _are_turned(one: Statement, other: Statement) -> bool:
+    """Tell whether the same content words stand in an order that moving one phrase does not explain."""
+    ones, others = _content(one), _content(other)
+    if ones == others or sorted(ones) != sorted(others):
+        return False
+    mine, theirs = _roles(one.words), _roles(other.words)
+    if any(mine[role].isdisjoint(theirs[role]) for role in mine.keys() & theirs.keys()):
+        return True  # "from Redis to Kafka", "from Kafka to Redis"
+    begin = next(place for place, pair in enumerate(zip(ones, others, strict=True)) if pair[0] != pair[1])
+    pairs = zip(reversed(ones), reversed(others), strict=True)
+    end = len(ones) - next(place for place, pair in enumerate(pairs) if pair[0] != pair[1])
+    between, then = ones[begin:end], others[begin:end]
+    return not any(between[cut:] + between[:cut] == then for cut in range(1, len(between)))
+
+
+def _content(said: Statement) -> list[str]:
+    """Return the stems of the content words in order; "A" is one where it is a name."""
+    return [
+        stem
+        for word in said.words
+        for stem in ([word] if word in said.names else [] if word in STOP_WORDS else analyse(word))
+    ]
+
+
+def _roles(words: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return the content words that stand behind each of the words that say what has which part in something."""
+    found: dict[str, set[str]] = {}
+    role = ""
+    for word in words:
+        if word in _ROLES:
+            role = word
+        elif role and (stems := _stems((word,))):
+            found.setdefault(role, set()).update(stems)
+            role = ""
+    return found
+
+
+def _stems(words: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(analyse(" ".join(word for word in words if word not in STOP_WORDS)))
+
+
+def have_same_marks(one: Statement, other: Statement) -> bool:
+    """Tell whether two sentences have the same numbers, names and times, and both or none is negated."""
+    return (
+        (one.numbers, one.times, one.is_negated) == (other.numbers, other.times, other.is_negated)
+        and one.names <= other.names.union(other.words)
+        and other.names <= one.names.union(one.words)
+    )
+
+
+_WAYS: Final[Mapping[Conflict, Callable[[Statement, Statement], bool]]] = {
+    "negation": lambda one, other: one.is_negated != other.is_negated,
+    "number": lambda one, other: bool(one.numbers - other.numbers and other.numbers - one.numbers),
+    "time": lambda one, other: _lie_apart(one.times, other.times),
+    "name": lambda one, other: bool(
+        one.names.difference(other.words, other.names) and other.names.difference(one.words, one.names)
+    ),
+    "word": lambda one, other: _differ_in_place(one.words, other.words),
+    "order": _are_turned,
+}
+"""In what two sentences can contradict each other, the plainest first."""
+
+
+if TYPE_CHECKING:
+    Likeness = Callable[[Sequence[str]], NDArray[Any]]
+    """Returns the similarity of each of n texts to each, 0–1, float32, shape (n, n)."""
+
+
+Doubt = Conflict | Literal["length"]
+
+SAID_AGAIN: Final = 0.9
+"""The least similarity of two sentences of which one says what the other says."""
+SAID_IN_THE_SAME_WORDS: Final = 0.75
+"""The same of two whose content words are the same, in whatever order."""
+_MAX_UNITS: Final = 400
+"""The sentences of so many texts are compared by their vectors, each of which takes milliseconds."""
+
+MOST_COMPARED: Final = 40_000
+"""Of pairs of sentences: two texts of 200 sentences each. Longer ones are documents, whose merge a person looks at."""
+
+_BEGIN: Final = r"(?<![^\s(\[\"'])"
+_END: Final = r"(?![^\s,;:.!?)\]\"'])"
+"""Where words may begin and end within others: not behind a hyphen, which may be a minus, nor before a percent sign."""
+_ELSEWHERE: Final = datetime.fromisoformat("1931-08-19T00:00:00+00:00")
+"""What is told by its own date means something else as of another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text that is merged, and when it was said, aware."""
+
+    id: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What was made of some texts.
+
+    Attributes:
+        conflicts: how many pairs of sentences contradict each other, by what they differ in; "length" stands for texts
+            that are too long for all their sentences to be compared.
+    """
+
+    text: str
+    conflicts: Counter[Doubt]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A unit of a source, what counts of it, and whether it is told by its own date."""
+
+    unit: Unit
+    at: datetime
+    key: str
+    statement: Statement
+    is_relative: bool
+
+
+def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged:
+    """Return one text for several, the same in whatever order they are given.
+
+    Args:
+        likeness: by which a sentence that says in other words what another source says is told, and left out; without
+            it all sentences are kept that are not the same.
+    """
+    ordered = sorted(sources, key=lambda source: (-len(source.text), source.at, source.id))
+    said = [_read(source) for source in ordered]
+    disputed, counted = _disputed(said)
+    longest, *others = said
+    of_one_day = len({source.at.date() for source in sources}) == 1
+    is_undated = of_one_day or not any(each.is_relative for each in longest)
+    known = {each.key for each in longest}
+    again = _said_again(said, disputed, likeness) if likeness is not None else frozenset()
+    is_contained = not any(place == 0 for place, _ in again) and all(
+        each.key in known or (place, each.key) in again or _is_within(each, longest)
+        for place, other in enumerate(others, 1)
+        for each in other
+    )
+    if is_contained and is_undated and not disputed:
+        return Merged(ordered[0].text, counted)
+    fresh = [[each for each in some if (place, each.key) not in again] for place, some in enumerate(said)]
+    return Merged(_together(fresh, disputed, of_one_day=of_one_day), counted)
+
+
+def contradictions(
+    sources: Sequence[Source], pairs: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Counter[Doubt]]:
+    """Return in what pairs of texts that say nearly the same contradict each other; pairs that do not are left out.
+
+    They do where at least half of what the shorter one says contradicts the other.
+
+    Args:
+        pairs: of ids of sources.
+    """
+    said = {source.id: _read(source) for source in sources}
+    found = ((pair, _contradiction([said[id_] for id_ in pair])) for pair in pairs)
+    return {pair: counted for pair, counted in found if counted}
+
+
+def _contradiction(said: Sequence[Sequence[_Said]]) -> Counter[Doubt]:
+    disputed, counted = _disputed(said, contradiction)
+    sizes = [sum(not each.unit.is_heading for each in some) for some in said]
+    shorter = sizes.index(min(sizes))
+    share = sum(place == shorter for place, _ in disputed)
+    return counted if disputed and 2 * share >= sizes[shorter] else Counter()
+
+
+def diff(sources: Sequence[Source], merged: str, name: str) -> str:
+    """Return a unified diff from the texts of the sources, one after the other, to the merged text."""
+    ordered = sorted(sources, key=lambda source: (-len(source.text), source.at, source.id))
+    before = [line for source in ordered for line in source.text.splitlines()]
+    named = ", ".join(source.id for source in ordered)
+    return "\n".join(unified_diff(before, merged.splitlines(), named, name, lineterm=""))
+
+
+def _read(source: Source) -> list[_Said]:
+    return [_said(unit, source.at) for unit in units_of(source.text)]
+
+
+def _said(unit: Unit, at: datetime) -> _Said:
+    told = [(each.since, each.until) for each in mentions(unit.said, now=at)]
+    is_relative = bool(told) and told != [(each.since, each.until) for each in mentions(unit.said, now=_ELSEWHERE)]
+    # "Yesterday" of another day is another day.
+    key = f"{unit.key}\n{told}" if is_relative else unit.key
+    return _Said(unit, at, key, read_statement(unit.said, at), is_relative)
+
+
+def _disputed(
+    said: Sequence[Sequence[_Said]], judge: Callable[[Statement, Statement], Conflict | None] = conflict
+) -> tuple[set[tuple[int, str]], Counter[Doubt]]:
+    """Return the units, by source and key, that contradict one of another source, and the kinds of contradiction."""
+    found: set[tuple[int, str]] = set()
+    counted: Counter[Doubt] = Counter()
+    compared = 0
+    for (place, some), (behind, more) in combinations(enumerate(said), 2):
+        ones, others = _differing(some, more), _differing(more, some)
+        compared += len(ones) * len(others)
+        if compared > MOST_COMPARED:
+            counted["length"] += 1
+            break
+        for one, other in product(ones, others):
+            kind = judge(one.statement, other.statement)
+            if kind is not None:
+                counted[kind] += 1
+                found |= {(place, one.key), (behind, other.key)}
+    return found, counted
+
+
+def _said_again(
+    said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], likeness: Likeness
+) -> frozenset[tuple[int, str]]:
+    """Return the sentences, by source and key, of which another source says everything in other words."""
+    units = [
+        (place, each)
+        for place, some in enumerate(said)
+        for each in {each.key: each for each in some}.values()
+        if each.unit.is_prose and not each.unit.is_heading and (place, each.key) not in disputed
+    ]
+    if len({place for place, _ in units}) < 2 or len(units) > _MAX_UNITS:
+        return frozenset()
+    alike = likeness([each.unit.said for _, each in units])
+    kept: list[int] = []
+    again: set[int] = set()
+    for row, (place, each) in enumerate(units):
+        others = [known for known in kept if units[known][0] != place and known not in again]
+        if any(_adds_nothing(each, units[known][1], alike[row][known]) for known in others):
+            again.add(row)
+            continue
+        again |= {known for known in others if _adds_nothing(units[known][1], each, alike[row][known])}
+        kept.append(row)
+    return frozenset((units[row][0], units[row][1].key) for row in again)
+
+
+def _adds_nothing(each: _Said, other: _Said, similarity: float) -> bool:
+    """Tell whether a sentence says no more than another one, and nothing else."""
+    one, two = each.statement, other.statement
+    if similarity < SAID_IN_THE_SAME_WORDS or not have_same_marks(one, two) or conflict(one, two) is not None:
+        return False
+    own, theirs = one.stems - two.stems, two.stems - one.stems
+    if similarity >= SAID_AGAIN:
+        return len(own) <= max(1, len(theirs))
+    return not own and len(theirs) <= 1
+
+
+def _differing(some: Sequence[_Said], others: Sequence[_Said]) -> list[_Said]:
+    """Return what only one of two sources says, without headings."""
+    known = {each.key for each in others}
+    return [each for each in some if each.key not in known and not each.unit.is_heading]
+
+
+def _is_within(each: _Said, longest: Sequence[_Said]) -> bool:
+    """Tell whether a unit stands in the same words within one of a text."""
+    if not each.unit.is_prose:
+        return any(each.key in other.unit.text for other in longest)
+    within = re.compile(_BEGIN + re.escape(each.unit.key) + _END)
+    return not each.is_relative and any(within.search(other.unit.key) for other in longest)
+
+
+def _together(said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], *, of_one_day: bool) -> str:
+    known: set[str] = set()
+    written: list[Unit] = []
+    for place, units in enumerate(said):
+        fresh = list(_fresh(units, known))
+        for number, each in enumerate(fresh):
+            is_dated = (place, each.key) in disputed or (each.is_relative and not of_one_day)
+            unit = _dated(each) if is_dated else each.unit
+            before = written[-1] if written else None
+            if before is None:
+                written.append(replace(unit, gap=""))
+            elif number == 0:
+                written.append(replace(unit, gap="\n" if before.is_item and unit.is_item else "\n\n"))
+            else:
+                written.append(unit)
+    return "".join(unit.gap + unit.text for unit in written)
+
+
+def _fresh(units: Sequence[_Said], known: set[str]) -> Iterator[_Said]:
+    """Yield what is not known yet, with the widest gap of what was left out before it, and under its heading."""
+    gap, heading = "", None
+    for each in units:
+        gap = max(gap, each.unit.gap, key=lambda space: (space.count("\n"), len(space)))
+        if each.unit.is_heading:
+            heading = None
+            if each.key in known:
+                heading, gap = replace(each, unit=replace(each.unit, gap=gap)), ""
+        if each.key in known:
+            continue
+        known.add(each.key)
+        if heading is not None:
+            yield heading
+            heading = None
+        yield replace(each, unit=replace(each.unit, gap=gap))
+        gap = ""
+
+
+def _dated(each: _Said) -> Unit:
+    unit, day = each.unit, each.at.date().isoformat()
+    text = f"{unit.text} ({day})" if unit.is_prose else f"{unit.text}\n\n({day})"
+    return replace(unit, text=text)
+
+
+DOUBTFUL: Final = 0.5
+"""The most confidence in a merge of memories that contradict each other: a person is to look at it."""
+MOST_GAINED: Final = 0.5
+GAINED_EACH: Final = 0.1
+"""Of strength: by a merge at most, and by a source at a cohesion of 1."""
+
+_MERGED_IDS: Final = UUID("0d0b6a0e-5a0c-5a4f-9c55-1b1d6e6c7f02")
+_LINK_IDS: Final = UUID("9b8f4c4e-3f0d-5c1e-8a37-5d2f0c9e4b11")
+"""Namespaces of the UUIDv5 of merged memories and of links; they never change."""
+
+
+def confidence_of(cohesion: float, size: int, conflicts: Counter[Doubt]) -> float:
+    """Return how sure it is that memories are rightly merged."""
+    confidence = cohesion * clustering.size_factor(size)
+    return min(confidence, DOUBTFUL) if conflicts else confidence
+
+
+def merged_text(memories: Sequence[StoredMemory], likeness: Likeness | None = None) -> Merged:
+    """Return one text for memories, and where they contradict each other; see `merging.merge`."""
+    return merge(sources_of(memories), likeness)
+
+
+def contradictions_of(
+    memories: Sequence[StoredMemory], pairs: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Counter[Doubt]]:
+    """Return in what pairs of memories contradict each other; see `merging.contradictions`."""
+    return contradictions(sources_of(memories), pairs)
+
+
+def sources_of(memories: Sequence[StoredMemory]) -> list[Source]:
+    """Return memories as what is merged."""
+    return [Source(memory.owner.id, memory.record.content, moment_of(_at(memory))) for memory in memories]
+
+
+def merged_id(source_ids: Sequence[str], taken: int = 0) -> str:
+    """Return the id of the memory that is made of others: the same for the same ones, in whatever order.
+
+    Args:
+        taken: how many such ids stand for a memory already, which that is not.
+    """
+    return _uuid(_MERGED_IDS, [*sorted(source_ids), *([str(taken)] if taken else [])])
+
+
+def link_id(source: str, target: str) -> str:
+    """Return the id of the link from a merged memory to one that it was made of."""
+    return _uuid(_LINK_IDS, [source, target])
+
+
+def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: float) -> tuple[Owner, MemoryRecord]:
+    """Return the memory that is made of others, the same in whatever order they are given.
+
+    It has all tags, entities and files (as they were then), the highest tier, the earliest times, the uses of all, and
+    the least trust, with the origin of a source that has it. Category and source stand where all that have one agree,
+    metadata are joined, of two values the one of the longer text.
+    """
+    ordered = sorted(memories, key=lambda memory: (-len(memory.record.content), _at(memory), memory.owner.id))
+    records = [memory.record for memory in ordered]
+    least = min(records, key=lambda record: (record.trust, TRUST[record.origin], record.origin))
+    strength = max(record.strength for record in records)
+    owner = Owner(
+        id=id_,
+        kind="memory",
+        tags=tuple(sorted({tag for memory in ordered for tag in memory.owner.tags})),
+        references=tuple(sorted({reference for memory in ordered for reference in memory.owner.references})),
+        at=min(map(_at, ordered)),
+    )
+    record = MemoryRecord(
+        content=text,
+        tier=max((record.tier for record in records), key=TIERS.index),
+        category=_agreed(record.category for record in records),
+        entities=tuple(sorted({entity for record in records for entity in record.entities})),
+        source=_agreed(record.source for record in records),
+        origin=least.origin,
+        trust=least.trust,
+        metadata=_joined([json.loads(record.metadata) for record in records]),
+        born_at=min(record.born_at for record in records),
+        last_used=max(record.last_used for record in records),
+        use_count=sum(record.use_count for record in records),
+        strength=min(MAX_STRENGTH, strength + min(MOST_GAINED, cohesion * len(records) * GAINED_EACH)),
+        uses=tuple(sorted(use for record in records for use in record.uses)[-RECENT_USES:]),
+        review_count=sum(record.review_count for record in records),
+        derived_from=tuple(sorted(memory.owner.id for memory in ordered)),
+        is_forced=any(record.is_forced for record in records),
+    )
+    return owner, record
+
+
+def dates_of(memories: Sequence[StoredMemory]) -> tuple[tuple[float, float], ...]:
+    """Return the times that memories speak of, each as seen from its own time."""
+    found = {
+        (mention.since, mention.until)
+        for memory in memories
+        for mention in mentions(memory.record.content, now=moment_of(_at(memory)))
+    }
+    return tuple(sorted(found))
+
+
+def _at(memory: StoredMemory) -> float:
+    return memory.record.born_at if memory.owner.at is None else memory.owner.at
+
+
+def _agreed(values: Any) -> str:
+    """Return what all say that say something, "" where they do not agree."""
+    said = {value for value in values if value}
+    return str(said.pop()) if len(said) == 1 else ""
+
+
+def _joined(objects: Sequence[dict[str, Any]]) -> str:
+    joined: dict[str, Any] = {}
+    for each in objects:
+        joined = {**each, **joined}
+    return json.dumps(joined, sort_keys=True)
+
+
+def _uuid(space: UUID, names: Sequence[str]) -> str:
+    return str(uuid5(space, json.dumps(names)))

@@ -1,0 +1,216 @@
+"""Undo what agents did: one change, or all of a run, in one transaction. What others built upon stays where it is.
+
+A change can be undone while nothing that rests on it was done since. Use of a memory since then is no obstacle; where
+a value was changed again it keeps what it has now. Undone is what is known from now on: a version that was replaced
+before stays as it was in its time, `promoted` where that was undone later, since that is what was known then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.consolidation import executor
+from commonplace.consolidation.executor import packed, unpacked
+from commonplace.consolidation.runner import is_run
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.ledger.undone import ERASE
+from commonplace.text.similarity import signature
+from commonplace.types import Link
+from commonplace.types.ledger import IssueEvent, Reversal
+
+if TYPE_CHECKING:
+    from commonplace.consolidation.runtime import Ground
+    from commonplace.store.contract import MemoryChange
+    from commonplace.types import StoredMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What was undone.
+
+    Attributes:
+        issues: those whose changes were undone, the latest first.
+        memory_ids: the memories that are as they were before, sorted; those that a change had made are gone.
+        notices: one sentence each: what was left alone, and why.
+    """
+
+    issues: tuple[str, ...]
+    memory_ids: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"issues": list(self.issues), "memory_ids": list(self.memory_ids), "notices": list(self.notices)}
+
+
+@dataclass(slots=True)
+class _Work:
+    ground: Ground
+    change: MemoryChange
+    pages: list[Path] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def undo(ground: Ground, id_: str) -> Undone:
+    """Undo the change of an issue, or every change of a run that still stands.
+
+    Raises:
+        NotFoundError: there is no such issue or run, or nothing of it stands.
+        UsageError: a later change rests on it, or a memory of it was changed by others since.
+    """
+    with ground.store.change_memories(ground.namespace, made_by=ground.stamp()) as change:
+        standing = _standing(ground, change, id_)
+        _refuse_built_upon(change, standing)
+        work = _Work(ground, change)
+        for reversal in standing:
+            for step in json.loads(reversal.steps):
+                _STEPS[step["do"]](work, step)
+            change.ledger.put_reversal(replace(reversal, undone_at=ground.now()))
+            change.ledger.add_event(IssueEvent(reversal.issue, ground.now(), ground.actor, "undone"))
+    # Only now: a note that is left over is found again by its memory's id, one that is lost is not.
+    for page in work.pages:
+        try:
+            page.unlink(missing_ok=True)
+        except OSError as error:
+            work.notices.append(f"{page.name} could not be removed and stays: {error.strerror}")
+    ground.after()
+    touched = sorted({each for reversal in standing for each in reversal.memory_ids})
+    return Undone(tuple(each.issue for each in standing), tuple(touched), tuple(work.notices))
+
+
+def undo_merge(ground: Ground, memory_id: str) -> Undone:
+    """Undo the merge that made a memory: its sources are what they were.
+
+    Raises:
+        NotFoundError: no merge that stands made it.
+        UsageError: a later change rests on it, or a memory of it was changed by others since.
+    """
+    for reversal in ground.store.ledger(ground.namespace).reversals(memory_ids=[memory_id]):
+        steps = json.loads(reversal.steps)
+        if reversal.undone_at is None and any(_makes(step, memory_id) for step in steps):
+            return undo(ground, reversal.issue)
+    raise NotFoundError(
+        f"no merge made memory {memory_id!r:.80}, or it was undone, or a memory of it was forgotten since",
+        remedy="see `commonplace ledger list --all`",
+    )
+
+
+def _makes(step: Mapping[str, Any], memory_id: str) -> bool:
+    return bool(step["do"] == ERASE and step["id"] == memory_id)
+
+
+def _standing(ground: Ground, change: MemoryChange, id_: str) -> list[Reversal]:
+    """Return the changes to be undone, the latest first."""
+    of_issue = change.ledger.reversal(id_)
+    found = [of_issue] if of_issue is not None else change.ledger.reversals(run=id_)
+    standing = [each for each in found if each.undone_at is None]
+    if standing:
+        return standing[::-1]
+    if found:
+        raise NotFoundError(f"what {id_!r:.80} changed was undone already", remedy="there is nothing left to undo")
+    is_issue = change.ledger.issue(id_) is not None
+    if is_issue or is_run(ground, id_):
+        raise NotFoundError(
+            f"{'issue' if is_issue else 'run'} {id_!r:.80} changed nothing, or what it changed was forgotten since",
+            remedy="only applied changes can be undone; `commonplace ledger history` tells what was done",
+        )
+    raise NotFoundError(
+        f"there is no issue or run {id_!r:.80} in this namespace",
+        remedy="see `commonplace consolidate runs` and `commonplace ledger list --all`",
+    )
+
+
+def _refuse_built_upon(change: MemoryChange, standing: Sequence[Reversal]) -> None:
+    ours = {each.issue for each in standing}
+    for each in standing:
+        for later in change.ledger.reversals(memory_ids=each.memory_ids, after=each.number):
+            if later.undone_at is None and later.issue not in ours:
+                raise UsageError(
+                    f"issue {later.issue} changed the same memories later than {each.issue}",
+                    remedy=f"undo {later.issue} first",
+                )
+
+
+def _erase(work: _Work, step: Mapping[str, Any]) -> None:
+    known = _known(work, step["id"])
+    if known.expired_at is not None or known.record.version != step["version"]:
+        raise _changed_since(step["id"])
+    # What the change itself linked was unlinked before: this is others'.
+    for link in work.change.links([step["id"]]):
+        work.notices.append(f"the link {link.type} from {link.source} to {link.target} went with its memory")
+    work.change.erase([step["id"]])
+
+
+def _revive(work: _Work, step: Mapping[str, Any]) -> None:
+    known = _known(work, step["id"])
+    record = unpacked(step["record"], known.record)
+    if known.expired_at is None or known.record.version != record.version:
+        raise _changed_since(step["id"])
+    bands = () if known.owner.session else signature(known.record.content).bands
+    work.change.revive(known.number, record, bands=bands)
+
+
+def _revise(work: _Work, step: Mapping[str, Any]) -> None:
+    known = _known(work, step["id"])
+    now = packed(known.record)
+    before = {}
+    for name, (old, new) in step["changed"].items():
+        if now[name] == new:
+            before[name] = old
+        else:
+            work.notices.append(f"{name} of memory {step['id']} was changed since and stays {now[name]!r}")
+    work.change.revise(known.number, unpacked(before, known.record))
+
+
+def _unlink(work: _Work, step: Mapping[str, Any]) -> None:
+    work.change.unlink(step["source"], step["target"], step["type"])
+
+
+def _link(work: _Work, step: Mapping[str, Any]) -> None:
+    work.change.link(Link(step["source"], step["target"], step["type"], step["strength"], step["at"]))
+
+
+def _page(work: _Work, step: Mapping[str, Any]) -> None:
+    path = work.ground.directory / step["path"]
+    if not os.path.lexists(path):
+        return
+    # A link, or a directory that is one, leads to what is not ours.
+    is_there = path.is_file() and path.resolve() == work.ground.directory.resolve() / step["path"]
+    try:
+        is_ours = is_there and hashlib.sha256(path.read_bytes()).hexdigest() == step["sha256"]
+    except OSError:
+        is_ours = False
+    if is_ours:
+        work.pages.append(path)
+    else:
+        work.notices.append(f"{step['path']} was edited since it was written, and stays")
+
+
+def _known(work: _Work, id_: str) -> StoredMemory:
+    known = work.change.find(id_)
+    if known is None:
+        raise _changed_since(id_)
+    return known
+
+
+def _changed_since(id_: str) -> UsageError:
+    return UsageError(
+        f"memory {id_!r:.80} was changed, archived or brought back since",
+        remedy="see `commonplace get ID --versions`, and set right by hand what you want as it was",
+    )
+
+
+_STEPS = {
+    ERASE: _erase,
+    executor.REVIVE: _revive,
+    executor.REVISE: _revise,
+    executor.UNLINK: _unlink,
+    executor.LINK: _link,
+    executor.PAGE: _page,
+}

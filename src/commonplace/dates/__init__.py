@@ -1,0 +1,155 @@
+"""Find the dates that a text speaks of, as half-open stretches of UTC.
+
+Dates that do not say their year, or are told from now, are resolved against a given moment. The choice is for being
+right over finding all: `may`, `march`, `second` or `1999 files` count as dates only where the words around them say
+so.
+
+A day is from midnight to midnight, a week from Monday, a season of three whole months on the northern half of the
+Earth, a night from 18 to 6 o'clock. `three days ago` is that day, `two weeks ago` the seven days around that day,
+`two months ago` that calendar month; `the past two weeks` runs to the end of today. `since` and `until` include what
+they name, `before` and `after` do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+from typing import get_args
+
+from commonplace.dates.calendar import Period, Prefer, Scene, epoch
+from commonplace.dates.vocabulary import Words
+from commonplace.errors import UsageError
+
+__all__ = ["Mention", "Prefer", "mentions", "moment_ago", "without"]
+
+
+WORD = re.compile(r"[a-z]+")
+OPENING, CLOSING, PAUSES, STOPS = ("(", "["), (")", "]"), (",", ";", ":"), (".", "?", "!")
+DIGITS = re.compile(r"\d{4}|\d0s|q[1-4]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A date in a text.
+
+    Attributes:
+        text: the words as written, with the preposition before them.
+        start, end: their place in the text, in characters, half-open.
+        since, until: seconds since the epoch, half-open; -inf and inf are open ends.
+    """
+
+    text: str
+    start: int
+    end: int
+    since: float
+    until: float
+
+
+def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Mention, ...]:
+    """Return the dates in a text, in order, none overlapping another.
+
+    Args:
+        now: what they are resolved against, in the timezone whose calendar is meant: when a memory was made, when a
+            question was asked.
+        prefer: which `May` or `Monday` is meant where nothing tells: the last that has begun, the first that is not
+            over, or the nearest.
+
+    Raises:
+        UsageError: `now` has no timezone, or `prefer` is none of the three.
+    """
+    if now.tzinfo is None:
+        raise UsageError(f"now is {now.isoformat()}, without timezone", remedy="pass an aware datetime")
+    if prefer not in get_args(Prefer):
+        raise UsageError(f"prefer is {prefer!r}, known are {', '.join(get_args(Prefer))}", remedy="choose one of these")
+    if not _may_hold_date(text):
+        return ()
+    return tuple(_found(text, Scene(now.replace(tzinfo=None), now.tzinfo, prefer)))
+
+
+def moment_ago(text: str, *, now: datetime) -> float | None:
+    """Return the moment that a text names by the hours, minutes or seconds that it is ago, seconds since the epoch.
+
+    None where it says anything else: `three days ago` is a day, which `mentions` tells.
+
+    Args:
+        now: aware; what it is counted from.
+    """
+    from commonplace.dates.relative import read_moment_ago
+
+    assert now.tzinfo is not None
+    try:
+        found = read_moment_ago(Words(text), Scene(now.replace(tzinfo=None), now.tzinfo, "past"))
+    except OverflowError:
+        return None
+    return epoch(found, now.tzinfo, 0.0) if found is not None else None
+
+
+def without(text: str, found: Sequence[Mention]) -> str:
+    """Return the text with the mentions cut out, and the spaces and commas around them: what is left to search for."""
+    kept: list[str] = []
+    at = 0
+    for mention in found:
+        _append(kept, text[at : mention.start], cut=at > 0)
+        at = mention.end
+    _append(kept, text[at:], cut=at > 0)
+    return "".join(kept)
+
+
+def _may_hold_date(text: str) -> bool:
+    """Tell whether a text has any of the words or digits that every date has one of; most are done with after this."""
+    from commonplace.dates.vocabulary import TELLING
+
+    lower = text.lower()
+    return DIGITS.search(lower) is not None or not TELLING.isdisjoint(map(re.Match.group, WORD.finditer(lower)))
+
+
+def _found(text: str, scene: Scene) -> Iterator[Mention]:
+    from commonplace.dates.grammar import read
+    from commonplace.dates.vocabulary import STARTS
+
+    words, at = Words(text), 0
+    while words.has(at):
+        words.forget(at)
+        word = words[at]
+        if word.lower not in STARTS and not word.text[:1].isdigit():
+            at += 1
+            continue
+        found = read(words, at, scene)
+        if found is None:
+            at += 1
+            continue
+        if found.period is not None:
+            mention = _mention(words, at, found.end, found.period, scene)
+            if mention.since < mention.until:
+                yield mention
+        at = found.end
+
+
+def _mention(words: Words, at: int, end: int, period: Period, scene: Scene) -> Mention:
+    """Return what was read, with the possessive `'s` behind it."""
+    if words[end].lower == "'" and words[end].glued and words[end + 1].lower == "s" and words[end + 1].glued:
+        end += 2
+    start, stop = words[at].start, words[end - 1].end
+    since, until = epoch(period.since, scene.zone, -inf), epoch(period.until, scene.zone, inf)
+    return Mention(words.text[start:stop], start, stop, since, until)
+
+
+def _append(kept: list[str], right: str, *, cut: bool) -> None:
+    """Add what stands behind a cut, with one space or mark between it and what stands before."""
+    if not cut:
+        kept.append(right)
+        return
+    while kept and not kept[-1].strip():
+        kept.pop()
+    left, right = (kept.pop().rstrip() if kept else ""), right.lstrip()
+    if left.endswith(OPENING) and right.startswith(CLOSING):
+        left, right = left[:-1].rstrip(), right[1:].lstrip()
+    if right.startswith(PAUSES) and (not left or left.endswith((*PAUSES, *OPENING))):
+        right = right[1:].lstrip()
+    if left.endswith(PAUSES) and (not right or right.startswith((*STOPS, *CLOSING))):
+        left = left[:-1].rstrip()
+    apart = left and right and not left.endswith(OPENING) and not right.startswith((*PAUSES, *STOPS, *CLOSING))
+    kept += (left, " ", right) if apart else (left, right)

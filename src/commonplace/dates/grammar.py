@@ -1,0 +1,406 @@
+"""Dates within and around dates: the end of May, first week of June, two days before Christmas, 5 pm on Monday."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import NamedTuple
+
+from commonplace.dates.absolute import (
+    Clock,
+    Read,
+    is_loose,
+    read_bare_year,
+    read_clock,
+    read_named,
+    read_numeric,
+    read_time,
+)
+from commonplace.dates.calendar import (
+    Cycle,
+    Period,
+    Scene,
+    bounds,
+    chosen,
+    days,
+    floor,
+    joined,
+    mapped,
+    months,
+    moved,
+    of_unit,
+    third,
+    weekly,
+)
+from commonplace.dates.relative import read_ago, read_ahead, read_amounts, read_relative
+from commonplace.dates.vocabulary import (
+    ALL,
+    BOUNDS,
+    CALENDAR_UNITS,
+    DAYPARTS,
+    EDGE_NOUNS,
+    EDGES,
+    EVERY,
+    MONTHS,
+    ORDINALS,
+    PREPOSITIONS,
+    STARTS,
+    THROUGH,
+    UNITS,
+    WEEKDAYS,
+    Words,
+)
+
+NOTHING: frozenset[str] = frozenset()
+ORDINAL = {**ORDINALS, "last": -1}
+PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *WEEKDAYS})
+WHOLE = ("month", "quarter", "season", "half", "year", "decade")
+
+
+def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOTHING) -> Read | None:
+    """Read a date and the time of day that may follow or precede it.
+
+    Args:
+        vouched: the kinds of doubtful dates that what stands before makes certain.
+    """
+    start = at + 1 if words[at].lower == "the" else at
+    if words[start].lower == "'" and words[start + 1].glued:
+        start += 1
+    if words[start].lower not in STARTS and not words[start].text[:1].isdigit():
+        return None
+    for read in (_edge, _ordinal, _week_of, _named_before, _offset, _clock_first, _part_of):
+        found = read(words, start, scene)
+        if found is not None:
+            return found
+    found = _core(words, start, scene) or _year(words, start)
+    if found is None or (found.doubt and found.doubt not in vouched):
+        return None
+    return _with_clock(words, found)
+
+
+def _core(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read a date that holds no other."""
+    if words[at].text[:1].isdigit() and is_loose(words, at):
+        found = read_numeric(words, at, scene)
+        if found is not None:
+            return found
+    return read_named(words, at, scene) or read_ago(words, at, scene) or read_relative(words, at, scene)
+
+
+def _year(words: Words, at: int) -> Read | None:
+    """Read `2023`, which needs a preposition, or `year 2023`, which needs none."""
+    if words[at].lower != "year":
+        return read_bare_year(words, at)
+    found = read_bare_year(words, at + 1)
+    return found._replace(doubt="") if found is not None else None
+
+
+def _with_clock(words: Words, found: Read) -> Read:
+    if found.value.unit not in ("day", "part"):
+        return found
+    clock = read_clock(words, found.end)
+    value = clock.of(found.value) if clock is not None else None
+    return found._replace(value=value, end=clock.end) if clock is not None and value is not None else found
+
+
+def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read the date that a part is taken of: `the month` is this one."""
+    if words[at].lower in ("the", "this") and words[at + 1].lower in CALENDAR_UNITS:
+        unit = words[at + 1].lower
+        return Read(of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
+    if words[at].lower in ("the", "'"):
+        at += 1
+    found = _core(words, at, scene) or _year(words, at)
+    return found if found is not None and found.doubt not in ("never", "fall") else None
+
+
+def _edge(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `end of May`, `early 2024`, `mid-June`, `late last year`."""
+    if words[at].lower in ("very", "exact"):
+        at += 1
+    edge = words[at].lower
+    which = EDGES.get(edge)
+    if which is None:
+        return None
+    inner = at + 1
+    if edge in EDGE_NOUNS:
+        if words[inner].lower != "of":
+            return None
+        inner += 1
+    elif words[inner].lower in ("-", "in"):
+        inner += 1
+    found = _enclosing(words, inner, scene)
+    if found is None:
+        return None
+    value = mapped(found.value, lambda period: third(period, which), "span")
+    return Read(value, found.end) if value is not None else None
+
+
+def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `first week of May`, `last Friday of the month`, `second half of 2024`, `third of May`."""
+    number = ORDINAL.get(words[at].lower)
+    if number is None:
+        return None
+    piece, inner = words[at + 1].lower, at + 3
+    if piece == "of" and number > 0 and words[at + 2].lower in MONTHS and words[at + 2].is_capitalised:
+        piece, inner = "day", at + 2
+    elif words[at + 2].lower not in ("of", "in") or piece not in PIECES:
+        return None
+    found = _enclosing(words, inner, scene)
+    if found is None or found.value.unit not in WHOLE:
+        return None
+    value = mapped(found.value, lambda period: _nth(period, piece, number), "day")
+    return Read(value, found.end) if value is not None else None
+
+
+def _nth(period: Period, piece: str, number: int) -> Period | None:
+    """Return the nth day, week (of seven days from the first), weekday, weekend, half or quarter of a period."""
+    since, until = bounds(period)
+    if piece in ("half", "quarter"):
+        return _fraction(period, 2 if piece == "half" else 4, number)
+    if piece in ("day", "week"):
+        length = 1 if piece == "day" else 7
+        start = since + timedelta(days=length * (number - 1)) if number > 0 else until - timedelta(days=length)
+        return days(start, length, "day" if piece == "day" else "week") if start < until else None
+    weekday, length = (5, 2) if piece == "weekend" else (WEEKDAYS[piece], 1)
+    if number > 0:
+        start = since + timedelta(days=(weekday - since.weekday()) % 7 + 7 * (number - 1))
+    else:
+        last = until - timedelta(days=1)
+        start = last - timedelta(days=(last.weekday() - weekday) % 7)
+    return days(start, length, "weekend" if length == 2 else "day") if start < until else None
+
+
+def _fraction(period: Period, parts: int, number: int) -> Period | None:
+    since, until = bounds(period)
+    place = parts if number == -1 else number
+    if place > parts:
+        return None
+    if period.unit == "year":
+        length = 12 // parts
+        return months(since.year, since.month + length * (place - 1), length, "half" if parts == 2 else "quarter")
+    if period.unit == "month" and parts == 2:
+        middle = since + timedelta(days=15)
+        return Period(since, middle, "span") if place == 1 else Period(middle, until, "span")
+    return None
+
+
+def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `week of 5 June`, `weekend of 5 June`: that of the calendar week; `week beginning 5 June`: seven days on."""
+    piece, joint = words[at].lower, words[at + 1].lower
+    if piece not in ("week", "weekend") or joint not in ("of", "beginning", "commencing", "starting", "ending"):
+        return None
+    inner = at + 3 if words[at + 2].lower in ("on", "the") else at + 2
+    found = _core(words, inner, scene)
+    if found is None or found.doubt == "never" or found.value.unit != "day":
+        return None
+
+    def week(period: Period) -> Period:
+        day = bounds(period)[0]
+        if joint in ("beginning", "commencing", "starting"):
+            return days(day, 7, "week")
+        if joint == "ending":
+            return days(day - timedelta(days=6), 7, "week")
+        monday = floor(day, "week")
+        return days(monday + timedelta(days=5), 2, "weekend") if piece == "weekend" else days(monday, 7, "week")
+
+    value = mapped(found.value, week, "week")
+    return Read(value, found.end) if value is not None else None
+
+
+def _offset(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `two days before Christmas`, `a week after 3 May`, `the day after Easter 2024`."""
+    amounts = read_amounts(words, at)
+    if amounts is None and words[at].lower in ("day", "week"):
+        least, unit, end = 1, words[at].lower, at + 1
+    elif amounts is not None and len(amounts[0]) == 1 and amounts[0][0].least == amounts[0][0].most:
+        ((least, _, unit),), end = amounts
+    else:
+        return None
+    side = words[end].lower
+    if side not in ("before", "after", "from") or unit not in ("day", "week", "month", "year"):
+        return None
+    found = _core(words, end + 1, scene)
+    if found is None or found.doubt not in ("", "day"):
+        return None
+    anchor = chosen(found.value, scene)
+    if anchor is None or anchor.until is None or anchor.since is None or found.value.unit not in ("day", "span"):
+        return None
+    last = anchor.until - timedelta(days=1)
+    target = moved(anchor.since, unit, -least) if side == "before" else moved(last, unit, least)
+    if words[at].lower == "week":
+        return Read(days(target if side == "before" else anchor.until, 7, "week"), found.end)
+    return Read(days(target, 1, "day"), found.end)
+
+
+def _named_before(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `Monday before 24 July`, `weekend after Easter`."""
+    piece, side = words[at].lower, words[at + 1].lower
+    if (piece not in WEEKDAYS and piece != "weekend") or side not in ("before", "after"):
+        return None
+    found = _core(words, at + 2, scene)
+    anchor = chosen(found.value, scene) if found is not None and found.doubt in ("", "day") else None
+    if found is None or anchor is None or found.value.unit not in ("day", "span"):
+        return None
+    near = (weekly(5, 2, "weekend") if piece == "weekend" else weekly(WEEKDAYS[piece], 1, "day")).near(
+        bounds(anchor)[0]
+    )
+    if side == "before":
+        meant = [period for period in near if bounds(period)[1] <= bounds(anchor)[0]][-1:]
+    else:
+        meant = [period for period in near if bounds(period)[0] >= bounds(anchor)[1]][:1]
+    return Read(meant[0], found.end) if meant else None
+
+
+def _clock_first(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `5 pm on Monday`, `10:30 yesterday`."""
+    if not (words[at].text[:1].isdigit() and is_loose(words, at)) and words[at].lower not in ("noon", "midday"):
+        return None
+    clock = read_time(words, at)
+    if clock is None:
+        return None
+    return _on_day(words, clock.end, scene, clock)
+
+
+def _part_of(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `morning of 3 May`."""
+    if words[at].lower not in DAYPARTS or words[at + 1].lower not in ("of", "on"):
+        return None
+    clock = read_clock(words, at)
+    return _on_day(words, at + 2, scene, clock) if clock is not None else None
+
+
+def _on_day(words: Words, at: int, scene: Scene, clock: Clock) -> Read | None:
+    if words[at].lower in (",", "on"):
+        at += 1
+    if words[at].lower == "the":
+        at += 1
+    found = _core(words, at, scene)
+    if found is None or found.doubt not in ("", "day") or found.value.unit != "day":
+        return None
+    value = clock.of(found.value)
+    return Read(value, found.end) if value is not None else None
+
+
+class Found(NamedTuple):
+    """What begins at a word: a period, or None for words that only look like one; and the word behind."""
+
+    period: Period | None
+    end: int
+
+
+def read(words: Words, at: int, scene: Scene) -> Found | None:
+    """Read the date expression that begins at a word, with its preposition."""
+    try:
+        for reader in (_every, _between, _bound, _preposition):
+            found = reader(words, at, scene)
+            if found is not None:
+                return found
+        return _range_or_date(words, at, scene, frozenset())
+    except (OverflowError, ValueError):  # The words name a date that the calendar does not have.
+        return None
+
+
+def _settled(value: Period | Cycle, end: int, scene: Scene) -> Found:
+    """Return which occurrence is meant; a day that the calendar never has is passed over."""
+    return Found(chosen(value, scene), end)
+
+
+def _every(words: Words, at: int, scene: Scene) -> Found | None:
+    """Pass over `every Monday`, `each year`, `every two weeks`: they name no one date."""
+    if words[at].lower not in EVERY:
+        return None
+    inner = at + 2 if words[at + 1].lower in ("other", "single", "second", "last", "first") else at + 1
+    if words[inner].lower in UNITS:
+        return Found(None, inner + 1)
+    found = read_date(words, inner, scene, ALL)
+    return Found(None, found.end) if found is not None else None
+
+
+def _between(words: Words, at: int, scene: Scene) -> Found | None:
+    """Read `between March and May 2024`, `from 3 to 5 May`, `from Monday on`."""
+    opening = words[at].lower
+    if opening not in ("between", "from"):
+        return None
+    first = read_date(words, at + 1, scene, ALL)
+    if first is None:
+        return None
+    joints = ("and", "&") if opening == "between" else THROUGH
+    if words[first.end].lower in joints:
+        last = read_date(words, first.end + 1, scene, ALL)
+        value = joined(first.value, last.value) if last is not None else None
+        if last is not None and value is not None:
+            return _settled(value, last.end, scene)
+    if opening == "between":
+        return _settled(first.value, first.end, scene) if first.value.unit == "span" else None
+    if words[first.end].lower in ("on", "onward", "onwards"):
+        return _opened(first, first.end + 1, scene, "since")
+    return None
+
+
+def _bound(words: Words, at: int, scene: Scene) -> Found | None:
+    """Read `since Tuesday`, `until the end of May`, `before 2024`, `up to 2024`."""
+    word, inner = words[at].lower, at + 1
+    if word == "up" and words[inner].lower in ("to", "until", "till"):
+        word, inner = "until", inner + 1
+    if word == "prior" and words[inner].lower == "to":
+        word, inner = "before", inner + 1
+    if word == "ever" and words[inner].lower == "since":
+        word, inner = "since", inner + 1
+    which = BOUNDS.get(word)
+    if which is None:
+        return None
+    found = read_date(words, inner, scene, ALL)
+    return _opened(found, found.end, scene, which) if found is not None else None
+
+
+def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
+    """Return what lies since, before, after or until a date; its own time is within `since` and `until`."""
+    opened: dict[str, Callable[[Period], Period]] = {
+        "since": lambda period: Period(period.since, None, "span"),
+        "before": lambda period: Period(None, period.since, "span"),
+        "after": lambda period: Period(period.until, None, "span"),
+        "until": lambda period: Period(None, period.until, "span"),
+    }
+    period = chosen(found.value, scene)
+    return Found(opened[which](period), end) if period is not None else None
+
+
+def _preposition(words: Words, at: int, scene: Scene) -> Found | None:
+    """Read `in May`, `on the 3rd of May`, `in two weeks`, `over the past month`."""
+    if words[at].lower == "as" and words[at + 1].lower == "of":
+        return _range_or_date(words, at + 2, scene, ALL)
+    vouched = PREPOSITIONS.get(words[at].lower)
+    if vouched is None:
+        return None
+    if words[at].lower == "in":
+        ahead = read_ahead(words, at + 1, scene)
+        if ahead is not None:
+            return _settled(ahead.value, ahead.end, scene)
+    return _range_or_date(words, at + 1, scene, vouched)
+
+
+def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str]) -> Found | None:
+    """Read a date, or two with `to` or a dash where the second has its year or both are days."""
+    loose = read_date(words, at, scene, ALL)
+    first = loose if loose is not None and (not loose.doubt or loose.doubt in vouched) else None
+    if loose is not None and words[loose.end].lower in THROUGH:
+        last = read_date(words, loose.end + 1, scene, ALL)
+        if last is not None and _is_range(loose, last, certain=first is not None):
+            value = joined(loose.value, last.value)
+            if value is not None:
+                return _settled(value, last.end, scene)
+        if last is not None and words[at].lower in WEEKDAYS and words[loose.end + 1].lower in WEEKDAYS:
+            return Found(None, last.end)
+    if first is None:
+        return None
+    if words[first.end].lower in ("onward", "onwards"):
+        return _opened(first, first.end + 1, scene, "since")
+    return _settled(first.value, first.end, scene)
+
+
+def _is_range(first: Read, last: Read, *, certain: bool) -> bool:
+    if isinstance(last.value, Period):
+        return certain or last.value.unit in ("month", "day", "span", "quarter", "season")
+    both_yearly = isinstance(first.value, Cycle) and first.value.every == last.value.every == "year"
+    return certain and both_yearly and first.value.unit == last.value.unit

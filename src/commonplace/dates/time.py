@@ -1,0 +1,159 @@
+"""Times as callers give and get them: seconds, ISO texts and datetimes."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime, tzinfo
+from typing import overload
+
+from commonplace.errors import UsageError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+LATEST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+"""The range of `datetime`; a time outside is shown as the nearer end."""
+
+
+def moment_of(at: float) -> datetime:
+    """Return seconds since the epoch as an aware datetime in UTC, within the years 1 to 9999."""
+    return datetime.fromtimestamp(min(max(at, EARLIEST), LATEST), UTC)
+
+
+def seconds_of(moment: datetime) -> float:
+    """Return a datetime as seconds since the epoch; one without a zone is UTC."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    # Not timestamp(): it goes through local time where the zone is odd, and fails for early years on some systems.
+    return (aware - _EPOCH).total_seconds()
+
+
+def parse(text: str) -> float:
+    """Return an ISO 8601 text as seconds since the epoch; one without a zone is UTC.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return seconds_of(datetime.fromisoformat(text))
+
+
+@overload
+def iso(at: float | datetime) -> str: ...
+@overload
+def iso(at: float | datetime | None) -> str | None: ...
+def iso(at: float | datetime | None) -> str | None:
+    """Return a time as JSON has it: 2026-03-01T09:30:00Z, with microseconds only where there are any; None for None."""
+    if at is None:
+        return None
+    moment = at if isinstance(at, datetime) else moment_of(at)
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+Moment = datetime | str | float | int
+"""A time: a datetime or an ISO 8601 text (UTC where it names no zone), or seconds since the epoch."""
+
+_WORD = re.compile(r"\w")
+_LAST_YEAR = 9999
+_REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
+"""A year or a month of ISO 8601, which `datetime` does not read."""
+
+
+def seconds(name: str, moment: Moment) -> float:
+    """Return a time as seconds since the epoch; a month or a year as in "2026-03" means its beginning.
+
+    Args:
+        name: what the value is for, for the message.
+
+    Raises:
+        UsageError: it is no time, or outside of the years 1 to 9999.
+    """
+    try:
+        found = _parsed(moment)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not EARLIEST <= found <= LATEST:
+        raise UsageError(
+            f"{name} is {moment!r:.80}",
+            remedy="give an ISO 8601 time like 2026-03-01T09:30:00Z, a datetime, or seconds since the epoch, of the"
+            " years 1 to 9999",
+            parameters=(name,),
+        )
+    return found
+
+
+def moment_in_words(
+    name: str, moment: Moment, now: float, *, is_start: bool = False, zone: tzinfo | None = UTC
+) -> float:
+    """Return a time that may also be said in words.
+
+    "last Tuesday" and "2026-03" are the end of it, or now where that comes first; "two hours ago" is that very moment.
+
+    Args:
+        is_start: something begins then, so that the beginning is meant.
+        zone: whose days and months the words mean; None is this machine's.
+
+    Raises:
+        UsageError: no time can be read from it, or more than one.
+    """
+    if not isinstance(moment, str):
+        return seconds(name, moment)
+    since, until = _span(name, moment, now, zone)
+    if is_start and since < EARLIEST:
+        raise _unread(name, moment)
+    return since if is_start or since == until else min(now, until - 0.001)
+
+
+def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[float, float]:
+    """Return when what is said begins and ends, half-open; both are one where it is no longer than a moment."""
+    from commonplace.dates import mentions, moment_ago, without
+
+    if moment.strip().lower() == "now":
+        return now, now
+    period = _period(moment)
+    if period is not None:
+        return period
+    try:
+        known: float | None = seconds(name, moment)
+    except UsageError:
+        known = moment_ago(moment, now=moment_of(now))
+    if known is not None:
+        return known, known
+    found = mentions(moment, now=moment_of(now).astimezone(zone))
+    if len(found) != 1 or _WORD.search(without(moment, found)):
+        raise _unread(name, moment)
+    return found[0].since, found[0].until
+
+
+def _unread(name: str, moment: str) -> UsageError:
+    return UsageError(
+        f"{name} is {moment!r:.80}",
+        remedy="give an ISO 8601 time like 2026-03-01T09:30:00Z, of the years 1 to 9999,"
+        ' or words such as "last Tuesday"',
+        parameters=(name,),
+    )
+
+
+def _period(text: str) -> tuple[float, float] | None:
+    """Return the beginning and the end of a month or a year of ISO 8601, None for all else."""
+    found = _REDUCED.fullmatch(text.strip())
+    if found is None:
+        return None
+    year, month = int(found[1]), int(found[2] or 1)
+    later = (year + month // 12, month % 12 + 1) if found[2] else (year + 1, 1)
+    try:
+        since = seconds_of(datetime(year, month, 1, tzinfo=UTC))
+        return since, LATEST if later[0] > _LAST_YEAR else seconds_of(datetime(*later, 1, tzinfo=UTC))
+    except ValueError:
+        return None
+
+
+def _parsed(moment: object) -> float:
+    if isinstance(moment, bool):
+        raise TypeError
+    if isinstance(moment, int | float):
+        return float(moment)
+    if isinstance(moment, str):
+        reduced = _period(moment)
+        return parse(moment.strip()) if reduced is None else reduced[0]
+    if not isinstance(moment, datetime):
+        raise TypeError
+    return seconds_of(moment)

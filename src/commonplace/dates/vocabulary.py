@@ -1,0 +1,231 @@
+"""The English words that dates are made of.
+
+Only a few hundred words are kept at a time, so a long text costs no memory.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MONTH_NAMES = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+MONTHS = {name: number for number, name in enumerate(MONTH_NAMES, 1)}
+MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
+PLAIN_MONTHS = frozenset({"january", "february", "july", "september", "october", "november", "december"})
+"""Names that mean nothing else: neither people nor verbs."""
+VERB_MONTHS = frozenset({"may", "march", "mar", "jun", "dec", "sep", "oct", "apr", "jan", "feb", "jul", "aug", "nov"})
+"""Names that in lower case are something else, or too short to be trusted."""
+
+WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = {name: number for number, name in enumerate(WEEKDAY_NAMES)}
+WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {"tues": 1, "thur": 3, "thurs": 3}
+NOT_BEFORE_WEEKDAY = frozenset(
+    {"black", "ash", "good", "maundy", "shrove", "holy", "casual", "fat", "cyber", "easter", "bloody", "super", "palm"}
+)
+
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+"""The first month of each, on the northern half of the Earth."""
+
+NUMBERS = {
+    name: number
+    for number, name in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen twenty".split(),
+        1,
+    )
+} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+ORDINALS = {name: number for number, name in enumerate("first second third fourth fifth".split(), 1)}
+VAGUE = {"few": (2, 5), "several": (3, 7)}
+"""How few and how many are meant."""
+
+UNITS = {
+    "second": ("second", 1),
+    "minute": ("minute", 1),
+    "min": ("minute", 1),
+    "hour": ("hour", 1),
+    "hr": ("hour", 1),
+    "day": ("day", 1),
+    "week": ("week", 1),
+    "fortnight": ("week", 2),
+    "month": ("month", 1),
+    "quarter": ("quarter", 1),
+    "year": ("year", 1),
+    "yr": ("year", 1),
+    "decade": ("decade", 1),
+}
+UNITS |= {f"{name}s": value for name, value in UNITS.items()}
+CALENDAR_UNITS = ("week", "month", "quarter", "year", "decade")
+"""What `last`, `this` and `next` are said of, and `the end of the`."""
+
+DAYPARTS = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
+"""First and last hour; a night ends at six on the next day."""
+
+DECADES = {"sixties": 60, "seventies": 70, "eighties": 80, "nineties": 90}
+
+EDGES = {"beginning": 0, "start": 0, "middle": 1, "end": 2, "early": 0, "mid": 1, "late": 2}
+"""Which third is meant; the first four are followed by `of`."""
+EDGE_NOUNS = frozenset({"beginning", "start", "middle", "end"})
+
+ALL = frozenset({"month", "year", "season", "day"})
+PREPOSITIONS = {
+    "in": frozenset({"month", "year", "season"}),
+    "during": ALL,
+    "throughout": ALL,
+    "by": frozenset({"year", "day"}),
+    "from": frozenset({"year", "day", "season"}),
+    "on": frozenset({"day"}),
+    "at": frozenset({"day"}),
+    "over": frozenset({"day", "season"}),
+    "of": frozenset({"day"}),
+    "for": frozenset({"day"}),
+    "around": frozenset({"day"}),
+    "about": frozenset({"day"}),
+    "within": frozenset[str](),
+    "circa": frozenset({"year"}),
+}
+"""What each lets pass as a date that would be doubtful alone: `in May` is one, `at May` is none."""
+BOUNDS = {"since": "since", "before": "before", "after": "after", "until": "until", "till": "until"}
+EVERY = frozenset({"every", "each", "any", "per", "alternate"})
+THROUGH = frozenset({"to", "until", "till", "through", "thru", "-"})
+
+COUNTED = frozenset(
+    {"people", "ms", "kb", "mb", "gb", "px", "rpm", "hz", "km", "m", "kg", "usd", "percent", "x", "times"}
+)
+NOT_COUNTED = frozenset(
+    {"was", "is", "has", "does", "this", "its", "his", "us", "as", "vs", "s", "always", "perhaps", "towards"}
+)
+MEASURES = frozenset("%°*+=×$€£")
+LOOSE_FOLLOWERS = frozenset(
+    " . , ? ! ; ) we i you they he she the and with when about at for on in from by but was did because our my".split(
+        " "
+    )
+)
+"""Words that follow a month written `may` or `march`, and no verb."""
+PAST_PARTICIPLES = frozenset(
+    "time times once twice done built run runs ran took takes made written finish finishes complete completes "
+    "read learn learned sold grew doubled".split()
+)
+"""Before `in two weeks` they make it a duration, as do all words in -ed."""
+
+HOLIDAYS = frozenset(
+    {"christmas", "xmas", "boxing", "year", "halloween", "valentine", "thanksgiving", "easter", "friday"}
+)
+TELLING = frozenset(
+    {*MONTHS, *WEEKDAYS, *WEEKDAY_SHORT, *SEASONS, *UNITS, *DECADES, *HOLIDAYS, *DAYPARTS}
+    | {"yesterday", "today", "tonight", "tomorrow", "weekend"}
+)
+"""Every date without four digits has one of these, or a quarter."""
+
+DAYS = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1}
+BACK = frozenset({"last", "past", "previous"})
+AHEAD = frozenset({"next", "coming", "upcoming"})
+DEICTICS = BACK | AHEAD | {"this", "current"}
+NAMES = (
+    frozenset({"christmas", "xmas", "boxing", "new", "halloween", "valentine", "thanksgiving", "easter", "good"})
+    | {"q1", "q2", "q3", "q4", "h1", "h2"}
+    | MONTHS.keys() | WEEKDAYS.keys() | WEEKDAY_SHORT.keys() | SEASONS.keys() | DECADES.keys()
+)  # fmt: skip
+"""What a date by its calendar name begins with, besides a digit."""
+STARTS = (
+    frozenset({"the", "a", "an", "as", "couple", "half", "between", "up", "prior", "ever", "weekend", "noon", "midday"})
+    | {"very"}
+    | NAMES | EVERY | DEICTICS | DAYS.keys() | NUMBERS.keys() | ORDINALS.keys() | VAGUE.keys() | UNITS.keys()
+    | DAYPARTS.keys() | EDGES.keys() | PREPOSITIONS.keys() | BOUNDS.keys()
+)  # fmt: skip
+"""What a date expression can begin with, besides a digit; other words need not be looked at."""
+
+
+TOKEN = re.compile(r"\w+|[^\w\s]")
+GAP = 3
+"""More white space than this between two words, or an empty line, parts them."""
+BEHIND, BATCH = 8, 256
+GLUE = frozenset("_/.-@#$\\")
+"""Marks that make a word right behind them a part of something longer."""
+LIKE = str.maketrans("’‘–—−", "''---")
+
+
+class Word(NamedTuple):
+    """A word, a number or one punctuation mark.
+
+    Attributes:
+        lower: in lower case, with plain apostrophes and dashes; "" where the text begins, ends or is parted.
+        glued: nothing stands between it and the word before.
+    """
+
+    text: str
+    lower: str
+    start: int
+    end: int
+    glued: bool
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one to four plain digits; longer ones are never part of a date."""
+        return len(self.text) <= 4 and self.text.isascii() and self.text.isdigit()
+
+    @property
+    def is_capitalised(self) -> bool:
+        return self.text[:1].isupper()
+
+
+BREAK = Word("", "", -1, -1, False)
+
+
+class Words:
+    """The words of a text by their number; before the first and after the last stands `BREAK`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._matches = TOKEN.finditer(text)
+        self._kept: list[Word] = []
+        self._base = 0
+        self._read = 0
+
+    def __getitem__(self, index: int) -> Word:
+        place = index - self._base
+        if place < 0:
+            return BREAK
+        while place >= len(self._kept):
+            if not self._extend():
+                return BREAK
+        return self._kept[place]
+
+    def has(self, index: int) -> bool:
+        """Tell whether the text goes on as far as that."""
+        return self[index] is not BREAK or index - self._base < len(self._kept)
+
+    def after(self, offset: int, index: int) -> int:
+        """Return the number of the first word, or break, from `index` on that is not before a place in the text."""
+        while self[index] is not BREAK and self[index].start < offset:
+            index += 1
+        return index
+
+    def is_in_name(self, index: int) -> bool:
+        """Tell whether a word is a part of something longer, or is called or set: `date.today()`, `today = 1`."""
+        word, behind = self[index], self[index + 1]
+        if (word.glued and self[index - 1].lower in GLUE) or behind.lower == "=":
+            return True
+        return behind.glued and (behind.lower in "(_@/\\" or (behind.lower == "." and self[index + 2].glued))
+
+    def forget(self, index: int) -> None:
+        """Drop what lies too far before a word to be looked back on."""
+        spare = index - self._base - BEHIND
+        if spare >= BATCH:
+            del self._kept[:spare]
+            self._base += spare
+
+    def _extend(self) -> bool:
+        match = next(self._matches, None)
+        if match is None:
+            return False
+        start, end = match.span()
+        gap = start - self._read
+        if gap > GAP or (gap > 1 and self.text.count("\n", self._read, start) > 1):
+            self._kept.append(BREAK)
+        text = match.group()
+        self._kept.append(Word(text, text.lower().translate(LIKE), start, end, gap == 0 and start > 0))
+        self._read = end
+        return True

@@ -1,0 +1,219 @@
+"""What callers give to a graph, checked, with secrets replaced: an episode, a fact.
+
+A skin asks it before a store is made; the graph asks it in any case.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.dates.time import Moment, moment_in_words
+from commonplace.errors import AdmissionError, UsageError
+from commonplace.formats.fence import unfence
+from commonplace.memory.validate import (
+    MAX_CONTENT_BYTES,
+    TRUST,
+    one_of,
+    refuse_unfit,
+    refuse_unfit_id,
+    share,
+    short_text,
+)
+from commonplace.redaction import cleaned_json, redact
+from commonplace.types import ORIGINS
+
+if TYPE_CHECKING:
+    from commonplace.graph.episodes import GivenFact
+    from commonplace.graph.kinds import Kinds
+    from commonplace.settings import Settings
+    from commonplace.types import Origin
+    from commonplace.types.graph import EpisodeSource
+
+SOURCES: Final = ("text", "message", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEpisode:
+    """An episode as it is given, checked.
+
+    Attributes:
+        reference_time: seconds since the epoch; None where the caller did not say.
+        uuid: "" where one is to be made.
+    """
+
+    content: str
+    source: EpisodeSource
+    origin: Origin
+    trust: float
+    reference_time: float | None = None
+    name: str = ""
+    source_description: str = ""
+    group: str = ""
+    uuid: str = ""
+    speaker: str = ""
+    notices: tuple[str, ...] = ()
+
+
+def checked_episode(  # noqa: PLR0913 - what `Graph.add_episode` takes
+    content: str | Mapping[str, Any] | Sequence[Any],
+    now: float,
+    max_bytes: int = MAX_CONTENT_BYTES,
+    *,
+    name: str = "",
+    source_description: str = "",
+    reference_time: Moment | None = None,
+    source: str = "text",
+    group_id: str = "",
+    origin: str = "agent",
+    trust: float | None = None,
+    uuid: str | None = None,
+    speaker: str = "",
+) -> GivenEpisode:
+    """Return what a caller gave as an episode; see `Graph.add_episode`.
+
+    Args:
+        now: from when times in words are told, seconds since the epoch.
+
+    Raises:
+        AdmissionError: the content is nothing but what was recalled.
+        UsageError: a value is of the wrong kind, empty, too large or out of its range.
+    """
+    kind = one_of("source", source, SOURCES)
+    text, notices = _structured(content, max_bytes) if kind == "json" else _said(content, max_bytes)
+    if uuid is not None:
+        refuse_unfit_id(uuid)
+    by = one_of("origin", origin, ORIGINS)
+    return GivenEpisode(
+        content=text,
+        source=kind,  # type: ignore[arg-type] # one of the choices
+        origin=by,  # type: ignore[arg-type] # likewise
+        trust=TRUST[by] if trust is None else share("trust", trust),  # type: ignore[index] # one of the origins
+        reference_time=_beginning("reference_time", reference_time, now),
+        name=redact(short_text("name", name)).text,
+        source_description=redact(short_text("source_description", source_description)).text,
+        group=short_text("group_id", group_id),
+        uuid=uuid or "",
+        speaker=redact(short_text("speaker", speaker)).text,
+        notices=notices,
+    )
+
+
+def checked_fact(  # noqa: PLR0913 - what `Graph.add_triplet` takes
+    source: str,
+    relation_type: str,
+    target: str,
+    now: float,
+    kinds: Kinds,
+    *,
+    fact: str | None = None,
+    source_type: str | None = None,
+    target_type: str | None = None,
+    valid_from: Moment | None = None,
+    valid_to: Moment | None = None,
+    group_id: str = "",
+    reason: str = "",
+) -> GivenFact:
+    """Return what a caller gave as a fact; see `Graph.add_triplet`.
+
+    Args:
+        now: from when times in words are told, seconds since the epoch.
+
+    Raises:
+        UsageError: source and target are one, it ends before it begins, or a value is out of its range.
+    """
+    from commonplace.graph.episodes import GivenFact, itself
+    from commonplace.graph.names import checked, normal
+
+    type_ = kinds.relation("relation_type", relation_type)
+    ends = [redact(checked(name, value)).text for name, value in (("source", source), ("target", target))]
+    if normal(ends[0]) == normal(ends[1]):
+        raise itself(ends[0])
+    types = [
+        "" if each is None else kinds.entity(name, each)
+        for name, each in (("source_type", source_type), ("target_type", target_type))
+    ]
+    begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
+    if begins is not None and stops is not None and stops <= begins:
+        raise UsageError(
+            f"valid_to {valid_to!r} is not after valid_from {valid_from!r}",
+            remedy="give the later",
+            parameters=("valid_to", "valid_from"),
+        )
+    return GivenFact(
+        ends[0],
+        type_,
+        ends[1],
+        source_type=types[0],
+        target_type=types[1],
+        fact="" if fact is None else redact(short_text("fact", fact)).text.strip(),
+        valid_from=begins,
+        valid_to=stops,
+        trust=TRUST["agent"],
+        group=short_text("group_id", group_id),
+        reason=redact(short_text("reason", reason)).text,
+    )
+
+
+def refuse_unfit_episode(content: str, settings: Settings, now: float, **options: Any) -> None:
+    """Refuse what `Graph.add_episode` would refuse, so that no store need be made for it; see `checked_episode`."""
+    checked_episode(content, now, settings.memory.max_bytes, **options)
+
+
+def refuse_unfit_fact(
+    source: str, relation_type: str, target: str, settings: Settings, now: float, **options: Any
+) -> None:
+    """Refuse what `Graph.add_triplet` would refuse, so that no store need be made for it; see `checked_fact`."""
+    checked_fact(source, relation_type, target, now, kinds_of_settings(settings), **options)
+
+
+def kinds_of_settings(settings: Settings) -> Kinds:
+    """Return the types of entities and facts that there are, ours and those of the settings."""
+    from commonplace.graph.kinds import kinds_of
+
+    chosen = settings.graph
+    return kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
+
+
+def _beginning(name: str, given: Moment | None, now: float) -> float | None:
+    return None if given is None else moment_in_words(name, given, now, is_start=True)
+
+
+def _said(given: object, max_bytes: int) -> tuple[str, tuple[str, ...]]:
+    """Return a text without secrets and without what was recalled, and what is to be said of that."""
+    refuse_unfit(given, max_bytes=max_bytes)
+    assert isinstance(given, str)
+    opened = unfence(given)
+    notices: tuple[str, ...] = ()
+    if opened.recalled:
+        if not opened.text.strip():
+            raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
+        notices = (f"what was recalled from memory was left out: {len(opened.recalled)}",)
+    redacted = redact(opened.text)
+    return redacted.text, (*notices, *_secrets(redacted.kinds))
+
+
+def _structured(given: object, max_bytes: int) -> tuple[str, tuple[str, ...]]:
+    """Return JSON without secrets, and what is to be said of that."""
+    text = given if isinstance(given, str) else None
+    try:
+        value = json.loads(text) if text is not None else given
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or keep it as text") from error
+    refuse_unfit(text, max_bytes=max_bytes)
+    kinds: list[str] = []
+
+    def clean(part: str) -> str:
+        redacted = redact(part)
+        kinds.extend(redacted.kinds)
+        return redacted.text
+
+    return json.dumps(cleaned_json(json.loads(text), clean), ensure_ascii=False), _secrets(kinds)
+
+
+def _secrets(kinds: Sequence[str]) -> tuple[str, ...]:
+    named = ", ".join(dict.fromkeys(kinds))
+    return (f"what looks like a secret was replaced: {named}",) if kinds else ()

@@ -1,0 +1,201 @@
+"""Open a store with its index, embedder and settings as one engine. It decides what fits together, and does no work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.engine.engine import Engine
+from commonplace.engine.runtime import Parts
+from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
+from commonplace.index.generations import Index
+from commonplace.memory.validate import flag
+from commonplace.models.limits import Budget
+from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
+from commonplace.models.static import StaticEmbedder
+from commonplace.settings import Settings, load
+from commonplace.settings.paths import DATABASE, INDEX, STORE_NAME, project_of, refuse_links
+from commonplace.store.database import refuse_lost
+from commonplace.store.store import SqliteStore
+from commonplace.store.writes import upgrade_command
+from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind
+
+if TYPE_CHECKING:
+    from commonplace.engine.worker import Worker
+    from commonplace.models.contract import Embedder
+    from commonplace.types import Embedding, Progress
+
+MAX_NAMESPACE_CHARACTERS = 200
+DEFAULT = "default"
+"""Stands in the place of an embedder's name for those that the settings give to each kind of thing."""
+
+
+def open_engine(
+    path: str | Path | None,
+    namespace: str,
+    embedder: str | Embedder | None,
+    *,
+    create: bool = True,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    clock: Callable[[], float] | None = None,
+    low_memory: bool = False,
+) -> Engine:
+    """Return the engine of a store; see `commonplace.open`.
+
+    Args:
+        low_memory: heavy work is done in processes of its own, as a server wants that is there all day.
+    """
+    _check_namespace(namespace)
+    settings = settings or load({"store.path": None if path is None else str(path)})
+    directory = Path(path or settings.store.path).expanduser().absolute()
+    if not path and not settings.store.path:
+        raise UsageError(
+            "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
+        )
+    refuse_links(directory)
+    refuse_lost(directory / DATABASE)
+    if not flag("create", create) and not (directory / DATABASE).exists():
+        raise StoreMissingError(
+            f"there is no store at {directory}", remedy="make one with create=True, or with `commonplace init`"
+        )
+    tokens = StaticEmbedder.load()
+    budget = Budget(settings.models.max_calls, settings.models.max_tokens)
+    # One that cannot be had leaves no empty store behind.
+    first = None if (directory / DATABASE).exists() else _embedder(embedder, settings, None, tokens, budget)
+    _make_directory(directory)
+    store = SqliteStore.open(directory / DATABASE, create=True)
+    try:
+        stored = store.embedding()
+        usable = None if stored is not None else first
+        chosen = usable or _embedder(embedder, settings, stored, tokens, budget)
+        index = Index(directory / INDEX, store_id=store.id, embedding=chosen.stamp)
+    except BaseException:
+        store.close()
+        raise
+    settings = replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace))
+    parts = Parts(
+        directory=directory,
+        project=project_of(directory),
+        namespace=namespace,
+        store=store,
+        index=index,
+        embedder=chosen,
+        tokens=tokens,
+        settings=settings,
+        progress=progress,
+        clock=clock or time.time,
+        budget=budget,
+        open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
+        worker=_worker(settings, progress) if low_memory else None,
+    )
+    return Engine(parts)
+
+
+def _worker(settings: Settings, progress: Progress | None) -> Worker:
+    from commonplace.engine.worker import Worker  # subprocess costs 3 ms and .2 MB
+
+    return Worker(settings, progress)
+
+
+def _check_namespace(namespace: str) -> None:
+    if not namespace.strip() or len(namespace) > MAX_NAMESPACE_CHARACTERS or not namespace.isprintable():
+        raise UsageError(
+            f"namespace {namespace!r} is not a printable name of 1 to {MAX_NAMESPACE_CHARACTERS} characters"
+        )
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if directory.name == STORE_NAME and not (directory / DATABASE).exists():
+            # The store of a project is never part of the project's own history, whoever makes it.
+            with suppress(FileExistsError), (directory / ".gitignore").open("x", encoding="utf-8") as file:
+                file.write("*\n")
+    except FileExistsError as error:
+        raise StoreError(f"{directory} is a file", remedy="name a directory with --store") from error
+    except OSError as error:
+        raise StoreError(
+            f"{directory} cannot be created: {error.strerror}", remedy="name a writable directory with --store"
+        ) from error
+
+
+def _embedder(
+    asked: str | Embedder | None, settings: Settings, stored: Embedding | None, tokens: StaticEmbedder, budget: Budget
+) -> Embedder:
+    """Return the embedder asked for, or else the one that the store was built with.
+
+    Args:
+        asked: of all kinds of things; None or `DEFAULT` is what the settings say of each.
+    """
+    found: dict[tuple[str | int, Embedding | None, bool], Embedder] = {}
+    by_kind: dict[EmbeddedKind, Embedder] = {}
+    for owner_kind, kind in EMBEDDED_KIND_OF.items():
+        own = None if stored is None else stored.of(owner_kind)
+        is_flagged = "flag" in (settings.origins.get("embedder.name"), settings.origins.get(f"embedder.{kind}"))
+        is_asked = asked is not None or own is None or is_flagged
+        wanted: str | Embedder
+        if asked is not None and asked != DEFAULT:
+            wanted = asked if isinstance(asked, str) else for_kind(asked, owner_kind)
+        elif is_asked or own is None:
+            wanted = _set_for(kind, settings)
+        else:
+            wanted = own.name
+        key = (wanted if isinstance(wanted, str) else id(wanted), own, is_asked)
+        if key not in found:
+            found[key] = _of_kind(wanted, settings, own, tokens, budget, is_asked=is_asked)
+        by_kind[kind] = found[key]
+    if len({each.stamp for each in by_kind.values()}) == 1:
+        return by_kind["memories"]
+    return MixedEmbedder(by_kind)
+
+
+def _set_for(kind: EmbeddedKind, settings: Settings) -> str:
+    """Return the name that the settings give for one kind: its own, where any layer sets it, before that of all."""
+    own: str = getattr(settings.embedder, kind)
+    of_kind, of_all = settings.origins.get(f"embedder.{kind}"), settings.origins.get("embedder.name")
+    if of_kind and not (of_all == "flag" and of_kind != "flag"):
+        return own
+    return settings.embedder.name or own
+
+
+def _of_kind(
+    asked: str | Embedder,
+    settings: Settings,
+    stored: Embedding | None,
+    tokens: StaticEmbedder,
+    budget: Budget,
+    *,
+    is_asked: bool,
+) -> Embedder:
+    """Return the embedder of one kind; one that is absent where it is not the stored one and nobody asked for it."""
+    if isinstance(asked, str):
+        asked = embedder_name(asked) or asked
+    if stored is not None and isinstance(asked, str) and asked == stored.name and embedder_name(asked) is None:
+        raise EmbedderMismatchError(
+            f"the store was built with an embedder {asked!r} of your own", remedy="pass it to `commonplace.open`"
+        )
+    if isinstance(asked, str) and not (is_remote(asked) and stored is not None and asked != stored.name):
+        is_ours = asked == tokens.stamp.name
+        asked = tokens if is_ours else open_embedder(asked, stored=stored, settings=settings.models, budget=budget)
+    # A remote one that did not make the store's vectors is refused by its name: it need not be reached for that.
+    stamp = asked if isinstance(asked, str) else asked.stamp
+    if stored is not None and stamp != stored:
+        error = _mismatch(stored, stamp)
+        if not is_asked:
+            return AbsentEmbedder(stored, error)
+        raise error
+    assert not isinstance(asked, str)
+    return asked
+
+
+def _mismatch(stored: Embedding, stamp: Embedding | str) -> EmbedderMismatchError:
+    name = stamp if isinstance(stamp, str) else stamp.name
+    remedy = f"change its embedder with {upgrade_command(name)}"
+    if name != stored.name:
+        remedy = f"open it with embedder {stored.name!r}, or {remedy}"
+    return EmbedderMismatchError(f"the store was built with embedder {stored}, not {stamp}", remedy=remedy)

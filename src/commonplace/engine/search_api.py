@@ -1,0 +1,656 @@
+"""The calls of an engine that find. It makes requests and passes them on; how they are answered is in `search`.
+
+A search does not log itself: only who answers a question of a person's or an agent's knows that it was one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from commonplace.dates.time import Moment, moment_in_words
+from commonplace.engine.runtime import Workings
+from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError, StoreError, UsageError
+from commonplace.memory.usage import used_hits
+from commonplace.memory.validate import one_of, share
+from commonplace.search.hits import without_copies
+from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, kinds_of, phrasings
+from commonplace.search.rerank import FIRST_STAGE, RERANK
+from commonplace.search.result import (
+    Candidate,
+    HeldBack,
+    Receipt,
+    Rejected,
+    SearchResult,
+    SignalShare,
+    Unmade,
+    merged,
+    reference,
+)
+from commonplace.search.signals import FIRST_FLOOR, FLOOR
+from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
+from commonplace.settings.paths import LOGS
+from commonplace.settings.schema import SearchSettings
+from commonplace.text.query import subject_of
+from commonplace.text.tokens import analyse, fields_of
+from commonplace.types import ARTIFACT_TYPES, RERANK_MODES, SEARCH_FIELDS, TIERS, Filter, Hit, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from commonplace.dates.time import Moment
+    from commonplace.logs import RetrievalLog
+    from commonplace.search.context import Context
+    from commonplace.search.request import Request
+    from commonplace.search.result import Receipt, SearchResult
+    from commonplace.search.retrieval_log import RetrievalSummary
+    from commonplace.store.contract import Store
+    from commonplace.types import Hit, Kind, Method, RerankMode
+
+Used = Literal["memory", "artifact"]
+
+
+class Retrievals(Workings):
+    """The part of `Engine` that keeps account of what is looked for."""
+
+    def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
+        """Write a line about a search, or about the one behind a context, to the store's log of retrievals.
+
+        It holds the query by hash or text, or nothing is written, as the setting `log.queries` says; of what was found
+        the paths of artifacts, and names of memories that give nothing away. A log that cannot be written is none.
+
+        Args:
+            call: how it was asked for, in a word.
+        """
+        from commonplace.search.context import Context
+        from commonplace.search.retrieval_log import fields_of
+
+        found = result.found if isinstance(result, Context) else result
+        if found is not None:
+            fields = fields_of(found, call, [_key(hit) for hit in result.hits])
+            self._retrieval_log.write(found.query, fields, now=self._now())
+
+    def log_use(self, name: str, kind: Used = "memory") -> None:
+        """Write a line that something was opened or touched, which a search may have found before.
+
+        Args:
+            name: the id of a memory, or the path of an artifact.
+        """
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"name is {name!r:.80}", remedy="give an id or a path")
+        used = name if kind == "artifact" else _name(kind, name)
+        self._retrieval_log.write_use({"namespace": self.namespace, "used": used}, now=self._now())
+
+    def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
+        """Return what the log says of this namespace: searches, latencies, what was found most, and what was used.
+
+        Args:
+            since: leave out what was earlier; words such as "last Tuesday" mean its beginning.
+
+        Raises:
+            UsageError: the time cannot be read.
+            StoreError: the log cannot be read.
+        """
+        from commonplace.dates.time import moment_in_words
+        from commonplace.search.retrieval_log import summarise
+
+        start = -math.inf if since is None else moment_in_words("since", since, self._now(), is_start=True)
+        try:
+            return summarise(self._retrieval_log.lines(), namespace=self.namespace, since=start)
+        except OSError as error:
+            raise StoreError(
+                f"the log {error.filename} cannot be read: {error.strerror}", remedy="make it readable"
+            ) from error
+
+    @cached_property
+    def _retrieval_log(self) -> RetrievalLog:
+        from commonplace.logs import RetrievalLog, Rotation
+
+        log = self.settings.log
+        return RetrievalLog(self.directory / LOGS, queries=log.queries, rotation=Rotation(log.max_bytes, log.keep))
+
+
+def _key(hit: Hit) -> str:
+    """Return what the log calls a hit."""
+    return hit.path if hit.kind == "artifact" and hit.path else _name(hit.kind, hit.owner_id)
+
+
+def _name(kind: str, id_: str) -> str:
+    from commonplace.logs import query_hash
+
+    return f"{kind}:{query_hash(id_)}"
+
+
+MOST_CHARACTERS = 100
+"""Of an agent's name, as in the settings."""
+STAND_INS: Final[Mapping[str, tuple[str, ...]]] = {
+    "requirement": ("documentation", "code"),
+    "architecture": ("documentation", "code"),
+}
+"""Where else a project tells what it has no files of a type for, the nearest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is wished of a search; None leaves it to the settings or, of a filter, restricts nothing.
+
+    Attributes:
+        agent: whose strategy it is, in the spelling of settings; "" is nobody's.
+        notices: what people are to know of it.
+    """
+
+    limit: int | None = None
+    min_score: float | None = None
+    types: Sequence[str] | None = None
+    phases: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+    agent: str = ""
+    notices: tuple[str, ...] = ()
+
+    def under(self, **said: Any) -> Wishes:
+        """Return these wishes with what a call says itself in their place; an empty list lifts a filter."""
+        return replace(self, **{name: value for name, value in said.items() if value is not None})
+
+    def fitted(self, held: Mapping[str, bool], *, types: bool = True, tags: bool = True) -> tuple[Wishes, ...]:
+        """Return these wishes as an index can meet them, each for types of its own; the first has all notices.
+
+        A project without files of a type that is wished for tells elsewhere what they would say, and that is found in
+        their place. Tags are asked only of types of which some artifact has tags: nobody tags source code. No types are
+        all of them, and memories and knowledge.
+
+        Args:
+            held: the types of the artifacts that there are, and whether some artifact of the type has tags.
+            types, tags: whether these are the strategy's own; what a call says is not changed.
+        """
+        fit = self._with_stand_ins(held) if types else self
+        asked = fit.types or tuple(each for each in ARTIFACT_TYPES if each in held)
+        untagged = tuple(each for each in asked if held.get(each) is False)
+        if not (tags and fit.tags and untagged):
+            return (fit,)
+        told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
+        notices = (*fit.notices, told)
+        tagged = tuple(each for each in fit.types or () if each not in untagged)
+        free = replace(fit, types=untagged, tags=())
+        if fit.types and not any(each in held for each in tagged):
+            return (replace(free, types=fit.types, notices=notices),)
+        return replace(fit, types=tagged, notices=notices), free
+
+    def _with_stand_ins(self, held: Mapping[str, bool]) -> Wishes:
+        wished = tuple(self.types or ())
+        lacking = [each for each in wished if each in STAND_INS and each not in held] if held else []
+        nearest = (next((other for other in STAND_INS[each] if other in held), None) for each in lacking)
+        added = tuple(dict.fromkeys(each for each in nearest if each and each not in wished))
+        if not added:
+            return self
+        told = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
+        return replace(self, types=(*wished, *added), notices=(*self.notices, told))
+
+
+def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
+    """Return what an agent wishes of a search; one without a strategy has that of `default`, and the notices say so.
+
+    Args:
+        agent: in either spelling, `test_engineer` or `test-engineer`; None is nobody.
+
+    Raises:
+        UsageError: it is no name, or longer than one may be.
+    """
+    if agent is None:
+        return Wishes()
+    if not isinstance(agent, str) or not agent.strip() or len(agent) > MOST_CHARACTERS:
+        raise UsageError(
+            f"agent is {agent!r:.80}", remedy=f"name one, in 1 to {MOST_CHARACTERS} characters: {', '.join(known)}"
+        )
+    name = agent_name(agent)
+    notices: tuple[str, ...] = ()
+    if name not in known:
+        notices = (
+            f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; there are: {', '.join(known)}",
+        )
+        name = DEFAULT_AGENT
+    strategy = known[name]
+    return Wishes(
+        limit=strategy.top_k,
+        min_score=strategy.threshold,
+        types=strategy.context_types,
+        phases=strategy.phase_filter,
+        tags=strategy.tag_filter,
+        agent=name,
+        notices=notices,
+    )
+
+
+def about(parts: Sequence[Wishes], hits: Sequence[object]) -> tuple[str, ...]:
+    """Return the notices of a search for these wishes that found these hits; none may be the strategy's doing."""
+    wishes = parts[0]
+    if hits or not wishes.agent:
+        return wishes.notices
+    types = _types_of(part.types or () for part in parts)
+    limits = (
+        types and f"of the types {', '.join(types)}",
+        wishes.phases and f"of the phases {', '.join(wishes.phases)} or of none",
+        wishes.tags and f"with one of the tags {', '.join(wishes.tags)}",
+        wishes.min_score and f"scored {wishes.min_score:.2f} or more",
+    )
+    told = ", ".join(str(limit) for limit in limits if limit)
+    return (*wishes.notices, f"agent {wishes.agent} finds only what is {told}") if told else wishes.notices
+
+
+def _types_of(parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the types that parts of a search have together, each once; none is all of them."""
+    found = tuple(parts)
+    return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()
+
+
+def for_part(request: Request, part: Wishes) -> Request:
+    """Return a request with the types and tags of a part of the wishes behind it."""
+    return replace(request, wanted=replace(request.wanted, types=tuple(part.types or ()), tags=tuple(part.tags or ())))
+
+
+def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
+    """Return results of searches for one query as one: the best hits of all, ties by id, and what all of them took.
+
+    Of their filters the types are joined; all else is the first's.
+    """
+    if len(results) == 1:
+        return replace(results[0], hits=results[0].hits[:limit])
+    hits = without_copies(merged([each.hits for each in results]))
+    stages: dict[str, Stage] = {}
+    for stage in (stage for each in results for stage in each.stages):
+        before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
+        stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
+    traces = [each.trace for each in results]
+    candidates = Unmade(lambda: tuple(chain.from_iterable(each.candidates for each in traces)))
+    numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
+    return replace(
+        results[0],
+        wanted=replace(results[0].wanted, types=_types_of(each.wanted.types for each in results)),
+        trace=replace(
+            traces[0],
+            candidates=candidates,
+            numbers=numbers,
+            moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
+            held_back=HeldBack(
+                sum(each.held_back.owners for each in traces),
+                max((each.held_back.best for each in traces if each.held_back.best is not None), default=None),
+            ),
+        ),
+        hits=hits[:limit],
+        stages=tuple(stages.values()),
+        latency_ms=sum(each.latency_ms for each in results),
+        degraded=any(each.degraded for each in results),
+        notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
+    )
+
+
+FACTOR: Final = 3
+"""A language model chooses among so many times as many hits as are wanted."""
+MAX_TRIES: Final = 3
+"""Of a search of the store: the embedder may change once, and the index turn out faulty once."""
+
+
+class Finding(Retrievals):
+    """The part of `Engine` that finds."""
+
+    _types_of_change: tuple[int, Mapping[str, bool]] | None = None
+
+    def search(  # noqa: PLR0913 - the options of a facade
+        self,
+        query: str,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        method: Method | None = None,
+        *,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        min_score: float | None = None,
+        types: Sequence[str] | None = None,
+        phases: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+        stage1_limit: int | None = None,
+        per_owner: int = 1,
+        rerank: RerankMode | None = None,
+        agent: str | None = None,
+        also: Sequence[str] | None = None,
+    ) -> SearchResult:
+        """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
+
+        Filters apply before the limit. Dates in the query ("last May", "three days ago") lead to the memories of then.
+
+        Args:
+            query: words, a question, an identifier; never a query language.
+            limit: how many hits at most, 1–1000; None is the setting, 10.
+            kinds: only hits of these kinds; None is all.
+            method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
+            as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
+                Tuesday", which mean its end, or "two hours ago", which mean that very moment.
+            valid_at: find in memories alone, and in what had happened by that time, whenever it was stored: of each
+                memory the version that was true then. With `as_of`, as it was known then.
+            min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
+                where that is "auto" a low floor: the result tells how many lie below it.
+            types, paths: only artifacts of one of these types, and whose path matches one of these globs.
+            phases: only owners of these phases, and those that have none.
+            tags: only owners with one of these tags.
+            tiers, sessions, sources: only memories of these.
+            min_trust: leave out memories that are trusted less, 0–1.
+            stage1_limit: how many candidates lexical and dense recall bring at most, each, for each phrasing; 1–10,000.
+                None is the setting, 100; as long as that says 100, a larger limit brings as many as it needs.
+            per_owner: how many passages of one artifact or memory may be hits.
+            rerank: "single" or "batch" has a language model re-rank three times as many hits as are asked for, by a
+                call for each or by one for all, which sends query and passages to it; their scores are then the
+                model's. None is the setting, "none". A model that fails leaves order and scores as they were, and the
+                result is degraded.
+            agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
+                tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
+                has no types. Types and tags that this index cannot have are replaced, and notices say so.
+            also: one to four further phrasings; hits stand by the mean of all, and are as likely as the best says. None
+                adds what a long task in English is about, see `subject_of`; the result tells.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        now = self._now()
+        wishes = wishes_of(agent, self.settings.agents)
+        wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
+        # Request checks that kinds and method are what their types say.
+        wanted = Filter(
+            kinds=self._kinds_meant(chosen("kinds", kinds), agent is not None or types or paths),  # type: ignore[arg-type]
+            types=chosen("types", wishes.types),
+            phases=chosen("phases", wishes.phases),
+            tags=chosen("tags", wishes.tags),
+            paths=chosen("paths", paths),
+            tiers=tuple(one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
+            sessions=chosen("sessions", sessions),
+            sources=chosen("sources", sources),
+            min_trust=share("min_trust", min_trust),
+            as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
+            valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
+        )
+        mode = self._rerank_mode(rerank)
+        request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
+        request = replace(request, also=_others(query, also, request.method))
+        self._pick_up()
+        if agent is not None:
+            return self._answered_for(wishes, request, mode, types=types is None, tags=tags is None)
+        found = self._answered(request, mode)
+        return replace(found, notices=(*found.notices, *self._why_none(found)))
+
+    def _kinds_meant(self, asked: Sequence[str], asks_for_files: object) -> Sequence[str]:
+        """Return the kinds that are meant: without an index of artifacts, these are found only where they are named."""
+        is_off = self.settings.index.enabled == "off" and not asks_for_files
+        return ("memory", "knowledge") if is_off and not asked else asked
+
+    def _answered_for(
+        self, wishes: Wishes, request: Request, mode: RerankMode, *, types: bool, tags: bool
+    ) -> SearchResult:
+        """Search as an agent's strategy wishes; `types` and `tags` tell whether those are the strategy's own."""
+        parts = wishes.fitted(self._artifact_types(), types=types, tags=tags)
+        found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
+        # What the strategy lets pass is told below; here is asked whether there is anything.
+        why_none = self._why_none(replace(found, wanted=Filter(kinds=("artifact",))))
+        notices = (*found.notices, *about(parts, found.hits or why_none), *why_none)
+        return replace(found, agent=wishes.agent, notices=notices)
+
+    def _why_none(self, found: SearchResult) -> tuple[str, ...]:
+        """Say why nothing was found; what the index lacks yet is said already, and may be all that is missing."""
+        if found.hits or self._incomplete(found.wanted):
+            return ()
+        # Most searches find something, and need none of what compares misspelt names.
+        from commonplace.search.diagnosis import diagnose
+
+        return tuple(diagnose(self._store, found, self._has_ultra))
+
+    def _rerank_mode(self, asked: str | None) -> RerankMode:
+        mode = self.settings.models.reranker if asked is None else asked
+        return one_of("rerank", mode, RERANK_MODES)  # type: ignore[return-value] # one of the modes
+
+    def _answered(self, request: Request, mode: RerankMode) -> SearchResult:
+        """Search the store, and the memories of this process; where a language model is to choose, for more hits."""
+        wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
+        found = self._search_store(wider)
+        if self._has_ultra and request.wanted.as_of is None:
+            in_process = self._ultra.search(wider)
+            if in_process.hits:
+                hits = merged([found.hits, in_process.hits])
+                found = replace(found, hits=hits[: wider.limit], in_process=in_process)
+        if mode == "none":
+            return found
+        from commonplace.search.rerank import Reranking, rerank
+
+        name = f"{self._models.reranker_name} ({mode})"
+        return rerank(found, Reranking(lambda: self._models.reranker(mode), name, request.limit))
+
+    def _artifact_types(self) -> Mapping[str, bool]:
+        """Return the types of artifacts that there are, and whether some of the type has tags."""
+        change = self._store.change()
+        known = self._types_of_change
+        if known is None or known[0] != change:
+            known = self._types_of_change = change, self._store.artifact_types(self.namespace)
+        return known[1]
+
+    def _request(
+        self,
+        query: str,
+        wanted: Filter,
+        limit: int | None,
+        method: Method | None,
+        min_score: float | None,
+        stage1_limit: int | None,
+        per_owner: int,
+        now: float,
+    ) -> Request:
+        """Return a request, with the settings for what is None."""
+        settings = self.settings.search
+        floor = settings.min_score if min_score is None else min_score
+        return Request(
+            query=query,
+            namespace=self.namespace,
+            limit=settings.limit if limit is None else limit,
+            method=method or settings.method,  # type: ignore[arg-type]
+            wanted=wanted,
+            min_score=FLOOR if floor is None else floor,
+            first_floor=FIRST_FLOOR if floor is None else 0.0,
+            stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
+            fields=settings.fields or tuple(SEARCH_FIELDS),
+            is_bounded=stage1_limit is not None or settings.stage1_limit != SearchSettings().stage1_limit,
+            per_owner=per_owner,
+            now=now,
+            retention_weight=settings.retention_weight,
+            fading=FadingRule(self._fading.curve, tuple(sorted(self._fading.half_lives.items()))),
+        )
+
+    def recall(  # noqa: PLR0913 - the options of a facade
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        min_score: float | None = None,
+        tags: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+        per_owner: int = 1,
+        also: Sequence[str] | None = None,
+        touch: bool = True,
+    ) -> SearchResult:
+        """Find in memories alone, and count them as used, as `count_use` does, unless a time is given.
+
+        The other arguments are those of `search`.
+
+        Args:
+            touch: False counts nothing, for who only looks at what would be found.
+        """
+        counts = self._store.counts(self.namespace)
+        # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
+        has_others = counts["artifacts"] or counts["knowledge"] or not counts["memories"]
+        result = self.search(
+            query,
+            limit,
+            ("memory",) if has_others else None,
+            as_of=as_of,
+            valid_at=valid_at,
+            min_score=min_score,
+            tags=tags,
+            tiers=tiers,
+            sessions=sessions,
+            sources=sources,
+            min_trust=min_trust,
+            per_owner=per_owner,
+            also=also,
+        )
+        if touch and as_of is None and valid_at is None:
+            self.count_use(result.hits)
+        return result
+
+    def count_use(self, hits: Sequence[Hit]) -> None:
+        """Count memories of an answer as used: those among the first three hits that are likely or sure.
+
+        Each counts at most once an hour, whichever process asks, and not where a newer one may have overtaken it. It
+        is written within a second, and at the latest when the engine is closed.
+        """
+        if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
+            raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
+        self._used(used_hits(hits))
+
+    def why(self, result: SearchResult, hit_id: str) -> Receipt:
+        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
+
+        Raises:
+            NotFoundError: the result has no such hit.
+        """
+
+        if not isinstance(result, SearchResult):
+            raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
+        in_process = result.in_process
+        if in_process is not None and hit_id in in_process.trace.numbers:
+            return explain(self._ultra.store, replace(result, trace=in_process.trace), hit_id)
+        return explain(self._store, result, hit_id)
+
+    def _incomplete(self, wanted: Filter) -> tuple[str, ...]:
+        """Say which files the index lacks yet, where files are looked for."""
+        return self._upkeep.incomplete(self.namespace) if "artifact" in kinds_of(wanted) else ()
+
+    def _search_store(self, request: Request) -> SearchResult:
+        """Search the store; again where its embedder is changed meanwhile, or a fault of the index shows in reading."""
+        tries = 0
+        while True:
+            self._follow()
+            freshness = self._upkeep.freshen(self.namespace)
+            generation = self._index.reader()
+            notices = (*freshness.notices, *self._incomplete(request.wanted))
+            try:
+                return self._searcher.search(request, notices=notices, degraded=freshness.is_degraded)
+            except (EmbedderMismatchError, IndexFaultError) as fault:
+                tries += 1
+                if tries == MAX_TRIES:
+                    raise
+                if isinstance(fault, IndexFaultError):
+                    self._index.condemn(str(fault), generation)
+
+
+def _others(query: str, also: Sequence[str] | None, method: Method) -> tuple[str, ...]:
+    """Return the further phrasings of a query: those given, else what a long task is about."""
+    subject = subject_of(query) if also is None and method == "two-stage" else ""
+    return (subject,) if subject else phrasings(query, also)
+
+
+_WORDS: Final = re.compile(r"[\w.\-]+")
+_PARTS: Final = re.compile(r"[^\W_]+")
+_HUMPS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+
+
+def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
+    """Return why a result holds a hit; see `Engine.why`."""
+    place, hit = next(((place, hit) for place, hit in enumerate(result.hits) if hit.id == hit_id), (0, None))
+    if hit is None:
+        raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
+    number = result.trace.numbers[hit_id]
+    candidate = next(item for item in result.trace.candidates if item.number == number)
+    unfound = {name: value for name, value in candidate.standardised.items() if name not in candidate.signals}
+    held, written = _held(store, result, number), _written(" ".join((result.corrected or result.query, *result.also)))
+    matched, missing = (
+        [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
+    )
+    return Receipt(
+        hit_id=hit_id,
+        reference=reference(hit),
+        query=result.query,
+        rank=place + 1 if result.reranked_by else candidate.rank,
+        score=hit.score,
+        min_score=result.trace.min_score,
+        signals=tuple(
+            SignalShare(
+                name,
+                value,
+                candidate.standardised.get(name, 0.0),
+                candidate.weights.get(name, 0.0),
+                value * candidate.evidence.get(name, 0.0),
+            )
+            for name, value in {**candidate.signals, **unfound, **_of_reranking(hit)}.items()
+        ),
+        matched_terms=_distinct(written.get(word[0], word[0]) for word in matched),
+        missing_terms=_distinct(written.get(word[0], word[0]) for word in missing),
+        rejected=_rejected(store, result),
+        first_rank=candidate.rank,
+        reranked_by=result.reranked_by,
+        probability=hit.probability,
+        confidence=hit.confidence,
+        stands_before=result.trace.moved.get(hit_id, ""),
+        superseded_by=hit.superseded_by,
+    )
+
+
+def _of_reranking(hit: Hit) -> dict[str, float]:
+    return {name: hit.signals[name] for name in (FIRST_STAGE, RERANK) if name in hit.signals}
+
+
+def _written(query: str) -> dict[str, str]:
+    """Return the words of a query by the terms that they give: a part of an identifier for its own, else the whole."""
+    words = _WORDS.findall(query)
+    parts = _PARTS.findall(query)
+    humps = _HUMPS.findall(query)
+    found: dict[str, str] = {}
+    for word in chain(words, parts, humps):
+        terms = analyse(word)
+        if len(terms) == 1:
+            found.setdefault(terms[0], word.strip(".-_"))
+    for word in words:
+        for term in analyse(word)[:1]:
+            if term not in word:  # a pair of characters of a script without spaces stands as it is
+                found.setdefault(term, word.strip(".-_"))
+    return found
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words, each once, without the characters of a script without spaces that stand in a pair of them."""
+    each = dict.fromkeys(words)
+    pairs = "".join(word for word in each if len(word) > 1)
+    return tuple(word for word in each if len(word) > 1 or word.isascii() or word not in pairs)
+
+
+def _held(store: Store, result: SearchResult, number: int) -> set[str]:
+    entry = store.entries(result.namespace, [number]).get(number)
+    return set() if entry is None else {term for terms in fields_of(entry).values() for term in terms}
+
+
+def _rejected(store: Store, result: SearchResult) -> tuple[Rejected, ...]:
+    left: list[Candidate] = [item for item in result.trace.candidates if item.rejected is not None]
+    owners = store.owners(result.namespace, [item.owner_number for item in left])
+    return tuple(
+        Rejected(owner.path or owner.id, item.rank, item.score, item.rejected)
+        for item in left
+        if item.rejected is not None and (owner := owners.get(item.owner_number)) is not None
+    )

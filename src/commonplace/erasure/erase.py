@@ -1,0 +1,267 @@
+"""Run a forgetting: choose, erase in one transaction, let the copies go, prove it, and leave a receipt.
+
+From that transaction on a note in the store says what is still to be done, so that a run that is killed is finished
+by the next one or by `doctor`. One run at a time: a lock in the store's directory.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from commonplace.dates.time import iso
+from commonplace.erasure.plan import Plan, make_plan
+from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.scan import SHORTEST
+from commonplace.erasure.select import Wanted, all_of, choose, erase, everything, rehearse
+from commonplace.erasure.steps import DATABASE, STEPS, Pending, Place, take, vault_notes
+from commonplace.erasure.verify import LOCK, clear_logs, finish_held, prove, settle
+from commonplace.ledger.erase import all_there_is
+from commonplace.ledger.erase import forget as forget_in_ledger
+from commonplace.ledger.rules import Doer
+from commonplace.locks import FileLock
+from commonplace.memory.injections import erase_injected
+from commonplace.store.drafts import clear_drafts
+from commonplace.text.similarity import signature
+
+if TYPE_CHECKING:
+    from commonplace.graph.runtime import Ground
+    from commonplace.store.contract import MemoryChange
+    from commonplace.types import StoredMemory
+
+_LOCK_WAIT_S = 60.0
+_ACTOR = "forget"
+"""Who it was, in the history of issues that named what is forgotten."""
+
+
+def forget(
+    place: Place,
+    namespace: str,
+    wanted: Wanted,
+    *,
+    in_process: Sequence[StoredMemory] = (),
+    dry_run: bool = False,
+) -> ForgetReceipt:
+    """Forget what is wanted, in one namespace.
+
+    Args:
+        in_process: memories of this process that match as well; whoever calls lets them go.
+        dry_run: return the receipt of what would go, and change nothing.
+
+    Raises:
+        NotFoundError: nothing matches. Nothing was changed.
+        StoreBusyError: another process forgets, or holds the store.
+        StoreError: the store cannot be written.
+    """
+
+    def planned() -> Plan:
+        known = [each.owner.id for each in in_process]
+        return make_plan(
+            place.store, namespace, choose(place.store, namespace, wanted, in_process=known), in_process=in_process
+        )
+
+    if dry_run:
+        return _rehearsed(place, namespace, planned(), len(in_process))
+    _refuse_read_only(place, namespace)
+    with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+        finish_held(place)
+        plan = planned()
+        if wanted.archived_by is not None and plan.chosen.is_empty:
+            return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
+        cleared = clear_logs(place, plan.needles)
+        id_, at = str(uuid4()), place.clock()
+        with place.store.change_memories(namespace) as change:
+            if place.store.change() != plan.change:
+                plan = planned()  # somebody wrote since; now nobody can
+            change.erase(plan.chosen.memories)
+            doer = Doer(_ACTOR, at)
+            plan = replace(plan, naming=forget_in_ledger(change.ledger, plan.chosen.memories, doer))
+            change.knowledge.erase(list(plan.chosen.owners))
+            for name in plan.chosen.contexts:
+                change.knowledge.drop_context(name)
+            if plan.chosen.parts.ids:
+                # What goes with them is known only now, and a run that is killed later cannot know it any more.
+                plan = plan.with_gone(erase(place.store, change.graph, _ground(place), plan.chosen.parts))
+                cleared += clear_logs(place, plan.gone.needles)
+                if place.untell is not None:
+                    for id_, group in plan.gone.told:
+                        place.untell(change, id_, group)
+            _revive(place, change, plan.chosen.revived, at)
+            erase_injected(place.store, namespace, change, plan.ids)
+            receipt = _begun(place, namespace, plan, id_, at)
+            receipt = replace(
+                receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))
+            )
+            steps = () if plan.chosen.is_empty else STEPS
+            pending = Pending(id_, at, namespace, steps, plan.chosen.memories, plan.firsts)
+            change.put_note(receipt.note())
+            change.put_note(pending.note())
+        return _finished(place, replace(receipt, counts=_more(receipt, cleared, len(in_process))), pending, plan)
+
+
+def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> ForgetReceipt:
+    """Forget everything that a namespace holds, and its name.
+
+    Raises:
+        NotFoundError: there is no such namespace.
+        StoreBusyError: another process forgets, or holds the store.
+        StoreError: the store cannot be written.
+    """
+
+    def planned() -> Plan:
+        plan = make_plan(place.store, namespace, all_of(place.store, namespace))
+        return replace(
+            plan.with_gone(everything(place.store, namespace)), naming=all_there_is(place.store.ledger(namespace))
+        )
+
+    if dry_run:
+        plan = planned()
+        return replace(_left(place, _rehearsed(place, namespace, plan, 0), plan), ids=())
+    _refuse_read_only(place, namespace)
+    with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+        finish_held(place)
+        plan = planned()
+        cleared = clear_logs(place, plan.needles)
+        id_, at = str(uuid4()), place.clock()
+        # Before the groups and episodes that were told are gone here, too.
+        receipt = replace(_left(place, _begun(place, namespace, plan, id_, at), plan), ids=())
+        pending = Pending(id_, at, namespace, STEPS, plan.chosen.memories, is_namespace=True)
+        # As long as this mark stands in the namespace itself, nothing was erased.
+        with place.store.change_memories(namespace) as change:
+            change.put_note(pending.note())
+        with place.store.change_memories(STORE_SPACE) as change:
+            change.put_note(receipt.note())
+            change.put_note(pending.note())
+            for backup in place.store.notes(namespace, BACKUP):
+                change.put_note(backup)  # it holds what other namespaces have, too
+        place.store.erase_namespace(namespace)
+        return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
+
+
+def _revive(place: Place, change: MemoryChange, ids: Sequence[str], now: float) -> None:
+    """Make archived memories active again with the words that they had, as used now: they are not to fade at once."""
+    for id_ in ids:
+        known = change.find(id_)
+        if known is not None and known.expired_at is not None:
+            record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
+            bands = () if known.owner.session else signature(known.record.content).bands
+            change.revive(known.number, record, bands=bands)
+    if ids and place.follow is not None:
+        place.follow(change, ids)
+
+
+def _refuse_read_only(place: Place, namespace: str) -> None:
+    """Let a store that cannot be written say so before anything is done, be it only to a log."""
+    if place.store.is_read_only:
+        with place.store.change_memories(namespace):
+            pass
+
+
+def _ground(place: Place) -> Ground:
+    assert place.ground is not None, "whoever forgets parts of a graph gives what it is changed with"
+    return place.ground()
+
+
+def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
+    if plan.chosen.parts.ids:
+        plan = plan.with_gone(rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
+    receipt = _begun(place, namespace, plan, "", place.clock())
+    lines = clear_logs(place, plan.needles, dry_run=True)
+    notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
+    return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
+
+
+def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
+    notices = list(plan.chosen.notices)
+    if plan.too_short:
+        notices.append(
+            f"{plan.too_short} of its texts have fewer than {SHORTEST} bytes, too few to be looked for in files"
+        )
+    return ForgetReceipt(
+        namespace=namespace,
+        at=at,
+        id=id_,
+        ids=plan.ids,
+        counts=plan.counts(),
+        outside=(*plan.chosen.outside, *_told(place, plan), *_copies(place), ELSEWHERE),
+        notices=tuple(notices),
+    )
+
+
+def _told(place: Place, plan: Plan) -> tuple[str, ...]:
+    """Say what becomes of episodes that an outside graph was told of."""
+    if place.untell is None or not plan.gone.told or not plan.chosen.parts.ids:
+        return ()
+    return ("what Graphiti was told of these episodes: it is told to delete them when it next answers",)
+
+
+def _left(place: Place, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
+    """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
+    if place.leave is None or not (plan.gone.told or plan.gone.parts.relations):
+        return receipt
+    notices, outside = place.leave(receipt.namespace, len(plan.gone.told), receipt.dry_run)
+    return replace(receipt, notices=(*receipt.notices, *notices), outside=(*outside, *receipt.outside))
+
+
+def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
+    counts = dict(receipt.counts)
+    waiting = take(place, pending, counts, vault_paths=plan.vault_paths, is_patient=True)
+    place.forget_caches()
+    proof = prove(place, receipt.namespace, plan, is_compact=not any(each.step == DATABASE for each in waiting))
+    waits = tuple(each.files for each in waiting)
+    copies = {path for path, _ in _backups(place)}
+    found = tuple(
+        (name, what)
+        for name, what in proof.found
+        if not (waits and name.startswith(waits)) and place.directory.joinpath(name) not in copies
+    )
+    counts["log_lines"] += proof.log_lines
+    receipt = replace(
+        receipt,
+        counts=counts,
+        # A backup that took its copy before this run erased anything may have been made since.
+        outside=tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place), ELSEWHERE))),
+        checked=proof.checked,
+        excluded_needles=proof.excluded,
+        found=found,
+        notices=(*receipt.notices, *((LEFT,) if found else ())),
+    )
+    return settle(place, receipt, replace(pending, is_proved=True, is_clean=not found), waiting)
+
+
+def _more(receipt: ForgetReceipt, log_lines: int, in_process: int) -> dict[str, int]:
+    return {**receipt.counts, "log_lines": log_lines, "in_process": in_process, "vault_notes": 0}
+
+
+def _copies(place: Place) -> list[str]:
+    """Say which copies there are elsewhere; first those that are being written, for they may be backups at once."""
+    live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
+    return [*(f"what another process is writing to {path}" for path in live), *(each for _, each in _backups(place))]
+
+
+def _backups(place: Place) -> list[tuple[Path, str]]:
+    """Return (path, sentence) of the copies that the store knows of: backups, and stores that a restore replaced.
+
+    One that is not there any more is named as such: it may have been moved, and holds what it held.
+    """
+    found = {}
+    for note in place.store.notes(None, BACKUP):
+        body = json.loads(note.body)
+        path = body.get("path")
+        if isinstance(path, str):
+            when = iso(math.floor(note.at))
+            whole = place.directory / path
+            is_there = os.path.lexists(whole)
+            if body.get("replaced"):
+                where = f"kept at {path}" if is_there else f"no longer at {path}"
+                found[whole] = f"the store that was replaced at {when}, {where}"
+            else:
+                found[whole] = f"the backup {path} of {when}" + ("" if is_there else ", no longer there")
+    return list(found.items())

@@ -1,0 +1,90 @@
+"""The record that proves a forgetting, as callers see it and as it is kept. It holds nothing of what was forgotten.
+
+Not even a hash: a short text can be guessed from its unsalted hash, and from a salted one as well where the salt
+stands beside it. Ids are kept, so that a memory that comes back from a page that somebody saved late is known as
+forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from commonplace.dates.time import iso
+from commonplace.store.contract import Note
+
+RECEIPT = "receipt"
+"""The kind of the notes that receipts are kept in."""
+BACKUP = "backup"
+"""The kind of the notes about copies elsewhere: `path` and `at`, and `replaced` where it is no backup."""
+ELSEWHERE = "copies that others made: other machines, snapshots of the disk, what a client or a model was told"
+"""Stands in every receipt: what lies outside whatever was forgotten."""
+LEFT = "something is left: look at what was found, remove or edit those files, and forget what you still find again"
+UNPROVED = "the run was ended before it could look through the files; all that could hold the content was written anew"
+STORE_SPACE = ""
+"""The namespace of notes about the store as a whole; nobody can open it, and it holds nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReceipt:
+    """What a forgetting did, and how sure it is that nothing is left.
+
+    Attributes:
+        id: of the receipt; "" for a dry run, which leaves none.
+        at: seconds since the epoch.
+        ids: of the memories, artifacts, documents and parts of the graph that went; none where a whole namespace did.
+        counts: how many went, or would: `memories`, `derived` (of these, made from another one), `versions`,
+            `passages`, `links`, `owners` (artifacts and documents), `knowledge` (items), `contexts` (of agents),
+            `blocks`, `pages` and `vault_notes` (Markdown), `log_lines`, `in_process`; of the graph `episodes`,
+            `entities`, `relations`; of the ledger `issues` (that named one of these, and lost every word) and
+            `reversals` (changes that cannot be undone any more).
+        checked: every file of the store that was looked through, with its size in bytes.
+        excluded_needles: pieces that were found and also stand in what remains, so that they betray nothing.
+        found: (file, what) that is still there; `notices` say what to do.
+        waiting: what cannot be done yet, since another process reads the state before or a file cannot be written;
+            `doctor` finishes it.
+        outside: copies that nobody but their owner can delete.
+        verified: everything was looked through, nothing was found, and nothing waits.
+    """
+
+    namespace: str
+    at: float
+    id: str = ""
+    dry_run: bool = False
+    ids: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    checked: tuple[tuple[str, int], ...] = ()
+    excluded_needles: int = 0
+    found: tuple[tuple[str, str], ...] = ()
+    waiting: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    verified: bool = False
+    notices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; its time is ISO 8601."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {
+            **plain,
+            "at": iso(self.at),
+            "counts": dict(self.counts),
+            "checked": [list(pair) for pair in self.checked],
+            "found": [list(pair) for pair in self.found],
+        }
+
+    def note(self) -> Note:
+        """Return the note that keeps it."""
+        return Note(RECEIPT, self.id, self.at, json.dumps(self.to_dict(), sort_keys=True))
+
+
+def receipt_of(note: Note) -> ForgetReceipt:
+    """Return the receipt that a note keeps."""
+    values = {**json.loads(note.body), "at": note.at}
+    for name in ("ids", "waiting", "outside", "notices"):
+        values[name] = tuple(values[name])
+    for name in ("checked", "found"):
+        values[name] = tuple((file, what) for file, what in values[name])
+    return ForgetReceipt(**values)

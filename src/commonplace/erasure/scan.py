@@ -1,0 +1,275 @@
+"""Needles: byte strings that betray a forgotten text, and the search for thousands of them at once.
+
+A text gives its lines and sentences, in the forms in which files hold them: UTF-8, escaped in JSON, in lower case.
+Long ones are cut into pieces, for a page of a database or a block on disk may hold a part of them alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.store.connection import file_blocks
+
+CONTENT: Final = "words of it"
+LABEL: Final = "a tag, name or source of it"
+VECTOR: Final = "its vector"
+TOKENS: Final = "its token ids"
+DIGEST: Final = "a checksum of it"
+ID: Final = "its id"
+PACKED_ID: Final = "its id, as the database packs it"
+
+SHORTEST: Final = 8
+"""Bytes of the shortest needle; shorter ones stand in every large file by chance."""
+SHORTEST_PART: Final = 12
+"""Bytes of the shortest line or sentence that is looked for by itself."""
+PIECE: Final = 48
+"""What is longer than this many bytes is looked for in pieces of so many."""
+_FEWEST_VALUES = 5
+"""A vector or list of token ids with fewer distinct bytes is no mark of one text."""
+
+_PARTS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[.!?。！？])\s+")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_SLOTS_PER_NEEDLE = 64
+_FEWEST_BITS, _MOST_BITS = 16, 24
+
+
+def forms(text: str) -> list[bytes]:
+    """Return a text as files may hold it: as it is, in lower case, escaped in JSON with and without other alphabets."""
+    written = dict.fromkeys(
+        (text, text.lower(), json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]), None
+    )
+    return [each.encode("utf-8", "surrogatepass") for each in written]
+
+
+def parts(text: str) -> list[str]:
+    """Return the lines and sentences of a text that are long enough to tell it from others."""
+    found = (part.strip() for part in _PARTS.split(text))
+    return [part for part in found if len(part.encode("utf-8", "surrogatepass")) >= SHORTEST_PART]
+
+
+def packed(id_: str) -> bytes | None:
+    """Return an id as the database packs it; none where it stores it as text."""
+    return bytes.fromhex(id_.replace("-", "")) if _UUID.fullmatch(id_) else None
+
+
+class Collector:
+    """Collects needles of several kinds; of two kinds of the same bytes the first counts."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[bytes, str] = {}
+        self.too_short = 0
+
+    def add_content(self, text: str) -> None:
+        """Take a text as a whole and its lines and sentences."""
+        whole = text.strip()
+        if len(whole.encode("utf-8", "surrogatepass")) < SHORTEST:
+            self.too_short += 1
+        for part in dict.fromkeys((whole, *parts(text))):
+            self._add_forms(part, CONTENT)
+
+    def add_label(self, text: str) -> None:
+        """Take a tag, an entity, a source, or a value of the metadata."""
+        for part in dict.fromkeys((text.strip(), *parts(text))):
+            self._add_forms(part, LABEL)
+
+    def add_array(self, data: bytes, kind: str) -> None:
+        """Take a vector or token ids as they are stored."""
+        for piece in _pieces(data):
+            if len(set(piece)) >= _FEWEST_VALUES:
+                self._add(piece, kind)
+
+    def add_digest(self, digits: str) -> None:
+        """Take a hexadecimal digest."""
+        self._add(digits.encode(), DIGEST)
+
+    def add_id(self, id_: str) -> None:
+        """Take an id as text, and as the database packs it."""
+        for form in forms(id_):
+            self._add(form, ID)
+        short = packed(id_)
+        if short is not None:
+            self._add(short, PACKED_ID)
+
+    def needles(self) -> Needles:
+        """Return what was collected."""
+        return Needles(self._kinds)
+
+    def _add_forms(self, text: str, kind: str) -> None:
+        for form in forms(text):
+            for piece in _pieces(form):
+                self._add(piece, kind)
+
+    def _add(self, needle: bytes, kind: str) -> None:
+        if len(needle) >= SHORTEST:
+            self._kinds.setdefault(needle, kind)
+
+
+class Needles:
+    """A set of needles that is looked for in one pass, however many there are.
+
+    Each needle has an anchor, the eight bytes in its middle. A table tells of every eight bytes of the data whether
+    they may be an anchor; only where they are one is the needle itself compared.
+    """
+
+    def __init__(self, kinds: Mapping[bytes, str]) -> None:
+        self._kinds = dict(kinds)
+        lengths: defaultdict[int, set[int]] = defaultdict(set)
+        for needle in self._kinds:
+            begin = _anchor(len(needle))
+            lengths[int.from_bytes(needle[begin : begin + 8], "little")].add(len(needle))
+        self._lengths = {anchor: tuple(sorted(each)) for anchor, each in lengths.items()}
+        self._anchors = np.array(sorted(self._lengths), dtype=np.uint64)
+        bits = min(_MOST_BITS, max(_FEWEST_BITS, (len(self._anchors) * _SLOTS_PER_NEEDLE).bit_length()))
+        self._shift = np.uint64(64 - bits)
+        self._table = np.zeros(1 << bits, dtype=np.bool_)
+        self._table[(self._anchors * _MULTIPLIER) >> self._shift] = True
+        self.longest = max(map(len, self._kinds), default=0)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._kinds)
+
+    def kind(self, needle: bytes) -> str:
+        """Return what a needle is of what was forgotten."""
+        return self._kinds[needle]
+
+    def only(self, wanted: Iterable[bytes]) -> Needles:
+        """Return some of them."""
+        return Needles({needle: self._kinds[needle] for needle in wanted})
+
+    def with_others(self, others: Needles) -> Needles:
+        """Return these and others; of two kinds of the same bytes the first counts."""
+        return Needles({**others._kinds, **self._kinds}) if len(others) else self
+
+    def of_kinds(self, *kinds: str, shortest: int = SHORTEST) -> Needles:
+        """Return those of some kinds that have at least so many bytes."""
+        return Needles({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})
+
+    def places(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield (offset, needle) for everything that stands in the data, in no order."""
+        if not self._kinds:
+            return
+        for begin in range(min(8, max(0, len(data) - 7))):
+            windows = np.frombuffer(data, "<u8", (len(data) - begin) // 8, begin)
+            for place, anchor in self._anchored(windows):
+                middle = begin + 8 * place
+                for length in self._lengths[anchor]:
+                    start = middle - _anchor(length)
+                    needle = data[start : start + length] if start >= 0 else b""
+                    if needle in self._kinds:
+                        yield start, needle
+
+    def found(self, data: bytes) -> set[bytes]:
+        """Return the needles that stand in the data."""
+        return {needle for _, needle in self.places(data)}
+
+    def _anchored(self, windows: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+        """Yield (place, anchor) of the windows that are anchors."""
+        places = np.flatnonzero(self._table[(windows * _MULTIPLIER) >> self._shift])
+        values = windows[places]
+        nearest = np.minimum(np.searchsorted(self._anchors, values), len(self._anchors) - 1)
+        exact = self._anchors[nearest] == values
+        yield from zip(places[exact].tolist(), values[exact].tolist(), strict=True)
+
+
+def _anchor(length: int) -> int:
+    """Return where the anchor of a needle begins: in its middle, since many texts begin with the same words."""
+    return (length - 8) // 2
+
+
+def _pieces(data: bytes) -> list[bytes]:
+    if len(data) <= PIECE:
+        return [data]
+    return [*(data[begin : begin + PIECE] for begin in range(0, len(data) - PIECE, PIECE)), data[-PIECE:]]
+
+
+_BLOCK = 1 << 23
+
+
+@dataclass(slots=True)
+class Scan:
+    """What was looked through and what was found. Names are relative to the directory, with `/`.
+
+    Attributes:
+        sizes: bytes that were read, by file.
+        hits: the needles that a file holds; files without any are absent.
+        unread: (file, why) of files that nobody can tell anything about.
+    """
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    hits: dict[str, set[bytes]] = field(default_factory=dict)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+
+    def all_hits(self) -> set[bytes]:
+        """Return the needles that any file holds."""
+        return set().union(*self.hits.values())
+
+
+def files_below(directory: Path) -> list[str]:
+    """Return the names of all regular files below a directory, sorted; links are not followed."""
+    found = []
+    for place, folders, names in os.walk(directory):
+        folders.sort()
+        for name in names:
+            path = Path(place) / name
+            try:
+                is_regular = stat.S_ISREG(path.lstat().st_mode)
+            except OSError:
+                continue
+            if is_regular:
+                found.append(path.relative_to(directory).as_posix())
+    return sorted(found)
+
+
+def scan(
+    directory: Path,
+    names: Iterable[str],
+    needles: Needles,
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Scan:
+    """Look for needles in files; one that vanishes meanwhile holds nothing any more.
+
+    Args:
+        progress: called with how many files were looked through, and of how many.
+    """
+    result, listed = Scan(), list(names)
+    for done, name in enumerate(listed):
+        progress(done, len(listed))
+        size, hits = 0, set[bytes]()
+        try:
+            for block, fresh in _blocks(directory / name, max(0, needles.longest - 1)):
+                size += fresh
+                hits |= needles.found(block)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            result.unread.append((name, f"it cannot be read ({error.strerror})"))
+            continue
+        result.sizes[name] = size
+        if hits:
+            result.hits[name] = hits
+    progress(len(listed), len(listed))
+    return result
+
+
+def _blocks(path: Path, overlap: int) -> Iterator[tuple[bytes, int]]:
+    """Yield (block, how much of it is new): each begins with the end of the last, so that no needle is cut in two."""
+    kept = b""
+    for block in file_blocks(path, _BLOCK):
+        yield kept + block, len(block)
+        kept = (kept + block)[-overlap:] if overlap else b""

@@ -1,0 +1,645 @@
+"""What a forgetting takes with it: what was asked for, and the memories that carry its words on.
+
+* A memory that was derived from a forgotten one, directly or through others, goes too, also where it has other sources
+  as well: nobody can tell which of its words came from where. The other sources stay.
+* Of what a forgotten memory was itself merged from, the archived ones go: they are its text under another id, in no
+  list. A source that is still live stays, and a notice names it.
+* When a live memory goes that others were merged into, those of them that stay and that the merge archived are active
+  again, since nothing live would tell them any more.
+* With a memory goes what the graph has of it alone; see `graph`.
+* An agent's knowledge goes whole, what was softly deleted and the agent's context with it.
+
+* With an episode goes what only it supported: facts, entities, names. With a memory go the episodes that it is.
+* With an entity goes every fact about it, with a fact all that is said of it. The episodes that speak of them stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles
+from commonplace.errors import NotFoundError
+from commonplace.graph.episodes import take_out
+from commonplace.graph.fact_keys import Slots, facts_of
+from commonplace.graph.facts import evidence_of, fact_of, shown_attributes
+from commonplace.graph.names import KEY
+from commonplace.graph.runtime import Texts
+from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
+from commonplace.logs import query_hash
+from commonplace.store.graph_contract import texts_of
+from commonplace.text.escaping import strings
+from commonplace.text.tokens import possible_terms
+from commonplace.types import GRAPH_KINDS, Filter, Selection
+from commonplace.types.graph import GraphFilter
+
+if TYPE_CHECKING:
+    from commonplace.graph.runtime import Ground
+    from commonplace.store.contract import Store
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.types import Owner
+    from commonplace.types.graph import Happening, Subject
+    from commonplace.types.knowledge import StoredKnowledge
+
+
+def items_asked_for(store: Store, namespace: str, wanted: Wanted) -> dict[int, Owner]:
+    """Return the items, by number, that an agent's name, an id or the time of their deletion asks for."""
+    return {
+        item.number: item.owner
+        for item in all_items(store, namespace, wanted.agent)
+        if (wanted.agent is not None)
+        or item.owner.id in wanted.ids
+        or (wanted.archived_by is not None and item.deleted_at is not None and item.deleted_at <= wanted.archived_by)
+    }
+
+
+def context_asked_for(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
+    """Return the agent's name where it has a context that goes with its knowledge."""
+    if wanted.agent is None or store.knowledge(namespace).context(wanted.agent) is None:
+        return ()
+    return (wanted.agent,)
+
+
+def all_items(store: Store, namespace: str, agent: str | None = None) -> list[StoredKnowledge]:
+    """Return the items of an agent, or of all, by number, deleted ones too."""
+    knowledge = store.knowledge(namespace)
+    found = [*knowledge.items(agent), *knowledge.items(agent, deleted=True)]
+    return sorted(found, key=lambda item: item.number)
+
+
+def held_texts(store: Store, namespace: str) -> Iterator[str]:
+    """Yield every text that the knowledge of a namespace holds, and those of contexts."""
+    for item in all_items(store, namespace):
+        yield from (item.owner.id, item.record.agent, item.record.content, item.record.metadata, item.record.embedder)
+        yield from (item.record.digest, *strings(json.loads(item.record.metadata)))
+    for context in store.knowledge(namespace).contexts():
+        yield from (context.name, context.metadata, *strings(json.loads(context.metadata)))
+
+
+def held_arrays(store: Store, namespace: str) -> Iterator[bytes]:
+    """Yield the vectors and token ids that no list of the index has: own vectors, and those of deleted items."""
+    for item in all_items(store, namespace):
+        yield item.record.vector
+        if item.deleted_at is not None:
+            numbers = store.passages_of(namespace, [item.number])
+            for tokens in store.tokens(namespace, numbers).values():
+                yield from (tokens.token_ids, tokens.vector)
+
+
+_AT_ONCE = 500
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Ids of parts of a graph."""
+
+    episodes: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.episodes, *self.entities, *self.relations)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What went of a graph, and what would betray it.
+
+    Attributes:
+        terms: the words under which the index had it.
+        vectors: int8, of its texts.
+        passages: by namespace of texts, the passages of all that was looked at; those that went are among them.
+        told: (id, group) of the episodes that went and are no memories: an outside graph may have been told of them.
+    """
+
+    parts: Parts = field(default_factory=Parts)
+    needles: Needles = field(default_factory=lambda: Needles({}))
+    terms: tuple[str, ...] = ()
+    vectors: tuple[bytes, ...] = ()
+    passages: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    too_short: int = 0
+    told: tuple[tuple[str, str], ...] = ()
+
+
+def choose_parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> Parts:
+    """Return what goes of a graph because of these ids, and of these memories that go."""
+    found = graph.counts()
+    asked = [id_ for id_ in ids if id_ in graph.episodes([id_])] if found.episodes else []
+    of_memories = [
+        episode.id for id_ in (memories if found.episodes else ()) for episode in graph.episodes_of_memory(id_)
+    ]
+    return Parts(
+        tuple(dict.fromkeys((*asked, *of_memories))),
+        tuple(graph.entities(ids)),
+        tuple(graph.relations(ids)),
+    )
+
+
+def notices_of(graph: GraphReading, chosen: Parts) -> tuple[str, ...]:
+    """Say which episodes speak of what was asked for, and stay."""
+    found = [
+        *graph.mentions("entity", families(graph, chosen.entities)).values(),
+        *graph.mentions("relation", chosen.relations).values(),
+    ]
+    staying = {mention.episode for some in found for mention in some} - set(chosen.episodes)
+    if not staying:
+        return ()
+    more = len(staying) - _NAMED
+    listed = ", ".join(sorted(staying)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return (f"episodes that speak of it stay, with what else they say; forget them by their ids: {listed}",)
+
+
+def erase(store: Store, graph: GraphChange, ground: Ground, chosen: Parts) -> Gone:
+    """Take parts out of a graph under change; return what went, and what would betray that.
+
+    Args:
+        store: what it reads is as it was before the change.
+    """
+    looked_at = _looked_at(graph, ground, chosen)
+    before, texts = _Read(graph, looked_at), Texts(ground.destination)
+    got = _Collected()
+    for kind, ids in (("entity", looked_at.entities), ("relation", looked_at.relations)):
+        got.add_texts(store, texts_of(ground.namespace, kind), kind, ids)  # type: ignore[arg-type]
+    if chosen.episodes:
+        take_out(graph, ground, texts, chosen.episodes)
+    remove_facts(graph, ground, texts, chosen.relations)
+    remove_entities(graph, ground, texts, chosen.entities)
+    after = _Read(graph, looked_at)
+    return got.gone(before, after)
+
+
+def rehearse(store: Store, namespace: str, ground: Callable[[], Ground], chosen: Parts) -> Gone:
+    """Return what `erase` would, and change nothing: it is rolled back."""
+    gone = Gone()
+    with suppress(_RehearsedError), store.change_memories(namespace) as change:
+        # Asked for here, where nobody else can change the store's embedder any more.
+        gone = erase(store, change.graph, ground(), chosen)
+        raise _RehearsedError
+    return gone
+
+
+def everything(store: Store, namespace: str) -> Gone:
+    """Return the whole graph of a namespace as what is to go."""
+    graph, ever = store.graph(namespace), GraphFilter(with_past=True)
+    parts = Parts(
+        tuple(each.id for each in graph.list_episodes(ever)),
+        tuple(each.id for each in graph.list_entities(ever)),
+        tuple(each.id for each in graph.list_relations(ever)),
+    )
+    got = _Collected()
+    for kind in GRAPH_KINDS:
+        space = texts_of(namespace, kind)
+        got.add_passages(store, space, store.matching_owners(space, Filter()))
+    return got.gone(_Read(graph, parts), None)
+
+
+def held_graph_texts(graph: GraphReading) -> Iterator[str]:
+    """Yield every text that a graph holds."""
+    ever = GraphFilter(with_past=True)
+    for episode in graph.list_episodes(ever):
+        yield from (episode.id, episode.content, episode.name, episode.source_description, episode.group)
+        yield episode.memory
+    entities = graph.list_entities(ever)
+    for begin in range(0, len(entities), _AT_ONCE):
+        some = entities[begin : begin + _AT_ONCE]
+        yield from _names(graph, [entity.id for entity in some])
+        for entity in some:
+            yield from (entity.id, entity.name, entity.type, entity.summary, entity.attributes, entity.group)
+            yield from strings(json.loads(entity.attributes))
+            yield from _happened(graph, "entity", entity.id)
+    for relation in graph.list_relations(ever):
+        yield from (relation.id, relation.type, relation.fact, relation.attributes, relation.group, relation.dispute)
+        yield from strings(json.loads(relation.attributes))
+        yield from _happened(graph, "relation", relation.id)
+
+
+class _RehearsedError(Exception):
+    """Raised in a change that is to be rolled back."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """What some parts of a graph say at one moment."""
+
+    parts: Parts
+    contents: set[str]
+    labels: set[str]
+    told: dict[str, str]
+
+    def __init__(self, graph: GraphReading, looked_at: Parts) -> None:
+        episodes, entities = graph.episodes(looked_at.episodes), graph.entities(looked_at.entities)
+        relations = graph.relations(looked_at.relations)
+        self.parts = Parts(tuple(episodes), tuple(entities), tuple(relations))
+        self.contents, self.labels = set(), set()
+        self.told = {episode.id: episode.group for episode in episodes.values() if not episode.memory}
+        for episode in episodes.values():
+            self.contents.add(episode.content)
+            self.labels |= {episode.name, episode.source_description, episode.group}
+        for entity in entities.values():
+            self.contents.add(entity.summary)
+            self.labels |= {entity.name, entity.group, *strings(shown_attributes(entity.attributes))}
+        self.labels.update(_names(graph, list(entities)))
+        for relation in relations.values():
+            self.contents.add(relation.fact)
+            self.labels |= {relation.group, fact_of(relation).topic, *strings(shown_attributes(relation.attributes))}
+        for kind, ids in (("entity", entities), ("relation", relations)):
+            for id_ in ids:
+                for each in graph.happenings(kind, id_):  # type: ignore[arg-type]
+                    self._add_happening(each)
+
+    def _add_happening(self, happening: Happening) -> None:
+        self.contents.add(happening.reason)
+        said = evidence_of(happening)
+        if said is None:
+            self.labels.update(strings(json.loads(happening.detail)))
+        else:
+            self.contents |= {said.text, said.reason}
+            self.labels |= {said.group, *strings(json.loads(said.attributes))}
+
+
+@dataclass(slots=True)
+class _Collected:
+    collector: Collector = field(default_factory=Collector)
+    vectors: list[bytes] = field(default_factory=list)
+    passages: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+
+    def add_texts(self, store: Store, space: str, kind: Subject, ids: Sequence[str]) -> None:
+        """Take the texts by which some parts of a graph are found."""
+        self.add_passages(store, space, list(store.owner_numbers(space, kind, ids).values()))
+
+    def add_passages(self, store: Store, space: str, owners: Sequence[int]) -> None:
+        """Take the passages of owners of texts."""
+        for begin in range(0, len(owners), _AT_ONCE):
+            numbers = store.passages_of(space, owners[begin : begin + _AT_ONCE])
+            self.passages.append((space, tuple(numbers)))
+            for tokens in store.tokens(space, numbers).values():
+                self.collector.add_array(tokens.vector, VECTOR)
+                self.collector.add_array(tokens.token_ids, TOKENS)
+                if tokens.vector:
+                    self.vectors.append(tokens.vector)
+
+    def gone(self, before: _Read, after: _Read | None) -> Gone:
+        """Return what was there before and is there no more."""
+        left = Parts() if after is None else after.parts
+        parts = Parts(
+            _without(before.parts.episodes, left.episodes),
+            _without(before.parts.entities, left.entities),
+            _without(before.parts.relations, left.relations),
+        )
+        for id_ in parts.ids:
+            self.collector.add_id(id_)
+        contents = before.contents - (set() if after is None else after.contents)
+        labels = before.labels - (set() if after is None else after.labels)
+        for text in sorted(filter(str.strip, contents)):
+            self.collector.add_content(text)
+            self.collector.add_digest(query_hash(text))
+        for text in sorted(filter(str.strip, labels)):
+            self.collector.add_label(text)
+        return Gone(
+            parts,
+            self.collector.needles(),
+            tuple(sorted({term for text in (*contents, *labels) for term in possible_terms(text)})),
+            tuple(self.vectors),
+            tuple(self.passages),
+            self.collector.too_short,
+            tuple((id_, before.told[id_]) for id_ in parts.episodes if id_ in before.told),
+        )
+
+
+def _looked_at(graph: GraphChange, ground: Ground, chosen: Parts) -> Parts:
+    """Return all that may change when parts of a graph go."""
+    mentioned = [mention for some in graph.mentioned(chosen.episodes).values() for mention in some]
+    subjects: dict[Subject, list[str]] = {
+        kind: [mention.subject for mention in mentioned if mention.kind == kind] for kind in GRAPH_KINDS
+    }
+    entities = families(graph, [*subjects["entity"], *chosen.entities])
+    asked = [*chosen.relations, *facts_about(graph, families(graph, chosen.entities))]
+    slots = Slots(graph, ground, Texts(ground.destination))
+    facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
+    wanted = dict.fromkeys(slots.slot_of(each.source, each.type, each.target) for each in facts)
+    relations = dict.fromkeys(each.id for slot in wanted for each in facts_of(graph, slot))
+    return Parts(chosen.episodes, tuple(dict.fromkeys(entities)), tuple(relations))
+
+
+def _names(graph: GraphReading, entities: Sequence[str]) -> Iterator[str]:
+    """Yield the names of entities, in every form that is kept, and what they are called where they are mentioned."""
+    for aliases in graph.aliases(entities).values():
+        for alias in aliases:
+            yield from (alias.name, alias.normal.removeprefix(KEY).split(":", 1)[-1])
+            yield alias.normal.removeprefix(KEY)
+    for mentions in graph.mentions("entity", entities).values():
+        yield from (mention.name for mention in mentions)
+
+
+def _happened(graph: GraphReading, kind: Subject, id_: str) -> Iterator[str]:
+    for happening in graph.happenings(kind, id_):
+        yield from (happening.what, happening.reason, happening.detail, *strings(json.loads(happening.detail)))
+
+
+def _without(before: Iterable[str], left: Iterable[str]) -> tuple[str, ...]:
+    known = set(left)
+    return tuple(id_ for id_ in before if id_ not in known)
+
+
+_NUMBERS_AT_ONCE = 500
+_NAMESPACES_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be forgotten: exactly one of these is given.
+
+    Attributes:
+        ids: of memories, artifacts, documents, items of knowledge, episodes, entities, facts; each must be there.
+        tag, source, session: of memories; a tag and a session of documents too.
+        path: of an artifact, as it is stored.
+        archived_by: the memories that were archived at that time or before, and nothing that is derived from them; the
+            knowledge that was deleted.
+        agent: whose knowledge it is.
+    """
+
+    ids: tuple[str, ...] = ()
+    tag: str | None = None
+    source: str | None = None
+    session: str | None = None
+    path: str | None = None
+    archived_by: float | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What goes.
+
+    Attributes:
+        memories: ids, those that were asked for first.
+        derived: how many of them are copies of those.
+        owners: artifacts, documents and the like by number.
+        contexts: names of agents.
+        revived: ids of the memories that are active again, since what they were merged into goes.
+        parts: of the graph, those that were asked for, and the episodes that these memories are.
+    """
+
+    memories: tuple[str, ...] = ()
+    derived: int = 0
+    owners: Mapping[int, Owner] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    revived: tuple[str, ...] = ()
+    parts: Parts = field(default_factory=Parts)
+
+    @property
+    def is_empty(self) -> bool:
+        """True where nothing goes."""
+        return not (self.memories or self.owners or self.contexts or self.parts.ids)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all that goes."""
+        return (*self.memories, *(owner.id for owner in self.owners.values()))
+
+
+def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence[str] = ()) -> Chosen:
+    """Return what goes.
+
+    Args:
+        in_process: ids that were found among the memories of this process already.
+
+    Raises:
+        NotFoundError: nothing matches, or one of the ids is of nothing.
+    """
+    if wanted.archived_by is not None:
+        archived = tuple(archived_by(store, namespace, wanted.archived_by))
+        parts = choose_parts(store.graph(namespace), (), archived)
+        return Chosen(archived, owners=items_asked_for(store, namespace, wanted), parts=parts)
+    contexts = context_asked_for(store, namespace, wanted)
+    asked = _memories(store, namespace, wanted)
+    owners = _owners(store, namespace, wanted, set(asked))
+    graph = store.graph(namespace)
+    known = {*asked, *in_process, *(owner.id for owner in owners.values()), *choose_parts(graph, wanted.ids, ()).ids}
+    missing = [id_ for id_ in wanted.ids if id_ not in known]
+    if missing or not (known or contexts):
+        named = f"there is nothing with the id {missing[0]!r:.80}" if missing else f"nothing {_described(wanted)}"
+        raise NotFoundError(
+            f"{named} in namespace {namespace!r}; nothing was forgotten", remedy="see `commonplace list`"
+        )
+    sources, live = _merged_from(store, namespace, asked)
+    roots = [*asked, *sources]
+    derived = _derived(store, namespace, roots)
+    files = sorted(owner.path for owner in owners.values() if owner.path)
+    parts = choose_parts(graph, wanted.ids, [*roots, *derived])
+    revived, archived = _left_behind(store, namespace, {*roots, *derived})
+    return Chosen(
+        memories=(*roots, *derived),
+        derived=len(sources) + len(derived),
+        owners=owners,
+        notices=(
+            *_of_copies(sources, derived, live),
+            *_of_left_behind(revived, archived),
+            *_of_files(store, namespace, wanted),
+            *notices_of(graph, parts),
+        ),
+        outside=tuple(
+            f"the file {path} is yours and stays; the next `commonplace index build` takes it in again unless it is"
+            " ignored"
+            for path in files
+        ),
+        contexts=contexts,
+        revived=revived,
+        parts=parts,
+    )
+
+
+def all_of(store: Store, namespace: str) -> Chosen:
+    """Return everything in a namespace.
+
+    Raises:
+        NotFoundError: there is no such namespace.
+    """
+    known = [name for name in store.namespaces() if name]
+    if namespace not in known:
+        named = ", ".join(map(repr, known[:_NAMESPACES_NAMED])) or "none yet"
+        more = ", …" if len(known) > _NAMESPACES_NAMED else ""
+        raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=f"the store has {named}{more}")
+    memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
+    owners = _without_records(store, namespace, Filter())
+    owners |= {item.number: item.owner for item in all_items(store, namespace)}
+    is_of_files = any(owner.path for owner in owners.values())
+    return Chosen(
+        memories,
+        owners=owners,
+        outside=("the files that its artifacts came from are yours and stay",) if is_of_files else (),
+        contexts=tuple(context.name for context in store.knowledge(namespace).contexts()),
+    )
+
+
+def archived_by(store: Store, namespace: str, by: float) -> list[str]:
+    """Return the memories that were archived at a time or before."""
+    archived = store.memories(namespace, Selection(statuses=("archived",), order="id"))
+    return [each.owner.id for each in archived if each.expired_at is not None and each.expired_at <= by]
+
+
+def _memories(store: Store, namespace: str, wanted: Wanted) -> list[str]:
+    """Return the memories that were asked for, live and archived, those asked for by id in their order."""
+    if wanted.ids:
+        return [id_ for id_ in dict.fromkeys(wanted.ids) if store.memory(namespace, id_) is not None]
+    if wanted.path is not None or wanted.agent is not None:
+        return []
+    selection = Selection(
+        tags=() if wanted.tag is None else (wanted.tag,),
+        sources=() if wanted.source is None else (wanted.source,),
+        sessions=() if wanted.session is None else (wanted.session,),
+        order="id",
+    )
+    return [memory.owner.id for memory in store.memories(namespace, selection)]
+
+
+def _owners(store: Store, namespace: str, wanted: Wanted, memories: set[str]) -> dict[int, Owner]:
+    """Return what else was asked for by number: by id or path whatever it is, by tag or session what is no file."""
+    if wanted.source is not None or (wanted.ids and memories.issuperset(wanted.ids)):
+        return {}
+    items = items_asked_for(store, namespace, wanted) if wanted.ids or wanted.agent is not None else {}
+    if wanted.agent is not None:
+        return items
+    limits = Filter() if wanted.tag is None else Filter(tags=(wanted.tag,))
+    found = _without_records(store, namespace, limits) | items
+    return {number: owner for number, owner in sorted(found.items()) if _is_asked(owner, wanted, memories)}
+
+
+def _is_asked(owner: Owner, wanted: Wanted, memories: set[str]) -> bool:
+    if wanted.path is not None:
+        return owner.path == wanted.path
+    if wanted.ids:
+        return owner.id in wanted.ids and owner.id not in memories
+    if wanted.session is not None:
+        return not owner.path and owner.session == wanted.session
+    return not owner.path
+
+
+def _without_records(store: Store, namespace: str, limits: Filter) -> dict[int, Owner]:
+    """Return the owners that pass a filter and are no memories of the kind that has versions, by number."""
+    found = _read(store, namespace, store.matching_owners(namespace, limits))
+    records = store.memory_records(namespace, [number for number, owner in found.items() if owner.kind == "memory"])
+    return {number: owner for number, owner in found.items() if number not in records}
+
+
+def _read(store: Store, namespace: str, numbers: Sequence[int]) -> dict[int, Owner]:
+    found: dict[int, Owner] = {}
+    for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
+        found.update(store.owners(namespace, numbers[begin : begin + _NUMBERS_AT_ONCE]))
+    return dict(sorted(found.items()))
+
+
+def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the archived memories that the asked ones were made from, through others too, and the live ones."""
+    seen, archived, live = set(asked), list[str](), list[str]()
+    waiting = list(asked)
+    while waiting:
+        for version in store.versions(namespace, waiting.pop()):
+            for id_ in version.record.derived_from:
+                source = None if id_ in seen else store.memory(namespace, id_)
+                seen.add(id_)
+                if source is None:
+                    continue
+                if source.expired_at is None:
+                    live.append(id_)
+                else:
+                    archived.append(id_)
+                    waiting.append(id_)
+    return sorted(archived), sorted(live)
+
+
+def _derived(store: Store, namespace: str, roots: Sequence[str]) -> list[str]:
+    """Return the memories any version of which was made from one of the roots, directly or through others."""
+    made_from: defaultdict[str, set[str]] = defaultdict(set)
+    for memory in store.memories(namespace, Selection(order="id")):
+        id_ = memory.owner.id
+        for version in store.versions(namespace, id_) if memory.record.version > 1 else [memory]:
+            for source in version.record.derived_from:
+                made_from[source].add(id_)
+    gone, waiting = set(roots), list(roots)
+    while waiting:
+        new = made_from[waiting.pop()] - gone
+        gone |= new
+        waiting += new
+    return sorted(gone - set(roots))
+
+
+def _of_copies(sources: Sequence[str], derived: Sequence[str], live: Sequence[str]) -> tuple[str, ...]:
+    notices = []
+    if sources:
+        notices.append(f"archived memories that it was merged from go too: {_listed(sources)}")
+    if derived:
+        notices.append(f"memories that were made from it go too, whatever else they were made from: {_listed(derived)}")
+    if live:
+        notices.append(f"it was made from memories that are still live and stay: {_listed(live)}")
+    return tuple(notices)
+
+
+def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the archived memories that stay and that something was made from which goes.
+
+    Returns:
+        Those that were archived by becoming part of what is live, which comes in one transaction; and those that stay
+        archived, since somebody archived them, or what they had become part of.
+    """
+    merged, archived = defaultdict[str, set[str]](set), set[str]()
+    carried = set[str]()
+    for id_ in sorted(gone):
+        for made in store.versions(namespace, id_):
+            if made.expired_at is None:
+                carried.add(id_)
+            for source_id in made.record.derived_from:
+                source = store.memory(namespace, source_id)
+                if source is not None and source.expired_at is not None:
+                    archived.add(source_id)
+                    if source.expired_at == max(made.created_at, source.created_at):
+                        merged[id_].add(source_id)
+    waiting = list(carried)
+    while waiting:
+        new = merged[waiting.pop()] - carried
+        carried |= new
+        waiting += new
+    return tuple(sorted(carried - gone)), tuple(sorted(archived - carried - gone))
+
+
+def _of_left_behind(revived: Sequence[str], archived: Sequence[str]) -> tuple[str, ...]:
+    notices = []
+    if revived:
+        notices.append(f"other memories that it was merged with become active again: {_listed(revived)}")
+    if archived:
+        told = f"other memories that it was made from stay archived: {_listed(archived)}; bring them back with"
+        notices.append(f"{told} `commonplace restore-memory`")
+    return tuple(notices)
+
+
+def _of_files(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
+    """Say what has the tag and stays."""
+    if wanted.tag is None:
+        return ()
+    numbers = store.matching_owners(namespace, Filter(tags=(wanted.tag,), kinds=("artifact",)))
+    files = [owner.path for owner in _read(store, namespace, numbers).values() if owner.path]
+    return (f"indexed files have that tag too and stay; forget them by path: {_listed(files)}",) if files else ()
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _described(wanted: Wanted) -> str:
+    if wanted.agent is not None:
+        return f"is known of an agent {wanted.agent!r:.80}"
+    for name in ("tag", "source", "session", "path"):
+        value = getattr(wanted, name)
+        if value is not None:
+            return f"has the {name} {value!r:.80}"
+    return "was named"

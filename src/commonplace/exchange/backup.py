@@ -1,0 +1,215 @@
+"""Write a backup of a store while others use it, and read it back before it counts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.dates.time import iso
+from commonplace.errors import StoreDamagedError, StoreError
+from commonplace.exchange.archive import (
+    DATABASE,
+    FOLDERS,
+    LONG_TERM,
+    NOTE,
+    SUFFIX,
+    Manifest,
+    Member,
+    backup_note,
+    counter,
+    database_errors,
+    file_errors,
+    opened,
+    read_manifest,
+    unpack,
+    write_archive,
+)
+from commonplace.files import sync
+from commonplace.store.drafts import clear_drafts, draft
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+    from commonplace.types import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """A backup that was written and read back.
+
+    Attributes:
+        path: absolute.
+        size: bytes of the file.
+        store: the store's id.
+        change: last number of the change sequence that it holds.
+        files: how many files of Markdown it holds beside the database.
+        notices: one sentence each, for people.
+    """
+
+    path: Path
+    size: int
+    store: str
+    change: int
+    files: int
+    created_at: datetime
+    seconds: float
+    notices: tuple[str, ...] = ()
+
+
+def back_up(
+    store: Store, directory: Path, target: Path, *, namespace: str, now: float, progress: Progress | None = None
+) -> BackupReport:
+    """Write a backup of the store in a directory to a new file; see `Engine.backup`.
+
+    The database is copied first: Markdown that changes meanwhile is then newer than it, and is taken in after a restore
+    like any page that somebody edited. The reverse would undo what was remembered last.
+
+    Args:
+        namespace: where the note about the backup is kept.
+        now: seconds since the epoch.
+        progress: told of bytes.
+    """
+    begun = time.perf_counter()
+    target = target.expanduser().absolute()
+    _refuse_existing(target)
+    if target.parent.resolve().is_relative_to(directory.resolve()):
+        raise StoreError(
+            f"{target} lies in the store, which is searched for what is forgotten",
+            remedy="name a place outside of the store",
+        )
+    created_at = datetime.fromtimestamp(now, UTC)
+    writing = f"cannot write {target}"
+    left = [each for each in clear_drafts(directory) if each.state == "unreachable"]
+    with draft(directory, target) as base:
+        database, archive = (base.with_name(f"{base.name}{end}") for end in (".db", ".new"))
+        with file_errors(writing), archive.open("xb") as file:
+            with database_errors(writing, database, str(directory / DATABASE)):
+                counter(progress, "Copying the database", 0)
+                store.backup(database)
+                found = _examined(database)
+            sources, links = _sources(directory)
+            sources.insert(0, (DATABASE, database))
+            count = counter(progress, "Backing up", _bytes_of(sources))
+            manifest = write_archive(file, sources, partial(_manifest, *found, iso(created_at)), count)
+            file.flush()
+            os.fsync(file.fileno())
+        _verify(archive, manifest, counter(progress, "Reading the backup", manifest.total_bytes))
+        with _noted(store, namespace, target, created_at):
+            _refuse_existing(target)
+            with file_errors(writing):
+                archive.rename(target)
+                sync(target.parent)
+    notices = [f"{path} is a link, and was left out" for path in links]
+    notices += [f"an earlier one was killed, and what it left ({each.path}) {each.why}: {each.remedy}" for each in left]
+    if store.is_read_only:
+        notices.append("the store is read-only and cannot note where this backup is: a forgetting will not name it")
+    return BackupReport(
+        path=target,
+        size=target.stat().st_size,
+        store=manifest.store,
+        change=manifest.change,
+        files=len(manifest.members) - 1,
+        created_at=created_at,
+        seconds=time.perf_counter() - begun,
+        notices=tuple(notices),
+    )
+
+
+def _manifest(store: str, change: int, created_at: str, members: tuple[Member, ...]) -> Manifest:
+    from importlib.metadata import version
+
+    return Manifest(version("commonplace"), store, change, created_at, members)
+
+
+def _examined(database: Path) -> tuple[str, int]:
+    """Return id and change of the copied database, which is whole."""
+    from commonplace.store.store import SqliteStore
+
+    copy = SqliteStore.open(database, create=False)
+    try:
+        problems = copy.check()
+        if problems:
+            raise StoreDamagedError(
+                f"the store is damaged, so that no backup of it was kept: {problems[0]}",
+                remedy="see `commonplace doctor`, and keep the earlier backups",
+            )
+        return copy.id, copy.change()
+    finally:
+        copy.close()
+
+
+def _sources(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
+    """Return (path in the archive, file) of the store's Markdown, sorted, and the links that are none of it."""
+    found, links = [], []
+    places = [directory.glob(f"{LONG_TERM}*{SUFFIX}")]
+    for folder in FOLDERS:
+        walk = os.walk(directory / folder)
+        places.append(Path(place, name) for place, folders, names in walk for name in (*folders, *names))
+    for path in chain.from_iterable(places):
+        if path.is_symlink():
+            links.append(path)
+        elif path.name.endswith(SUFFIX) and path.is_file():
+            found.append((_member_path(path.relative_to(directory)), path))
+    return sorted(found), sorted(links)
+
+
+def _member_path(path: Path) -> str:
+    name = path.as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"{name!r} has a name that is not UTF-8, which no backup can hold", remedy="rename it"
+        ) from error
+    return name
+
+
+def _bytes_of(sources: Iterable[tuple[str, Path]]) -> int:
+    """Return how many bytes there are to read, as far as can be told: files come and go."""
+    total = 0
+    for _, path in sources:
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
+
+
+def _verify(archive: Path, written: Manifest, count: Callable[[int], None]) -> None:
+    """Read an archive back and compare it with what was packed."""
+    with opened(archive) as packed:
+        manifest = read_manifest(packed)
+        for member in manifest.members:
+            unpack(packed, member, lambda piece: count(len(piece)))
+    if manifest != written:
+        raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
+
+
+@contextmanager
+def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator[None]:
+    """Note a backup in its store before it has its name: rather one too many is named to whoever forgets than none."""
+    if store.is_read_only:
+        yield
+        return
+    with store.change_memories(namespace) as change:
+        change.put_note(backup_note(target, at))
+    try:
+        yield
+    except BaseException:
+        with store.change_memories(namespace) as change:
+            change.drop_note(NOTE, str(target))
+        raise
+
+
+def _refuse_existing(target: Path) -> None:
+    if os.path.lexists(target):
+        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
+    with file_errors(f"cannot write {target}"):
+        is_place = target.parent.is_dir()
+    if not is_place:
+        raise StoreError(f"{target.parent} is no directory", remedy="make it, or name another place")

@@ -1,0 +1,329 @@
+"""Read an export of Commonplace, line by line; a file that is cut off or damaged is noticed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from commonplace.dates.time import seconds
+from commonplace.errors import NotFoundError, StoreVersionError, UsageError
+from commonplace.exchange.codec import (
+    FORMAT,
+    HEADER,
+    LINES,
+    VERSION,
+    aliases_of,
+    chunks_of,
+    decoded,
+    entity_of,
+    episode_of,
+    events_of,
+    happenings_of,
+    issue_of,
+    link_of,
+    mentions_of,
+    owner_of,
+    record_of,
+    refuse_other_entries,
+    relation_of,
+    reversal_of,
+    time_of,
+)
+from commonplace.exchange.foreign import items_of
+from commonplace.exchange.records import (
+    ContextItem,
+    GraphIntake,
+    GraphItem,
+    IssueItem,
+    Item,
+    KnowledgeItem,
+    LinkItem,
+    MemoryItem,
+    OwnerItem,
+    Problem,
+    Source,
+    Version,
+    context_item,
+    issue_item,
+    knowledge_item,
+    owner_item,
+    version_of,
+)
+from commonplace.formats.foreign.detect import READERS, detect
+from commonplace.memory.validate import one_of, refuse_unfit_id, share, short_text
+
+if TYPE_CHECKING:
+    from commonplace.graph.kinds import Kinds
+
+MAX_LINE_BYTES: Final = 256 * 2**20
+_START_BYTES = 4096
+_AGAIN: Final = "export it again"
+
+
+def is_export(path: Path) -> bool:
+    """Return whether a file begins as an export does."""
+    with path.open("rb") as file:
+        return f'"{FORMAT}"'.encode() in file.read(_START_BYTES)
+
+
+def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
+    """Yield what an export holds, each memory with all its versions.
+
+    Args:
+        max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
+
+    Raises:
+        StoreVersionError: a newer Commonplace wrote it.
+        UsageError: it is no export, cut off, or damaged.
+    """
+    versions, graph = _Versions(max_bytes), GraphIntake(max_bytes)
+    with path.open("rb") as file:
+        for number, entries in _entries(file, path.name):
+            if entries["type"] == "memory":
+                yield from versions.add(number, entries)
+                continue
+            yield from versions.finish()
+            try:
+                yield _item(number, entries, graph)
+            except UsageError as error:
+                yield Problem(_place(number), _name_of(entries), str(error))
+        yield from versions.finish()
+
+
+@dataclass(slots=True)
+class _Versions:
+    """Collects the lines of one memory, which follow each other."""
+
+    max_bytes: int
+    line: int = 0
+    id: object = None
+    found: list[Version] = field(default_factory=list)
+    problem: Problem | None = None
+
+    def add(self, number: int, entries: Mapping[str, Any]) -> Iterator[Item | Problem]:
+        """Take a line; yield the memory before, where another one begins."""
+        owner = entries.get("owner")
+        id_ = owner.get("id") if isinstance(owner, dict) else None
+        if id_ != self.id or not self.line:
+            yield from self.finish()
+            self.line, self.id = number, id_
+        try:
+            self.found.append(_version(entries, self.max_bytes))
+            self._refuse_disorder()
+        except UsageError as error:
+            self.problem = self.problem or Problem(_place(number), _name_of(entries), str(error))
+
+    def finish(self) -> Iterator[Item | Problem]:
+        """Yield the memory that was collected, if any was."""
+        if self.problem is not None:
+            yield self.problem
+        elif self.found:
+            yield MemoryItem(_place(self.line), tuple(self.found))
+        self.line, self.id, self.found, self.problem = 0, None, [], None
+
+    def _refuse_disorder(self) -> None:
+        if len(self.found) < 2:
+            return
+        before, last = self.found[-2:]
+        if before.expired_at is None:
+            raise UsageError("an older version has no expired_at", remedy="only the last version may be live")
+        if last.record.version <= before.record.version:
+            raise UsageError(
+                f"version {last.record.version} follows version {before.record.version}", remedy="give the oldest first"
+            )
+
+
+def _version(entries: Mapping[str, Any], max_bytes: int) -> Version:
+    _refuse_other("memory", entries)
+    expired_at = entries["expired_at"]
+    return version_of(
+        owner_of(entries["owner"]),
+        record_of(entries["record"]),
+        time_of("created_at", entries["created_at"]),
+        None if expired_at is None else time_of("expired_at", expired_at),
+        max_bytes=max_bytes,
+    )
+
+
+def _item(
+    number: int, entries: Mapping[str, Any], graph: GraphIntake
+) -> LinkItem | OwnerItem | KnowledgeItem | ContextItem | IssueItem | GraphItem:
+    kind = entries["type"]
+    if kind not in LINES:
+        raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
+    _refuse_other(kind, entries)
+    place = _place(number)
+    if kind == "owner":
+        return owner_item(place, owner_of(entries["owner"]), chunks_of(entries["passages"]))
+    if kind in ("knowledge", "context"):
+        return knowledge_item(place, entries) if kind == "knowledge" else context_item(place, entries)
+    if kind == "issue":
+        id_ = entries["id"]
+        refuse_unfit_id(id_)
+        events, reversal = events_of(entries["events"], id_), reversal_of(entries["reversal"], id_)
+        return issue_item(place, id_, issue_of(entries["issue"]), events, reversal)
+    return _link_item(place, entries) if kind == "link" else _graph_item(place, kind, entries, graph)
+
+
+def _graph_item(place: str, kind: str, entries: Mapping[str, Any], graph: GraphIntake) -> GraphItem:
+    if kind == "episode":
+        return graph.episode(place, episode_of(entries["episode"]))
+    mentions, happenings = entries["mentions"], entries["happenings"]
+    if kind == "entity":
+        entity = entity_of(entries["entity"])
+        return graph.entity(
+            place,
+            entity,
+            aliases_of(entries["aliases"], entity.id),
+            mentions_of(mentions, "entity", entity.id),
+            happenings_of(happenings, "entity", entity.id),
+        )
+    relation = relation_of(entries["relation"])
+    return graph.relation(
+        place,
+        relation,
+        mentions_of(mentions, "relation", relation.id),
+        happenings_of(happenings, "relation", relation.id),
+    )
+
+
+def _link_item(place: str, entries: Mapping[str, Any]) -> LinkItem:
+    link = link_of(entries["link"])
+    for id_ in (link.source, link.target):
+        refuse_unfit_id(id_)
+    if link.source == link.target or not short_text("type", link.type).strip():
+        raise UsageError(
+            "the link leads to itself, or has no type", remedy="name two memories and say how they hang together"
+        )
+    share("strength", link.strength)
+    seconds("created_at", link.created_at)
+    return LinkItem(place, link)
+
+
+def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number, entries) of the lines between the first and the last, which are checked."""
+    digest = hashlib.sha256()
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        entries = _decoded(name, number, line)
+        if entries.get("type") == "end":
+            _check_end(name, number, entries, digest.hexdigest())
+            if file.read(1):
+                raise UsageError(f"{name} goes on after its last line", remedy=_AGAIN)
+            return
+        digest.update(line)
+        if number == 1:
+            _check_header(name, entries)
+        elif not isinstance(entries.get("type"), str):
+            raise UsageError(f"line {number} of {name} has no type", remedy=_AGAIN)
+        else:
+            yield number, entries
+    raise UsageError(f"{name} is cut off after {number} lines: its last line is missing", remedy=_AGAIN)
+
+
+def _decoded(name: str, number: int, line: bytes) -> dict[str, Any]:
+    if not line.endswith(b"\n"):
+        what = f"has more than {MAX_LINE_BYTES:,} bytes" if len(line) > MAX_LINE_BYTES else "is cut off"
+        raise UsageError(f"line {number} of {name} {what}", remedy=_AGAIN)
+    try:
+        return decoded(line)
+    except UsageError as error:
+        raise UsageError(f"line {number} of {name} is broken: {error.args[0]}", remedy=_AGAIN) from error
+
+
+def _check_header(name: str, entries: Mapping[str, Any]) -> None:
+    if entries.get("format") != FORMAT:
+        raise UsageError(f"{name} is no export of Commonplace", remedy="name its format")
+    version = entries.get("version")
+    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
+        raise StoreVersionError(
+            f"{name} has version {version} of the format, this Commonplace knows versions up to {VERSION}",
+            remedy="upgrade Commonplace",
+        )
+    if version not in range(1, VERSION + 1) or isinstance(version, bool):
+        raise UsageError(f"the version of {name} is {version!r:.80}", remedy=_AGAIN)
+    refuse_other_entries(f"the first line of {name}", entries, HEADER, ("format", "version"))
+
+
+def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) -> None:
+    _refuse_other("end", entries)
+    if number == 1:
+        raise UsageError(f"{name} has no first line", remedy=_AGAIN)
+    if entries["lines"] != number - 1:
+        raise UsageError(
+            f"{name} has {number - 1} lines before its last one, which counts {entries['lines']!r:.80}", remedy=_AGAIN
+        )
+    if entries["sha256"] != sha256:
+        raise UsageError(f"{name} was changed or damaged: its lines have the sum {sha256}", remedy=_AGAIN)
+
+
+def _refuse_other(kind: str, entries: Mapping[str, Any]) -> None:
+    refuse_other_entries(f"a line of the type {kind}", entries, ("type", *LINES[kind]), LINES[kind])
+
+
+def _place(number: int) -> str:
+    return f"line {number:,}"
+
+
+def _name_of(entries: Mapping[str, Any]) -> str:
+    """Return what a line is about, in words."""
+    link = entries.get("link")
+    if isinstance(link, dict):
+        return f"link from {link.get('source')!r:.80} to {link.get('target')!r:.80}"
+    owner = entries.get("owner", entries.get(str(entries.get("type"))))
+    id_ = owner.get("id") if isinstance(owner, dict) else None
+    kind = owner.get("kind") if isinstance(owner, dict) else None
+    return f"{kind if isinstance(kind, str) else entries.get('type')!s:.20} {id_!r:.80}"
+
+
+AUTO: Final = "auto"
+OWN: Final = "commonplace"
+FORMATS: Final = (AUTO, OWN, *READERS)
+
+
+def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Source:
+    """Return what stands at a path as something to import.
+
+    Args:
+        format_: one of `FORMATS`.
+        kinds: the types of entities and facts that there are.
+        now: from when on memories that name no time are known, seconds since the epoch.
+        max_bytes: the most bytes of UTF-8 that the content of a memory may have.
+
+    Raises:
+        NotFoundError: nothing stands there.
+        UsageError: it cannot be read, the format is unknown, or it is none that is known.
+    """
+    one_of("format", format_, FORMATS)
+    if not _is_there(path):
+        raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
+    with _told(path):
+        is_own = path.is_file() and is_export(path)
+        if is_own and format_ in (AUTO, OWN):
+            return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
+        if format_ == OWN:
+            raise UsageError(
+                f"{path} is no export of Commonplace", remedy="name a file that `commonplace export` wrote"
+            )
+        name = detect(path) if format_ == AUTO else format_
+        foreign = READERS[name](path)
+    return Source(name, partial(items_of, foreign, name, kinds=kinds, now=now, max_bytes=max_bytes))
+
+
+def _is_there(path: Path) -> bool:
+    with _told(path):
+        return path.exists()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="make it readable") from error

@@ -1,0 +1,223 @@
+"""Read decisions and preferences, whose object may be anything: a tool, a habit, something to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from commonplace.extract.phrases import Line, Phrase, read_behind
+from commonplace.extract.relations import Statement
+from commonplace.extract.verbs import FORMS, Form, VerbGroup
+from commonplace.extract.words import ADVERBS, DETERMINERS, PREPOSITIONS
+
+_TAKING: Final = {
+    "use": (),
+    "adopt": (),
+    "choose": (),
+    "pick": (),
+    "keep": (),
+    "go": ("with",),
+    "stay": ("with",),
+    "stick": ("with",),
+    "switch": ("to",),
+    "move": ("to",),
+    "migrate": ("to",),
+}
+"""To decide to do one of these with a thing is to decide for the thing."""
+_ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
+_OVER: Final = frozenset("over to instead rather than".split())
+_FURTHEST: Final = 6
+_LONGEST: Final = 12
+_WHO: Final = frozenset({"person", "organization", "project"})
+_PERSON: Final = frozenset({"person", "organization"})
+_EVENT: Final = Form("decide", "ed", is_past=True)
+
+
+def decided(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
+    """Read `we decided to use Postgres for billing`, `it was decided that …`, `decided against it` saying nothing."""
+    tokens, place = line.tokens, group.verb + 1
+    lower = tokens.at(place)
+    if group.is_progressive:
+        return
+    if lower == "on":
+        targets, stop = read_behind(line, place + 1)
+    elif lower == "to" or (lower == "not" and tokens.at(place + 1) == "to"):
+        targets, stop = _taken(line, place + 1) if lower == "to" else _done(line, place)
+    elif lower == "that":
+        targets, stop = _done(line, place + 1)
+    else:
+        return
+    if group.voice == "passive" and all(phrase.anaphor == "it" for phrase in subject):
+        subject = [_team(line)]
+    yield from chosen(line, group, subject, targets, stop)
+
+
+def _team(line: Line) -> Phrase:
+    """Return who decides where nobody is named."""
+    start = line.tokens.start[0]
+    return Phrase(0, 0, start, start, "we", "organization", 0.8, None, "we")
+
+
+def written_down(line: Line) -> Iterator[Statement]:
+    """Read `Decision: use Postgres for billing`."""
+    group = VerbGroup(0, 0, _EVENT, "active", is_past=True)
+    targets, stop = _taken(line, 2)
+    yield from chosen(line, group, [_team(line)], targets, stop)
+
+
+def chosen(
+    line: Line, group: VerbGroup, subject: list[Phrase], targets: list[Phrase], stop: int
+) -> Iterator[Statement]:
+    """Yield a decision, from what it is for where the text says so, and from who took it where they have a name."""
+    purposes = purpose(line, stop) or _purpose_before(line)
+    sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]
+    for target in targets:
+        for source in (*sources, *purposes):
+            types = frozenset() if source in purposes else _WHO
+            yield Statement(
+                source,
+                target,
+                "DECIDED",
+                group.verb,
+                max(stop, 1),
+                types,
+                is_event=True,
+                is_end=group.is_end,
+                is_past=True,
+            )
+
+
+def purpose(line: Line, place: int) -> list[Phrase]:
+    """Read `for billing`, also behind `over MySQL`."""
+    tokens = line.tokens
+    for ahead in range(place, min(place + _LONGEST, tokens.count)):
+        lower = tokens.lower[ahead]
+        if lower in _ENDS or lower == "," or ahead in line.dated:
+            return []
+        if lower == "for":
+            return read_behind(line, ahead + 1)[0]
+    return []
+
+
+def _purpose_before(line: Line) -> list[Phrase]:
+    """Read `For billing we chose Stripe`."""
+    return read_behind(line, 1)[0] if line.tokens.at(0) == "for" else []
+
+
+def _taken(line: Line, place: int) -> tuple[list[Phrase], int]:
+    """Read what it is decided to use, else what it is decided to do."""
+    tokens = line.tokens
+    forms = FORMS.get(tokens.at(place), ()) or ((Form("keep", "base"),) if tokens.at(place) == "keep" else ())
+    if forms and forms[0].lemma in _TAKING:
+        behind = _TAKING[forms[0].lemma]
+        after = place + 1 + len(behind)
+        if tuple(tokens.lower[place + 1 : after]) == behind:
+            targets, stop = read_behind(line, after)
+            if targets and (
+                tokens.at(stop) in _ENDS | {"", "for", "over", ",", "instead", "in", "and"} or stop in line.dated
+            ):
+                return targets, stop
+    return _done(line, place)
+
+
+def _done(line: Line, place: int) -> tuple[list[Phrase], int]:
+    """Read what it is decided to do, up to the reason or the end."""
+    phrase = _words(line, place, "decision")
+    return ([phrase], phrase.last) if phrase is not None else ([], place)
+
+
+def _words(line: Line, place: int, type_: str) -> Phrase | None:
+    tokens = line.tokens
+    last = place
+    while last < tokens.count and last - place < _LONGEST and tokens.lower[last] not in _ENDS:
+        last += 1
+    last = _without_tail(line, place, last)
+    if last < place + 1 or not any(char.isalpha() for char in tokens.read(place, last)) or tokens.at(place) == ",":
+        return None
+    start, end = tokens.start[place], tokens.end[last - 1]
+    return Phrase(place, last, start, end, tokens.read(place, last), type_, 0.7)
+
+
+def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
+    """Read `prefers tabs over spaces`, `likes working at night`, `loves to use vim`."""
+    tokens, place = line.tokens, group.verb + 1
+    if group.voice != "active" or group.is_future:
+        return
+    if tokens.at(place) in ("to", "using") and tokens.at(place + 1) and group.form.shape != "ing":
+        inner = place + 1 if tokens.at(place) == "to" else place
+        forms = FORMS.get(tokens.at(inner), ())
+        targets = read_behind(line, inner + 1)[0] if forms and forms[0].lemma == "use" else []
+        stop = inner + 1
+        if not targets:
+            phrase = _wish(line, inner)
+            targets, stop = ([phrase], phrase.last) if phrase is not None else ([], place)
+    elif tokens.at(place).endswith("ing") and tokens.at(place) not in DETERMINERS:
+        phrase = _wish(line, place)
+        targets, stop = ([phrase], phrase.last) if phrase is not None else ([], place)
+    else:
+        targets, stop = read_behind(line, place)
+    for source in subject:
+        for target in targets:
+            if target.anaphor:
+                continue
+            yield Statement(source, _as_liked(target), "PREFERS", group.verb, stop, _PERSON, is_end=group.is_end)
+
+
+def favourite(line: Line, group: VerbGroup) -> Iterator[Statement]:
+    """Read `my favourite editor is Neovim`, `Mira's favorite colour is green`."""
+    tokens = line.tokens
+    for place in range(group.first - 1, max(group.first - _FURTHEST, 0), -1):
+        if tokens.lower[place] not in ("favorite", "favourite"):
+            continue
+        owner = _owner(line, place - 1)
+        if owner is not None:
+            targets, stop = read_behind(line, group.verb + 1)
+            for target in targets:
+                yield Statement(owner, _as_liked(target), "PREFERS", group.verb, stop, _PERSON, is_end=group.is_past)
+        return
+
+
+def _owner(line: Line, place: int) -> Phrase | None:
+    """Return whose something is: of `my`, or of a name with `'s`."""
+    tokens = line.tokens
+    if tokens.at(place) == "my":
+        start, end = tokens.start[place], tokens.end[place]
+        return Phrase(place, place + 1, start, end, tokens.word[place], "person", 0.9, None, "i")
+    named = line.ending.get(place) if tokens.at(place) == "'s" else None
+    if named is None:
+        return None
+    return Phrase(named.first, named.last, named.start, named.end, named.name, named.type, named.confidence, named)
+
+
+def _as_liked(target: Phrase) -> Phrase:
+    """Return a common noun as what it is here, a preference."""
+    is_plain = target.mention is None and not target.anaphor and target.type == "concept"
+    return replace(target, type="preference") if is_plain else target
+
+
+def _wish(line: Line, place: int) -> Phrase | None:
+    """Read the words of a preference up to what is liked less."""
+    tokens = line.tokens
+    while tokens.at(place) in ADVERBS:
+        place += 1
+    last = place
+    while last < tokens.count and last - place < _LONGEST:
+        lower = tokens.lower[last]
+        if lower in _ENDS or lower in (",", "and", "over", "than", "rather", "instead", "when") or last in line.dated:
+            break
+        if lower == "to" and last > place:
+            break
+        last += 1
+    last = _without_tail(line, place, last)
+    if last == place:
+        return None
+    start, end = tokens.start[place], tokens.end[last - 1]
+    return Phrase(place, last, start, end, tokens.read(place, last), "preference", 0.7)
+
+
+def _without_tail(line: Line, first: int, last: int) -> int:
+    """Return where words end without the small ones that a cut has left behind them."""
+    while last > first and line.tokens.lower[last - 1] in PREPOSITIONS | DETERMINERS | {"and", "or", "to"}:
+        last -= 1
+    return last

@@ -1,0 +1,653 @@
+"""Extract entities, claims and dates from a text, sentence by sentence, in time that grows with its length alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from math import isfinite
+from typing import Final
+
+from commonplace.dates import Mention as Date
+from commonplace.dates import Prefer
+from commonplace.dates import mentions as find_dates
+from commonplace.errors import UsageError
+from commonplace.extract.clauses import TRIGGERS, Clauses
+from commonplace.extract.decisions import written_down
+from commonplace.extract.entities import Entities
+from commonplace.extract.modality import (
+    HEARSAY,
+    doubtful_places,
+    has_condition_behind,
+    is_inside,
+    is_question,
+    is_reported,
+    quotations,
+)
+from commonplace.extract.model import Cancellation, Claim, Extraction
+from commonplace.extract.names import Mention, find_names
+from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase_of, read_before, read_behind
+from commonplace.extract.relations import UP_TO, Settler, Statement
+from commonplace.extract.tokens import Tokens
+from commonplace.extract.verbs import FORMS, VerbGroup, read_group
+from commonplace.extract.words import (
+    BE,
+    COUNTRIES,
+    DO,
+    HAVE,
+    MODALS,
+    NEGATIONS,
+    PLACE_FRONTS,
+    PLACE_HEADS,
+    POSTAL,
+    PUBLIC_ROLES,
+    ROLES,
+    STATES,
+    STOPS,
+    TITLES,
+)
+from commonplace.text.sentences import Stretch, stretches
+
+_FURTHEST: Final = 9
+_AT: Final = frozenset("of at for with from".split())
+_FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
+_SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
+_ARTICLES: Final = frozenset({"the", "a", "an"})
+_FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
+_FIRM_ROLES: Final = frozenset(
+    "spokesman spokeswoman spokesperson ceo cto cfo coo president chairman chairwoman executive employee engineer "
+    "developer designer manager cofounder co-founder".split()
+)
+"""Who only a firm or the like has; a leader or a judge may be anybody's."""
+_AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
+"""Who holds one of these for a place is mostly elsewhere."""
+_SAYING_WHO: Final = frozenset("a an the another former then now retired".split())
+_DWELLERS: Final = frozenset("native resident citizen".split())
+_TARGETS: Final = {"WORKS_FOR": frozenset({"organization"}), "LIVES_IN": frozenset({"place"})}
+_GUESSED: Final = frozenset({"person", "place"})
+_SURE: Final = 0.65
+_FIRM: Final = 0.85
+_LIKELY_FIRM: Final = 0.5
+_DIRECTIONS: Final = frozenset(
+    "north south east west northern southern eastern western central northeastern northwestern southeastern "
+    "southwestern northeast northwest southeast southwest upstate suburban downtown nearby".split()
+)
+"""Before a place they only tell which part of it: `Haifa in northern Israel`."""
+Demand = tuple[str, bool, float]
+"""A relation, whether it goes from the second name to the first, how sure it is."""
+
+
+def beside(line: Line) -> Iterator[Statement]:
+    """Yield what each two names that follow each other say."""
+    for left, right in zip(line.mentions, line.mentions[1:], strict=False):
+        if right.first - left.last > _FURTHEST:
+            continue
+        gap = line.tokens.lower[left.last : right.first]
+        found = _said(line, left, right, gap)
+        if found is None:
+            continue
+        relation, is_reversed, sure = found
+        source, target = (right, left) if is_reversed else (left, right)
+        if not _is_backed(line, source, target, relation) or _is_rest(line, source) or _is_rest(line, target):
+            continue
+        yield Statement(
+            phrase_of(source),
+            phrase_of(target),
+            relation,
+            left.last - 1,
+            right.last,
+            target_types=_TARGETS.get(relation, frozenset()),
+            is_end=bool(_FORMER.intersection(gap)) or line.tokens.at(left.first - 1) in _FORMER,
+            confidence=sure,
+        )
+
+
+def _is_rest(line: Line, name: Mention) -> bool:
+    """Tell whether a word is the rest of a name that begins before it: `Theater` of `Ford's Theater`."""
+    is_owned = line.tokens.at(name.first - 1) in ("'s", "’s")
+    return is_owned and name.is_weak and name.last - name.first == 1
+
+
+def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> bool:
+    """Tell whether it is sure enough what both names are; of two of which the one is sure, it tells of the other."""
+    guessed = [name for name in (source, target) if name.type in _GUESSED and name.confidence < _SURE]
+    if not guessed:
+        return True
+    if relation == "WORKS_FOR" and guessed == [source] and source.type == "person" and " " in source.name:
+        first, last = min(source.last, target.last), max(source.first, target.first)
+        beside = line.tokens.lower[first:last] + line.tokens.lower[target.last : target.last + 3]
+        return target.confidence >= (_LIKELY_FIRM if ROLES.intersection(beside) else _FIRM)
+    if relation == "LOCATED_IN" and guessed == [target]:
+        return source.confidence >= _FIRM and source.last < target.first and line.tokens.at(source.last) == "in"
+    return False
+
+
+def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    types = (left.type, right.type)
+    if gap[:1] == ["in"] and right.type == "place":
+        gap = ["in", *(word for word in gap[1:] if word not in _DIRECTIONS)]
+    if types == ("place", "place"):
+        return _inside(line, left, right, gap)
+    if types in (("organization", "place"), ("place", "organization")):
+        return _seated(line, left, right, gap)
+    if types in (("person", "organization"), ("person", "place")):
+        return _serves(line, right, gap)
+    if types in (("organization", "person"), ("place", "person")):
+        if gap == [","] and left.type == "organization" and _is_title_of(line, left):
+            return "WORKS_FOR", True, 0.8
+        return _served(left, gap, is_title=line.tokens.word[right.first - 1][0].isupper())
+    return _unknown(line, left, right, gap)
+
+
+def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Take an unknown name for a firm's where somebody is its spokesman or the like: `Zblork spokesman Tom Baker`."""
+    tokens = line.tokens
+    is_named = left.name[0].isupper() and tokens.word[left.first][0] != "`"
+    if (left.type, right.type) == ("person", "concept") and right.name[0].isupper() and not right.is_weak:
+        return _of_unknown(line, right, gap)
+    if (left.type, right.type) == ("concept", "person") and is_named and gap in (["native"], ["resident"]):
+        return "LIVES_IN", True, 0.85
+    if (left.type, right.type) == ("concept", "person") and is_named and gap and gap[-1] in _FIRM_ROLES:
+        return _served(replace(left, type="organization"), gap, is_title=False)
+    return None
+
+
+def _of_unknown(line: Line, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Tom, 8, of Zblork`, `Tom, a Zblork native`, `Tom, president of Zblork Plastics`."""
+    tokens = line.tokens
+    goes_on = right.last < tokens.count and (
+        tokens.lower[right.last] in ("of", "for") or tokens.word[right.last][0].isupper()
+    )
+    if goes_on:
+        return None  # the name is longer than what is understood of it
+    is_aged = len(gap) == 4 and gap[0] == gap[2] == "," and gap[1].isdigit() and gap[3] == "of"
+    if is_aged or (_is_told(gap) and line.tokens.at(right.last) in ("native", "resident")):
+        return "LIVES_IN", False, 0.8
+    behind = line.tokens.lower[right.last : right.last + 4]
+    if gap == [","] and behind[:1] in (["'s"], ["’s"]) and _FIRM_ROLES.intersection(behind):
+        return "WORKS_FOR", False, 0.8
+    words = [word for word in gap[1:] if word not in _ARTICLES]
+    if gap[:1] == [","] and words[-1:] in (["of"], ["at"], ["for"]) and _FIRM_ROLES.intersection(words):
+        return ("WORKS_FOR", False, 0.8) if _has_role_at(words) else None
+    return None
+
+
+def _inside(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Troy, Mich.` and `the Mound Plant in Ohio`."""
+    if gap == [","]:
+        is_owner = line.tokens.at(right.last) in ("'s", "’s")
+        is_inside = _is_region(right) and not is_owner and not _in_row(line, left, right)
+        if is_inside:
+            return "LOCATED_IN", False, 0.9
+        return ("LOCATED_IN", False, 0.8) if _is_address(line, left, right) else None
+    if gap in (["in"], ["section", "of"], [",", "in"], ["province", "of"], ["suburb", "of"]):
+        return "LOCATED_IN", False, 0.8
+    if gap == ["'s"] and not _is_region(right):
+        return "LOCATED_IN", True, 0.7
+    return None
+
+
+def _is_address(line: Line, left: Mention, right: Mention) -> bool:
+    """Read `Fort Hamilton, Brooklyn, N.Y.`: a site, its city, the state."""
+    tokens = line.tokens
+    region = line.starting.get(right.last + 1)
+    has_state = tokens.at(right.last) == "," and region is not None and _is_region(region)
+    words = left.name.lower().split()
+    return has_state and len(words) > 1 and (words[-1] in PLACE_HEADS or words[0] in PLACE_FRONTS)
+
+
+def _is_region(mention: Mention) -> bool:
+    name = mention.name.lower().rstrip(".")
+    return name in STATES or name in COUNTRIES or mention.name in POSTAL
+
+
+def _in_row(line: Line, left: Mention, right: Mention) -> bool:
+    """Tell whether two places are items of a list: `France, Germany and Italy`."""
+    if left.name.lower() in COUNTRIES or (_is_region(left) and right.name.lower() in STATES):
+        return True
+    is_state = right.name.lower().rstrip(".") in STATES
+    return not is_state and line.tokens.at(right.last) in ("and", "or", "&")
+
+
+def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Acme of Berlin`, `Acme in Berlin`, `Berlin's Acme`, `Berlin-based Acme`."""
+    if left.type == "organization":
+        if gap in (["in"], ["of"], [",", "in"], ["at"]):
+            return "LOCATED_IN", False, 0.8
+        if _is_told(gap) and _FIRMS.intersection(line.tokens.lower[right.last : right.last + 3]):
+            return "LOCATED_IN", False, 0.8
+        if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in STATES:
+            return "LOCATED_IN", False, 0.8
+        return None
+    is_based = line.tokens.lower[left.first].endswith(("-based", "-headquartered"))
+    if gap in ([], ["'s"]) or (is_based and not any(word in STOPS for word in gap) and "," not in gap):
+        return "LOCATED_IN", True, 0.85
+    return None
+
+
+def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
+    """Read `Mira of Acme`, `Mira, 47, of Oslo`, `Mira, the CTO of Acme`, `Mira, Acme's CTO`."""
+    relation, sure = ("WORKS_FOR", 0.85) if right.type == "organization" else ("LIVES_IN", 0.7)
+    words = [word for word in gap if word != "," and not word.isdigit()]
+    if words in (["of"], ["from"]) or (words == ["of", "the"] and right.type == "organization"):
+        return relation, False, sure
+    if words in (["at"], ["at", "the"]) and right.type == "organization":
+        return relation, False, 0.7
+    behind_right = line.tokens.lower[right.last : right.last + 3]
+    if right.type == "place" and _is_told(gap) and _DWELLERS.intersection(behind_right[:1]):
+        return "LIVES_IN", False, 0.85
+    if gap[:1] == [","] and _has_role_at(words):
+        return (relation, False, sure) if right.type != "place" or _DWELLERS.intersection(words) else None
+    is_beside = gap == [","] or _is_told(gap) or (gap[:1] == [","] and _SAYING_WHO.issuperset(words))
+    is_theirs = ROLES.intersection(behind_right) and not (STOPS - {"'s"}).intersection(behind_right[:1])
+    return (relation, False, sure) if is_beside and is_theirs and right.type == "organization" else None
+
+
+def _has_role_at(words: list[str]) -> bool:
+    """Tell whether words say what somebody is for what follows: `the new head of design at`."""
+    roles = [place for place, word in enumerate(words) if word in ROLES]
+    if not roles or not (STOPS - _SMALL).isdisjoint(words):
+        return False
+    behind = [word for word in words[roles[-1] + 1 :] if word not in _ARTICLES | {"state", "local"}]
+    return behind[:1] != [] and behind[0] in _AT
+
+
+def _is_title_of(line: Line, left: Mention) -> bool:
+    """Tell whether before an organization stands who somebody is there: `the deputy secretary of the Ministry, Tom`."""
+    tokens, place = line.tokens, left.first
+    while tokens.at(place - 1) in _ARTICLES:
+        place -= 1
+    return tokens.at(place - 1) in _AT and tokens.at(place - 2) in ROLES
+
+
+def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
+    """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`, `Oslo native Mira`."""
+    words = [word for word in gap if word not in (",", "'s")]
+    while len(words) > 1 and words[-1] in TITLES:
+        words.pop()
+    if not words or any(word in STOPS or not word[0].isalpha() for word in words):
+        return None
+    if gap[0] == "," or gap.count(",") > 1:
+        return None
+    if left.type == "organization":
+        return ("WORKS_FOR", True, 0.85) if words[-1] in ROLES or words[-1].endswith("man") else None
+    if words[-1] in _DWELLERS:
+        return "LIVES_IN", True, 0.85
+    if words[-1] not in _AWAY and (words[-1] in PUBLIC_ROLES or (is_title and _is_region(left))):
+        return "LIVES_IN", True, 0.7
+    return None
+
+
+def _is_told(gap: list[str]) -> bool:
+    """Tell whether what follows says of a name what it is: `Mira, a …`, `Mira is a …`."""
+    return len(gap) == 2 and gap[0] in (",", "is", "was") and gap[1] in _ARTICLES
+
+
+HOMES: Final = ("LIVES_IN", "LOCATED_IN")
+JOBS: Final = ("WORKS_FOR",)
+TOOLS: Final = ("USES",)
+
+_NOUNS: Final = frozenset({"move", "relocation", "migration", "switch"})
+_OF_TOOLS: Final = frozenset({"migration", "switch"})
+_CANCELLED: Final = frozenset("cancelled canceled abandoned scrapped dropped aborted".split())
+_OFF: Final = frozenset({"called"})
+_FELL: Final = frozenset({"fell", "falls", "fallen"})
+_HAPPENING: Final = frozenset({"happen", "happened", "materialize", "materialise", "materialized"})
+_FURTHEST_VERB: Final = 12
+_BEFORE: Final = 4
+_MOVES: Final = frozenset({"move", "relocate"})
+_STAYING: Final = frozenset("stay stays stayed staying remain remains remained remaining".split())
+_AFTER_ALL: Final = (("after", "all"), ("in", "the", "end"))
+_OWNERS: Final = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "its": "it"}
+_HELPERS: Final = BE | HAVE | {"got", "also", "then", "now", "just", "finally", "actually", "suddenly"}
+_POSSIBLE: Final = MODALS | {"will", "'ll", "be"}
+"""Before `cancelled` these tell what is not so yet: `will be`, `is to be`."""
+_LEFT_OPEN: Final = "he"
+"""Whose move it is nobody says: the person's that was spoken of last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A move or a new job that is called off.
+
+    Attributes:
+        source: whose, None where the sentence does not tell.
+        target: where to, None where the sentence does not tell.
+        kept: where they stay instead.
+        verb: the place of the word that says so.
+        is_sure: it is said to have been planned or begun, and not only not to be so.
+    """
+
+    source: Phrase | None
+    target: Phrase | None
+    kept: Phrase | None
+    relations: tuple[str, ...]
+    verb: int
+    is_sure: bool = True
+
+
+def cancelled(line: Line, entities: Entities) -> Iterator[Called]:
+    """Yield what a sentence says to be called off; what may be, will be or is not, is none."""
+    tokens = line.tokens
+    if _NOUNS.isdisjoint(tokens.lower) and NEGATIONS.isdisjoint(tokens.lower) and _STAYING.isdisjoint(tokens.lower):
+        return
+    doubtful = doubtful_places(tokens)
+    for place, lower in enumerate(tokens.lower):
+        if doubtful[place] or has_condition_behind(tokens, place, tokens.count):
+            continue
+        if lower in _NOUNS and (found := _of_noun(line, entities, place)) is not None:
+            yield found
+            return
+        found = _of_verb(line, place) if lower in FORMS or lower in _STAYING else None
+        if found is not None:
+            yield found
+            return
+
+
+def _of_noun(line: Line, entities: Entities, noun: int) -> Called | None:
+    """Read `Mira's move to Oslo was cancelled`, `she called off the move`."""
+    tokens = line.tokens
+    verb = _ending_behind(tokens, noun)
+    if verb is None:
+        verb = _ending_before(tokens, noun)
+        if verb is None:
+            return None
+        source = _owner(line, noun) or next(iter(read_before(line, verb)[0]), None)
+    else:
+        source = _owner(line, noun)
+    if source is None and tokens.lower[noun] not in _OF_TOOLS and entities.type_of(_pronoun(line, noun, _LEFT_OPEN)):
+        source = _pronoun(line, noun, _LEFT_OPEN)
+    target = _reached(line, noun + 1)
+    is_tool = tokens.lower[noun] in _OF_TOOLS or (target is not None and target.type == "tool")
+    # What had been used before is a fact beside it, which nothing here reopens: so such a switch is only doubted.
+    return Called(source, target, None, TOOLS if is_tool else HOMES, verb, is_sure=not is_tool)
+
+
+def _ending_behind(tokens: Tokens, noun: int) -> int | None:
+    """Return the place of `cancelled` in `the move … was cancelled`, None where it is not, or only may be."""
+    for place in range(noun + 1, min(noun + _FURTHEST_VERB, tokens.count)):
+        lower = tokens.lower[place]
+        if lower in (";", "because", "but", "if"):
+            return None
+        before = tokens.lower[max(place - _BEFORE, noun + 1) : place]
+        is_off = lower in _CANCELLED or (lower in _OFF and tokens.at(place + 1) == "off")
+        if is_off and before and before[-1] in _HELPERS and (_POSSIBLE | NEGATIONS).isdisjoint(before):
+            return place
+        if lower in _FELL and tokens.at(place + 1) == "through":
+            return place
+        goes = lower in _HAPPENING or (lower in ("go", "come") and tokens.at(place + 1) in ("through", "off", "ahead"))
+        if goes and not NEGATIONS.isdisjoint(before) and _POSSIBLE.isdisjoint(before):
+            return place
+    return None
+
+
+def _ending_before(tokens: Tokens, noun: int) -> int | None:
+    """Return the place of `cancelled` in `she has cancelled her move`."""
+    for place in range(noun - 1, max(noun - _BEFORE - 2, -1), -1):
+        lower = tokens.lower[place]
+        if lower in _CANCELLED or (lower in _OFF and tokens.at(place + 1) == "off"):
+            before = {*tokens.lower[max(place - _BEFORE, 0) : place]}
+            return None if before & (_POSSIBLE | NEGATIONS | DO) else place
+    return None
+
+
+def _owner(line: Line, noun: int) -> Phrase | None:
+    """Return whose move it is: `Mira's`, `her`."""
+    tokens = line.tokens
+    for place in range(noun - 1, max(noun - _BEFORE, -1), -1):
+        lower = tokens.lower[place]
+        if lower in _OWNERS:
+            return _pronoun(line, place, _OWNERS[lower])
+        if lower in ("'s", "’s"):
+            return next(iter(read_before(line, place)[0][-1:]), None)
+        if lower in ("the", "this", "that", ","):
+            return None
+    return None
+
+
+def _pronoun(line: Line, place: int, anaphor: str) -> Phrase:
+    start = line.tokens.start[place]
+    return Phrase(place, place, start, start, anaphor, "", 0.9, None, anaphor)
+
+
+def _reached(line: Line, place: int) -> Phrase | None:
+    """Return where a move goes: what stands behind the first `to`."""
+    tokens = line.tokens
+    for ahead in range(place, min(place + _FURTHEST_VERB, tokens.count)):
+        if tokens.lower[ahead] in (",", ";", "was", "were", "has", "is", "and", "but", "fell"):
+            return None
+        if tokens.lower[ahead] == "to":
+            named = line.starting.get(ahead + 2 if tokens.at(ahead + 1) == "the" else ahead + 1)
+            return None if named is None else phrase_of(named)
+    return None
+
+
+def _of_verb(line: Line, verb: int) -> Called | None:
+    """Read `she did not move to Oslo after all`, `she decided not to move`, `she stayed in Rome after all`."""
+    tokens = line.tokens
+    is_after_all = any(
+        tuple(tokens.lower[place : place + len(words)]) == words
+        for words in _AFTER_ALL
+        for place in range(tokens.count)
+    )
+    if tokens.lower[verb] in _STAYING:
+        return _stayed(line, verb) if is_after_all else None
+    group = read_group(tokens, verb)
+    if group is None or not group.is_negative or group.is_modal or group.is_end:
+        return None
+    subject = read_before(line, group.first)[0]
+    if len(subject) != 1:
+        return None
+    is_sure = is_after_all or group.is_decided
+    return _not_done(line, group, subject[0], is_sure=is_sure)
+
+
+def _not_done(line: Line, group: VerbGroup, source: Phrase, *, is_sure: bool) -> Called | None:
+    """Return what somebody did not do; where nothing says that it had been planned, only what is named counts."""
+    relations: tuple[str, ...] = HOMES
+    if group.form.lemma in _MOVES:
+        target = _reached(line, group.verb + 1)
+    elif group.form.lemma == "join":
+        target = next((one for one in read_behind(line, group.verb + 1)[0] if one.mention is not None), None)
+        relations = JOBS
+        if target is None:
+            return None
+    else:
+        return None
+    if not is_sure and (target is None or line.dated or not group.is_past):
+        return None
+    return Called(source, target, None, relations, group.verb, is_sure)
+
+
+def _stayed(line: Line, verb: int) -> Called | None:
+    tokens = line.tokens
+    first = verb
+    while tokens.at(first - 1) in _HELPERS | {"decided", "to", "chose"}:
+        first -= 1
+    if not NEGATIONS.isdisjoint(tokens.lower[first:verb]) or tokens.at(first - 1) in NEGATIONS | MODALS:
+        return None
+    source = next(iter(read_before(line, first)[0]), None)
+    if source is None:
+        return None
+    kept = read_behind(line, verb + 2)[0][:1] if tokens.at(verb + 1) in ("in", "at") else []
+    return Called(source, None, kept[0], HOMES, verb) if kept else None
+
+
+_NONE: Final[Mapping[str, Collection[str]]] = {}
+_PLANNED: Final = frozenset("will 'll wo going moving joining leaving switching migrating starting relocating".split())
+_ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
+_LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
+"""Who is meant by `I` behind a label; "" is the user."""
+_SHORT: Final = 5
+_GUESSED_KINDS: Final = 0.6
+"""No surer is it what a name in capitals is that stands in no list."""
+_CALLED_OFF: Final = 0.8
+"""So sure is it that what is said to be called off is."""
+_MOST_CALLED_OFF: Final = 100
+"""A text that calls off more is none that people write."""
+_PAST: Final = frozenset({"was", "were"})
+_LONGEST_SENTENCE: Final = 4_000
+
+
+def extract(
+    text: str, *, at: float, zone: tzinfo = UTC, types: Mapping[str, Collection[str]] = _NONE, speaker: str = ""
+) -> Extraction:
+    """Return what a text says: whom and what it names, what it claims of them, which dates it speaks of.
+
+    What is asked, supposed, wished, rumoured or denied is not claimed; what is said to have ended is claimed as ended.
+    Without somebody named to have decided, `we chose Postgres for billing` is a decision of billing: of what it is
+    for; without that, of `speaker`, or of `we`. English only: other languages give names and paths, and hardly a claim.
+
+    Args:
+        at: when the text was written, seconds since the epoch: dates are told from it.
+        zone: whose calendar the dates mean.
+        types: the caller's own types of entities, each with the names that are of it, in any case.
+        speaker: who `I` and `we` are; without, `I` is `the user`.
+
+    Raises:
+        UsageError: `at` is no time of the calendar.
+    """
+    try:
+        now = datetime.fromtimestamp(at, zone)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{at} is no time of the calendar", remedy="pass seconds since 1970, of years 1 to 9999"
+        ) from error
+    own = {name.lower(): type_ for type_, names in types.items() for name in names}
+    reader = _Reader(text, now, at, own, Entities(speaker))
+    for stretch in stretches(text):
+        reader.read(stretch)
+    return reader.result()
+
+
+class _Reader:
+    """Reads the sentences of one text in order."""
+
+    def __init__(self, text: str, now: datetime, at: float, own: Mapping[str, str], entities: Entities) -> None:
+        self._text = text
+        self._now = now
+        self._at = at
+        self._own = own
+        self._entities = entities
+        self._claims: list[Claim] = []
+        self._cancellations: list[Cancellation] = []
+        self._dates: list[Date] = []
+        self._quotations = quotations(text)
+
+    def read(self, stretch: Stretch) -> None:
+        """Take in one sentence."""
+        for begin in range(stretch.start, stretch.end, _LONGEST_SENTENCE):
+            tokens = Tokens(self._text, begin, min(begin + _LONGEST_SENTENCE, stretch.end))
+            if tokens.count:
+                self._read(tokens, is_prose=stretch.is_prose)
+
+    def result(self) -> Extraction:
+        """Return what has been found, each claim once."""
+        found, places = self._entities.found()
+        claims = {
+            (claim.source, claim.target, claim.type, claim.span, claim.is_end): claim
+            for claim in reversed(self._claims)
+        }
+        kept = [
+            replace(claim, source=places[claim.source], target=places[claim.target])
+            for claim in reversed(claims.values())
+            if claim.source in places and claim.target in places and places[claim.source] != places[claim.target]
+        ]
+        taken_back = [each.moved(places) for each in self._cancellations]
+        return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(taken_back))
+
+    def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
+        mentions = find_names(tokens, self._own, is_prose=is_prose)
+        if not is_prose:
+            self._entities.begin(mentions, [])
+            return
+        if not _is_english(tokens):
+            mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED_KINDS else one for one in mentions]
+        dates = self._dates_of(tokens)
+        dated = _dated(tokens, dates) if dates else frozenset()
+        if dated:
+            mentions = [mention for mention in mentions if mention.first not in dated]
+        line = Line(tokens, mentions, dated)
+        may_state = not TRIGGERS.isdisjoint(tokens.lower)
+        self._hear(line)
+        self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
+        if is_question(tokens):
+            return
+        self._take_back(line)
+        settler = Settler(self._entities, line, dates, self._at)
+        for statement in self._statements(line, may_state=may_state):
+            is_quoted = is_inside(self._quotations, tokens.start[statement.verb])
+            if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
+                continue  # who `I` is in a quotation, nobody knows
+            claim = settler.settle(statement, is_reported=is_quoted or is_reported(tokens, statement.verb))
+            if claim is not None:
+                self._claims.append(claim)
+
+    def _take_back(self, line: Line) -> None:
+        """Note what a sentence says never to have come about."""
+        tokens = line.tokens
+        if len(self._cancellations) >= _MOST_CALLED_OFF:
+            return
+        for called in cancelled(line, self._entities):
+            is_passed_on = is_inside(self._quotations, tokens.start[called.verb]) or is_reported(tokens, called.verb)
+            source, target, kept = (
+                None if phrase is None else self._entities.place_of(phrase)
+                for phrase in (called.source, called.target, called.kept)
+            )
+            sure = HEARSAY if is_passed_on or not called.is_sure else _CALLED_OFF
+            span = (tokens.start[0], tokens.end[-1])
+            said = " ".join(self._text[slice(*span)].split())
+            self._cancellations.append(Cancellation(called.relations, said, span, source, target, kept, sure))
+
+    def _hear(self, line: Line) -> None:
+        """Note who speaks from here on: `Mira: I moved to Oslo`."""
+        tokens = line.tokens
+        named = line.starting.get(0)
+        if named is not None and named.type == "person" and tokens.at(named.last) == ":":
+            self._entities.speaker = named.name
+        elif tokens.at(1) == ":" and tokens.at(0) in _LABELS:
+            self._entities.speaker = _LABELS[tokens.at(0)]
+
+    def _statements(self, line: Line, *, may_state: bool) -> Iterator[Statement]:
+        if len(line.mentions) > 1:
+            yield from beside(line)
+        if line.tokens.at(0) == "decision" and line.tokens.at(1) == ":" and line.tokens.at(2) not in ANAPHORS:
+            yield from written_down(line)
+        elif may_state:
+            yield from Clauses(line, self._entities).statements()
+
+    def _dates_of(self, tokens: Tokens) -> list[Date]:
+        start, end = tokens.start[0], tokens.end[-1]
+        prefer: Prefer = (
+            "future" if not _PLANNED.isdisjoint(tokens.lower) and _PAST.isdisjoint(tokens.lower) else "past"
+        )
+        found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
+        dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
+        self._dates.extend(dates)
+        return [self._up_to(date, prefer) for date in dates]
+
+    def _up_to(self, date: Date, prefer: Prefer) -> Date:
+        """Return `until 2018` as what ends where `since 2018` begins: who says both means no year in both places."""
+        first, _, rest = date.text.partition(" ")
+        if first.lower() not in UP_TO or isfinite(date.since):
+            return date
+        since = next(iter(find_dates(f"since {rest}", now=self._now, prefer=prefer)), None)
+        return replace(date, until=since.since) if since is not None and since.since < date.until else date
+
+
+def _is_english(tokens: Tokens) -> bool:
+    """Tell whether a sentence may be English: a longer one has one of its small words."""
+    return tokens.count <= _SHORT or not _ENGLISH.isdisjoint(tokens.lower)
+
+
+def _dated(tokens: Tokens, dates: Sequence[Date]) -> frozenset[int]:
+    """Return the places of the words that are part of a date."""
+    inside: list[int] = []
+    place = 0
+    for date in dates:
+        while place < tokens.count and tokens.end[place] <= date.start:
+            place += 1
+        while place < tokens.count and tokens.start[place] < date.end:
+            inside.append(place)
+            place += 1
+    return frozenset(inside)

@@ -1,0 +1,269 @@
+"""Tell what is said to be so from what is asked, supposed, wished, rumoured or planned."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from typing import Final
+
+from commonplace.extract.tokens import Tokens
+from commonplace.extract.words import NEGATIONS
+
+DOUBTS: Final = frozenset(
+    """
+assumed ensure ensures ensuring wrong mistaken
+if unless whether suppose supposing assume assumes assuming imagine hypothetically provided lest wish wishes wished hope
+hopes hoped hoping maybe perhaps possibly probably presumably allegedly reportedly apparently supposedly rumor rumors
+rumour rumours rumoured rumored hear heard hearsay claim claims claimed alleges alleged think thinks thought believe
+believes believed guess guesses doubt doubts doubted wonder wonders wondered might could would should may ought let lets
+propose proposes proposed suggest suggests suggested consider considers considered considering evaluate evaluates
+evaluating deny denies denied denying pretend pretends want wants wanted expect expects expected dream dreamed dreamt
+theoretically potentially hopefully ideally likely unlikely false myth suspect suspects suspected otherwise example e.g
+""".split()
+)
+"""Before a verb in its sentence they take away that it is so."""
+
+BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
+"""Behind one of these the sentence speaks anew."""
+
+_TRAILING: Final = frozenset("if unless whether provided assuming".split())
+_TIMES: Final = frozenset("when whenever once until".split())
+_ASSURANCES: Final = frozenset("true correct sure certain clear given".split())
+_INVERTED: Final = frozenset("should would could were had".split())
+
+
+def is_question(tokens: Tokens) -> bool:
+    """Tell whether a sentence asks."""
+    place = tokens.count - 1
+    while place >= 0 and tokens.word[place] in ('"', "'", ")", "”", "’", "]", "*", "_"):
+        place -= 1
+    return place >= 0 and tokens.word[place][-1] in "?？"
+
+
+def doubtful_places(tokens: Tokens) -> list[bool]:
+    """Return for each word whether something before it, in its part of the sentence, makes it doubtful."""
+    doubtful: list[bool] = []
+    # `Should it fail, …` and `Were we to move …` are conditions by their order of words.
+    is_doubtful = tokens.at(0) in _INVERTED
+    for place, lower in enumerate(tokens.lower):
+        if lower in BOUNDARIES:
+            is_doubtful = False
+        doubtful.append(is_doubtful)
+        is_doubtful = is_doubtful or _casts_doubt(tokens, place)
+    return doubtful
+
+
+def _casts_doubt(tokens: Tokens, place: int) -> bool:
+    lower = tokens.lower[place]
+    if lower in _TIMES:
+        return not _is_past_clause(tokens, place)
+    if lower == "as":
+        return tokens.at(place + 1) in ("if", "though")
+    if lower == "sure" and tokens.at(place - 1) in ("make", "making"):
+        return True
+    if lower in _ASSURANCES:
+        return tokens.any_of(NEGATIONS, place - 3, place)
+    return lower in DOUBTS and not _is_name(tokens, place)
+
+
+def _is_name(tokens: Tokens, place: int) -> bool:
+    """Tell whether `May` or `Hope` is written as a name inside a sentence, or `may` is a month."""
+    return place > 0 and tokens.word[place][0].isupper() and tokens.word[place - 1] not in ('"', ".", ":", "“")
+
+
+def _is_past_clause(tokens: Tokens, place: int) -> bool:
+    """Tell whether `when she joined` speaks of something that has happened."""
+    return any(word.endswith("ed") or word in _PASTS for word in tokens.lower[place + 1 : place + 6])
+
+
+_PASTS: Final = frozenset("was were had did left became went came took began chose built broke ran".split())
+
+
+def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
+    """Tell whether an `if` or `unless` follows in the same part of the sentence."""
+    for place in range(first, last):
+        lower = tokens.lower[place]
+        if lower in BOUNDARIES:
+            return False
+        if lower in _TRAILING:
+            return True
+    return False
+
+
+HEARSAY: Final = 0.45
+"""No surer is what somebody else has said, however plain their words are: it may be recorded, and ends nothing."""
+
+_QUOTED_LINES: Final = re.compile(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
+_FORWARDED: Final = re.compile(
+    r"^[ \t]*(?:-{3,}[ \t]*(?:original message|forwarded message|forwarded by)\b|begin forwarded message:).*\Z",
+    re.MULTILINE | re.IGNORECASE | re.DOTALL,
+)
+_PARAGRAPH: Final = re.compile(r"\n[ \t]*\n")
+_OPENING: Final = "“«"
+_CLOSING: Final = "”»"
+_STRAIGHT: Final = '"'
+_OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
+
+_REPORTS: Final = frozenset(
+    """
+said says say saying told tells reported reports reportedly announced announces according claims claimed alleges alleged
+insists insisted rumour rumor gossip tweeted recounts recounted testified
+""".split()
+)
+_LABEL: Final = re.compile(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
+_REPORTS_WITH_THAT: Final = frozenset(
+    """
+writes wrote written mentions mentioned states stated argues argued explains explained notes noted adds added confirms
+confirmed swears swore remembers remembered recalls recalled posted warns warned informs informed informed texted hears
+""".split()
+)
+"""These report only where `that` follows: `Mira wrote auth.ts` is no report."""
+_REPORTS_OF_ALL: Final = _REPORTS | _REPORTS_WITH_THAT
+_TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
+_OWN: Final = frozenset({"i", "we"})
+_HELPERS: Final = frozenset("have had has 've already just also once did".split())
+_STORIES: Final = frozenset(
+    """
+novel story film movie book fiction tale play series game dream legend fable saga comic song poem script screenplay
+thriller sitcom musical opera fanfic
+""".split()
+)
+_HINTS: Final = _REPORTS_OF_ALL | _STORIES
+_INTO_STORY: Final = frozenset({"in"})
+_FURTHEST: Final = 6
+_LONGEST_SPEAKER: Final = 5
+
+
+def quotations(text: str) -> list[tuple[int, int]]:
+    """Return where a text quotes, in characters, half-open, in order: lines with `>`, forwarded mail, quotation marks.
+
+    A quotation mark that nothing closes quotes up to the end of its paragraph.
+    """
+    spans = [match.span() for match in _QUOTED_LINES.finditer(text)] if ">" in text else []
+    forwarded = _FORWARDED.search(text) if "-" in text or "egin" in text else None
+    if forwarded is not None:
+        spans.append(forwarded.span())
+    if any(mark in text for mark in (_STRAIGHT, *_OPENING)):
+        begin = 0
+        for gap in [*(match.start() for match in _PARAGRAPH.finditer(text)), len(text)]:
+            spans += _marked(text, begin, gap)
+            begin = gap
+    return _apart(spans)
+
+
+def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in order, those that meet made one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def is_inside(spans: list[tuple[int, int]], place: int) -> bool:
+    """Tell whether a character lies in one of the spans of `quotations`."""
+    index = bisect_right(spans, place, key=lambda span: span[0]) - 1
+    return index >= 0 and place < spans[index][1]
+
+
+def is_passed_on(text: str, span: tuple[int, int], place: int) -> bool:
+    """Tell whether a sentence of a text only passes on what it says at a place; all in characters."""
+    if is_inside(quotations(text), place):
+        return True
+    tokens = Tokens(text, *span)
+    return is_reported(tokens, bisect_left(tokens.start, place))
+
+
+def _marked(text: str, begin: int, end: int) -> list[tuple[int, int]]:
+    """Return what stands between quotation marks in a paragraph, but for what a speaker's label introduces."""
+    spans: list[tuple[int, int]] = []
+    opened, closing = -1, ""
+    for place in range(begin, end):
+        char = text[place]
+        if opened >= 0:
+            if char == closing:
+                if not _is_labelled(text, opened):
+                    spans.append((opened, place + 1))
+                opened = -1
+        elif char in _OPENING:
+            opened, closing = place, _CLOSING[_OPENING.index(char)]
+        elif char == _STRAIGHT and (place == begin or text[place - 1] in _OPENED_BEHIND):
+            opened, closing = place, _STRAIGHT
+    if opened >= 0 and not _is_labelled(text, opened):
+        spans.append((opened, end))
+    return spans
+
+
+def _is_labelled(text: str, opened: int) -> bool:
+    """Tell whether only `Mira:` stands before a quotation in its line; `Mira said:` is a report."""
+    label = _LABEL.fullmatch(text, text.rfind("\n", 0, opened) + 1, opened)
+    return label is not None and _REPORTS_OF_ALL.isdisjoint(label[1].lower().split())
+
+
+def is_reported(tokens: Tokens, verb: int) -> bool:
+    """Tell whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
+    if _HINTS.isdisjoint(tokens.lower):
+        return False
+    if any(_reports(tokens, place) for place in range(min(verb, tokens.count))):
+        return True
+    return _is_in_story(tokens, verb) or _is_attributed_behind(tokens, verb)
+
+
+def _reports(tokens: Tokens, place: int) -> bool:
+    lower = tokens.lower[place]
+    if lower in _REPORTS:
+        if not tokens.word[place].islower() and place > 0:
+            return False
+        if lower == "according":
+            return tokens.at(place + 1) == "to"
+        return not (lower == "reports" and tokens.at(place + 1) == "to") and not _is_own(tokens, place)
+    if lower not in _REPORTS_WITH_THAT or _is_own(tokens, place):
+        return False
+    behind = place + 2 if tokens.at(place + 1) in _TO_THEM else place + 1
+    return tokens.at(behind) in ("that", ":", '"', "“") or (
+        tokens.at(behind) == "," and tokens.at(behind + 1) in ('"', "“")
+    )
+
+
+def _is_own(tokens: Tokens, place: int) -> bool:
+    """Tell whether it is the speaker who said so: `I told you that …`."""
+    place -= 1
+    while tokens.at(place) in _HELPERS:
+        place -= 1
+    return tokens.at(place) in _OWN
+
+
+def _is_in_story(tokens: Tokens, verb: int) -> bool:
+    for place in range(min(verb, tokens.count)):
+        if tokens.lower[place] in _STORIES:
+            before = tokens.lower[max(place - 4, 0) : place]
+            if not _INTO_STORY.isdisjoint(before) and "," not in before:
+                return True
+    return False
+
+
+def _is_attributed_behind(tokens: Tokens, verb: int) -> bool:
+    """Tell whether who said so comes behind: `…, Bob said`, `…, said Bob.`, `… according to the report`."""
+    is_inserted = any(tokens.lower[place] in ("who", "which") for place in range(min(verb, tokens.count)))
+    for place in range(verb + 1, tokens.count):
+        lower = tokens.lower[place]
+        if lower == "according" and tokens.at(place + 1) == "to":
+            return True
+        if lower not in _REPORTS | {"wrote", "writes"} or is_inserted or _is_own(tokens, place):
+            continue
+        if tokens.count - place <= _FURTHEST and tokens.word[place].islower() and _is_speaker(tokens, verb, place):
+            return True
+    return False
+
+
+def _is_speaker(tokens: Tokens, verb: int, place: int) -> bool:
+    """Tell whether between a comma and `said`, or in `that is what Bob says`, stands who said so and no more."""
+    for back in range(place - 1, max(place - _LONGEST_SPEAKER - 1, verb), -1):
+        lower = tokens.lower[back]
+        if lower in ("and", "but"):
+            return False
+        if lower in (",", '"', "”", "what", "so", "–", "—"):
+            return True
+    return False

@@ -1,0 +1,98 @@
+"""What an extraction gives: entities, claims between them, dates; the same from rules and from a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from commonplace.dates import Mention
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entity that a text names.
+
+    Attributes:
+        name: as it is to be shown, the longest plain form in the text: `auth.ts`, `Mira Okafor`, `billing service`.
+        type: one of `ENTITY_TYPES` or of the caller's own.
+        spans: where it is mentioned, pronouns included, in characters, half-open, in order.
+        aliases: other forms in this text that mean the same: `the auth module`, `Okafor`.
+        confidence: from 0 to 1.
+    """
+
+    name: str
+    type: str
+    spans: tuple[tuple[int, int], ...]
+    aliases: tuple[str, ...] = ()
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A fact between two entities.
+
+    Attributes:
+        source, target: places in `Extraction.entities`.
+        type: one of `RELATION_TYPES`.
+        fact: the sentence that says it, understandable by itself.
+        span: where that sentence stands in the text, in characters, half-open.
+        valid_from, valid_to: seconds since the epoch, in the world, half-open; None is unknown or open.
+        is_end: the text says that the fact ends, at `valid_to` or by the time of the text.
+        confidence: from 0 to 1.
+        is_former: the text says that it was so once, from `valid_from` to `valid_to` where they are known; not what is.
+    """
+
+    source: int
+    target: int
+    type: str
+    fact: str
+    span: tuple[int, int]
+    valid_from: float | None = None
+    valid_to: float | None = None
+    is_end: bool = False
+    confidence: float = 1.0
+    is_former: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """A fact that a text says never to have come about, which it need not name whole.
+
+    Attributes:
+        types: of which types of relations it may be.
+        source, target: places in `Extraction.entities`, None where the text does not tell.
+        kept: the place of what holds instead, None where the text does not tell.
+        fact, span, confidence: as those of a `Claim`.
+    """
+
+    types: tuple[str, ...]
+    fact: str
+    span: tuple[int, int]
+    source: int | None = None
+    target: int | None = None
+    kept: int | None = None
+    confidence: float = 1.0
+
+    def moved(self, places: Mapping[int, int]) -> Cancellation:
+        """Return it with the places that its entities have gone to."""
+        source, target, kept = (
+            None if end is None else places.get(end) for end in (self.source, self.target, self.kept)
+        )
+        return replace(self, source=source, target=target, kept=kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that was found in one text.
+
+    Attributes:
+        entities: in the order of their first mention.
+        claims: in the order of the text.
+        dates: the dates that the text speaks of, in order.
+        cancellations: in the order of the text.
+    """
+
+    entities: tuple[Found, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    dates: tuple[Mention, ...] = ()
+    cancellations: tuple[Cancellation, ...] = ()

@@ -1,0 +1,414 @@
+"""The relations that sentences state, read from relations.txt, which says how its lines are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from commonplace.dates import Mention
+from commonplace.dates import Mention as Date
+from commonplace.extract.entities import TEAM, THE_USER, Entities
+from commonplace.extract.modality import BOUNDARIES, HEARSAY
+from commonplace.extract.model import Claim
+from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
+from commonplace.extract.verbs import FORMS, VerbGroup
+from commonplace.text.words import entries
+
+MOVES: Final = {
+    ("person", "place"): "LIVES_IN",
+    ("person", "organization"): "WORKS_FOR",
+    ("organization", "place"): "LOCATED_IN",
+    ("project", "place"): "LOCATED_IN",
+    ("event", "place"): "LOCATED_IN",
+    ("tool", "place"): "LOCATED_IN",
+    ("concept", "place"): "LOCATED_IN",
+    ("file", "file"): "PART_OF",
+    ("concept", "file"): "PART_OF",
+    ("organization", "tool"): "USES",
+    ("person", "tool"): "USES",
+    ("project", "tool"): "USES",
+    ("concept", "tool"): "USES",
+    ("file", "tool"): "USES",
+}
+"""What `X moved (from Z) to Y`, `X switched to Y` says, by what X and Y are."""
+
+MOVING: Final = frozenset({"move", "switch", "migrate", "transition", "change", "convert"})
+
+
+LIKING: Final = frozenset("prefer like love enjoy favor favour".split())
+"""What is liked may be anything, so `deciding` reads it."""
+
+
+class Rule(NamedTuple):
+    """One line of the table.
+
+    Attributes:
+        is_reversed: the relation goes from what stands behind the verb to what stands before it.
+        before, behind: the types that fit there; empty is any, `thing` any but a person.
+    """
+
+    relation: str
+    is_reversed: bool
+    before: frozenset[str] = frozenset()
+    behind: frozenset[str] = frozenset()
+    is_event: bool = False
+    is_end: bool = False
+    is_once: bool = False
+
+
+Key = tuple[str, str, tuple[str, ...]]
+"""A verb, "active", "passive" or "be", and the words behind it."""
+
+
+def _rules() -> dict[Key, list[Rule]]:
+    rules: dict[Key, list[Rule]] = {}
+    relation = ""
+    for line in entries(Path(__file__).with_name("relations.txt")):
+        if not line.startswith(" "):
+            relation = line.strip()
+            continue
+        said, _, rest = line.partition("[")
+        types, _, flags = rest.partition("]")
+        marks = flags + said.partition("!")[2]
+        words = said.split()
+        first, last = words[0], words[-1]
+        is_event = "!" in flags
+        before, behind = (frozenset(part.replace("_", "").split("/")) - {""} for part in (types or "_ _").split())
+        rule = Rule(relation, first == "Y", before, behind, is_event, "end" in marks, "once" in marks)
+        assert last in "XY"
+        rules.setdefault(_key(words[1:-1]), []).append(rule)
+    return rules
+
+
+def _key(words: list[str]) -> Key:
+    """Return how `uses`, `is written in` or `is part of` is looked up."""
+    if words[0] not in ("is", "was"):
+        return FORMS[words[0]][0].lemma, "active", tuple(words[1:])
+    forms = [form for form in FORMS.get(words[1], ()) if form.is_participle]
+    if forms:
+        return forms[0].lemma, "passive", tuple(words[2:])
+    return "be", "be", tuple(words[1:])
+
+
+RULES: Final = _rules()
+LONGEST: Final = max(len(key[2]) for key in RULES)
+VERBS_OF_RULES: Final = frozenset(key[0] for key in RULES) | MOVING
+
+
+SHORTEST_TIME_OF_A_MOVE: Final = 27 * 86_400.0
+"""Who left a place on a day has set out; who left it in a month or a year has moved away."""
+
+_FURTHEST: Final = 24
+_WHILES: Final = frozenset(
+    """
+day days night nights week weeks weekend while holiday holidays vacation visit trip summer winter spring autumn season
+semester term sabbatical internship
+""".split()
+)
+_SPANS: Final = _WHILES | frozenset("month months year years decade decades".split())
+_CLOCKS: Final = frozenset("noon midnight dawn dusk sunrise sunset daybreak lunchtime".split())
+_HOURS: Final = frozenset("one two three four five six seven eight nine ten eleven twelve half quarter".split())
+_PARTS_OF_DAY: Final = frozenset("morning afternoon evening night tonight today early late".split())
+_VEHICLES: Final = frozenset("train car bus plane boat ferry bike taxi ship coach tram air foot bicycle".split())
+_ERRANDS: Final = frozenset(
+    """
+airport station office day night evening weekend holiday holidays vacation trip visit conference meeting lunch dinner
+breakfast work home school appointment flight wedding funeral concert party festival beach mountains break coffee tour
+""".split()
+)
+_FOR_GOOD: Final = frozenset("good forever ever".split())
+_MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
+_BACK: Final = frozenset({"back", "returned"})
+_ON_THE_WAY: Final = frozenset(
+    "then later soon eventually now again has have had is was are were came come went gone moved she he they".split()
+)
+_JOINTS: Final = frozenset({"and", "but", ",", "–", "—"})
+_BACK_AND_FORTH: Final = 16
+
+
+def is_for_a_while(line: Line, group: VerbGroup) -> bool:
+    """Tell whether a verb says how long: `temporarily`, `for two weeks`; of what goes on, years are not long either."""
+    spans = _SPANS if group.is_perfect or group.form.lemma in _MOVING_AWAY else _WHILES
+    tokens = line.tokens
+    last = min(group.verb + 1 + _FURTHEST, tokens.count)
+    if "temporarily" in tokens.lower[group.first : group.verb]:
+        return True
+    for place in range(group.verb + 1, last):
+        lower = tokens.lower[place]
+        if lower in BOUNDARIES or lower in (",", "and"):
+            return False
+        if lower == "temporarily":
+            return True
+        is_named = any(mention.first <= place + 1 < mention.last for mention in line.mentions)
+        if lower == "for" and not is_named and tokens.any_of(spans, place + 1, min(place + 4, last)):
+            return True
+    return False
+
+
+def is_passing(group: VerbGroup) -> bool:
+    """Tell whether what a verb says to be so for a while is no lasting state: `has lived there for years` is one."""
+    return not group.is_perfect or group.form.lemma in _MOVING_AWAY
+
+
+def is_setting_out(line: Line, group: VerbGroup, end: int) -> bool:
+    """Tell whether `left` says when in the day, how or for what errand, as nobody does of a move or a new job."""
+    tokens = line.tokens
+    for place in range(group.verb + 1, min(end, tokens.count)):
+        lower, behind = tokens.lower[place], tokens.at(place + 1)
+        if lower in BOUNDARIES or lower == ",":
+            return False
+        if lower in _CLOCKS or lower in _PARTS_OF_DAY:
+            return True
+        is_hour = behind in _HOURS or behind[:1].isdigit()
+        if lower in ("at", "around", "about") and is_hour and place + 1 not in line.dated:
+            return True
+        if lower in ("by", "on") and behind in _VEHICLES:
+            return True
+        if lower in ("for", "on") and tokens.any_of(_ERRANDS, place + 1, place + 4):
+            return True
+    return False
+
+
+def is_for_good(line: Line, group: VerbGroup, end: int) -> bool:
+    """Tell whether somebody left for good."""
+    tokens = line.tokens
+    return any(
+        (tokens.lower[place] == "for" and tokens.at(place + 1) in _FOR_GOOD)
+        or tokens.lower[place] in ("permanently", "forever")
+        for place in range(group.first, min(end, tokens.count))
+    )
+
+
+def way_back(line: Line, place: int) -> int | None:
+    """Return the place of `back` or `returned` behind a word: `and (then) (came) back`, but not `back in May`."""
+    tokens = line.tokens
+    for ahead in range(place, min(place + _BACK_AND_FORTH, tokens.count)):
+        lower = tokens.lower[ahead]
+        if lower in (".", ";"):
+            return None
+        if lower not in _BACK or ahead in line.dated:
+            continue
+        start = ahead - 1
+        while tokens.at(start) in _ON_THE_WAY:
+            start -= 1
+        if tokens.at(start) in _JOINTS:
+            return ahead
+    return None
+
+
+_SINCE: Final = frozenset({"since", "from", "starting", "after"})
+UP_TO: Final = frozenset({"until", "till"})
+_UNTIL: Final = UP_TO | {"before", "by"}
+_BETWEEN: Final = frozenset({"from", "between", "during"})
+
+
+class Validity(NamedTuple):
+    """When a fact holds: seconds since the epoch, half-open, None unknown or open."""
+
+    since: float | None = None
+    until: float | None = None
+
+
+def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Mention | None:
+    """Return the date that belongs to a verb: the first behind it in its clause, else the last before its subject."""
+    behind = next((date for date in dates if verb <= date.start < end), None)
+    if behind is not None:
+        return behind
+    return next((date for date in reversed(dates) if date.end <= subject), None)
+
+
+def says_end(date: Mention | None) -> bool:
+    """Tell whether a date may say until when something was: `until May`, `from 2015 to 2019`."""
+    return date is not None and _first_word(date) in _UNTIL | _BETWEEN
+
+
+def once(date: Mention | None, *, at: float) -> Validity:
+    """Return when something was so by a verb that tells neither how it began nor how it ended: `lived`."""
+    valid = validity(date, at=at, is_event=False, is_end=False, is_past=True)
+    if date is None or valid.since is None or _first_word(date) in _SINCE or not isfinite(date.until):
+        return valid
+    return Validity(valid.since, min(date.until, at)) if valid.since < at else Validity()
+
+
+def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, is_past: bool) -> Validity:
+    """Return when a fact holds.
+
+    Args:
+        at: the time of the text.
+        is_event: the verb tells how the fact began, or ended: `joined`, `left`.
+        is_end: the fact ends.
+        is_past: the verb stands in the past.
+    """
+    if date is None:
+        return Validity()
+    since = date.since if isfinite(date.since) else None
+    until = date.until if isfinite(date.until) else None
+    said = _first_word(date)
+    if since is not None and until is not None and said in _BETWEEN and not is_event and until > since:
+        return Validity(since, until)
+    if since is None:
+        return Validity(None, until) if said in _UNTIL else Validity()
+    if is_end:
+        return Validity(None, since)
+    is_now = until is not None and since <= at < until
+    if said in _SINCE or is_event or (is_past and not is_now):
+        return Validity(since, None)
+    return Validity(since, None) if since > at else Validity()
+
+
+def _first_word(date: Mention) -> str:
+    return date.text.split(maxsplit=1)[0].lower()
+
+
+_LONGEST_FACT: Final = 320
+_WEAK: Final = 0.7
+"""A name under this confidence may turn out to be what a fact needs."""
+_COERCED_SURE: Final = 0.6
+_COERCED: Final = ("person", "organization", "place", "project", "tool", "event")
+
+
+_ANYBODY: Final = frozenset("a an some one such his her its their your 's ’s".split())
+"""Before `company` or `brother` these tell that it is another one in the next sentence."""
+_RELATIVE: Final = frozenset("my our".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A relation between two phrases of a sentence.
+
+    Attributes:
+        verb: the place of the word that says it; the date is looked for around it.
+        end: the word behind all that belongs to it.
+        is_former: it was so once, which does not tell whether it is.
+        is_ever: it has been so at some time, and only a date with it tells that it still is.
+        is_departure: somebody left a place, whether for good nobody says.
+        source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
+    """
+
+    source: Phrase
+    target: Phrase
+    relation: str
+    verb: int
+    end: int
+    source_types: frozenset[str] = frozenset()
+    target_types: frozenset[str] = frozenset()
+    is_event: bool = False
+    is_end: bool = False
+    is_past: bool = False
+    is_future: bool = False
+    is_former: bool = False
+    is_ever: bool = False
+    is_departure: bool = False
+    confidence: float = 1.0
+    new_type: str = ""
+
+
+def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:
+    """Return the type of a phrase where it is among the wanted ones, or may become one of them; else None."""
+    type_ = entities.type_of(phrase)
+    if not type_:
+        return None
+    if not wanted or type_ in wanted or ("thing" in wanted and type_ not in ("person",)):
+        return type_
+    if phrase.mention is None or phrase.confidence >= _WEAK or not phrase.name[:1].isupper():
+        return None
+    if phrase.mention.is_weak and len(wanted) > 1:
+        return None
+    return next((option for option in _COERCED if option in wanted), None)
+
+
+def _sureness(phrase: Phrase, type_: str) -> float:
+    """Return how sure a phrase is, more where the fact itself tells what it is."""
+    return max(phrase.confidence, _COERCED_SURE) if phrase.type and type_ != phrase.type else phrase.confidence
+
+
+class Settler:
+    """Makes claims of the statements of one sentence."""
+
+    def __init__(self, entities: Entities, line: Line, dates: Sequence[Date], at: float) -> None:
+        self.entities = entities
+        self.line = line
+        self._dates = dates
+        self._at = at
+
+    def settle(self, statement: Statement, *, is_reported: bool = False) -> Claim | None:
+        """Return the claim, or None where it is not known who is meant, or what has not happened has no date."""
+        source_type = fitting_type(self.entities, statement.source, statement.source_types)
+        target_type = fitting_type(self.entities, statement.target, statement.target_types)
+        if source_type is None or target_type is None:
+            return None
+        if self._is_anybody(statement.source) or self._is_anybody(statement.target):
+            return None
+        tokens = self.line.tokens
+        stop = tokens.end[min(statement.end, tokens.count) - 1]
+        subject = min(statement.source.start, statement.target.start)
+        date = nearest(self._dates, subject, tokens.start[statement.verb], stop)
+        if statement.is_future and date is None:
+            return None
+        if statement.is_departure and date is not None and date.until - date.since < SHORTEST_TIME_OF_A_MOVE:
+            return None
+        is_unsure = is_reported or (statement.is_departure and date is None)
+        source = self.entities.place_of(statement.source)
+        target = self.entities.place_of(statement.target, type_=statement.new_type)
+        if source is None or target is None or source == target:
+            return None
+        self._retype(source, source_type, statement.source)
+        self._retype(target, target_type, statement.target)
+        is_former = (statement.is_former or (statement.is_ever and date is None)) and not says_end(date)
+        valid = (
+            once(date, at=self._at)
+            if is_former and not statement.is_event
+            else validity(
+                date, at=self._at, is_event=statement.is_event, is_end=statement.is_end, is_past=statement.is_past
+            )
+        )
+        sure = min(
+            statement.confidence,
+            _sureness(statement.source, source_type),
+            _sureness(statement.target, target_type),
+        )
+        return Claim(
+            source,
+            target,
+            statement.relation,
+            self._fact(statement, source, target),
+            (tokens.start[0], tokens.end[-1]),
+            valid.since,
+            valid.until,
+            statement.is_end,
+            round(min(sure, HEARSAY) if is_unsure else sure, 2),
+            is_former,
+        )
+
+    def _is_anybody(self, phrase: Phrase) -> bool:
+        """Tell whether a phrase means somebody or some organization that its words do not tell from others."""
+        if phrase.mention is not None or phrase.anaphor or phrase.type not in ("person", "organization"):
+            return False
+        before = self.line.tokens.at(phrase.first - 1)
+        return before in _ANYBODY or (phrase.type == "person" and before in _RELATIVE)
+
+    def _retype(self, place: int, type_: str, phrase: Phrase) -> None:
+        if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:
+            self.entities.retype(place, type_)
+
+    def _fact(self, statement: Statement, source: int, target: int) -> str:
+        """Return the sentence, or as much of a long one as says it, with names for its pronouns."""
+        tokens, text = self.line.tokens, self.line.tokens.text
+        start, end = tokens.start[0], tokens.end[-1]
+        if end - start > _LONGEST_FACT:
+            start = max(start, min(statement.source.start, statement.target.start, tokens.start[statement.verb]))
+            end = min(max(statement.source.end, statement.target.end), start + _LONGEST_FACT)
+        pieces: list[str] = []
+        ends = sorted(((statement.source, source), (statement.target, target)), key=lambda pair: pair[0].start)
+        for phrase, place in ends:
+            if phrase.anaphor and phrase.anaphor not in SPEAKERS | {USER} and start <= phrase.start < phrase.end <= end:
+                pieces += (text[start : phrase.start], self.entities.name_of(place))
+                start = phrase.end
+        said = " ".join("".join((*pieces, text[start:end])).split())
+        by = next((place for phrase, place in ends if phrase.anaphor in SPEAKERS), None)
+        if by is None or self.entities.name_of(by) in (THE_USER, TEAM) or said.startswith(self.entities.name_of(by)):
+            return said
+        return f"{self.entities.name_of(by)}: {said}"

@@ -1,0 +1,644 @@
+"""Read and write requests of CSP/1, the text protocol of the memory specialist.
+
+    TASK REQ:recall project setup IN:MEM OUT:MEM_REFS
+    PARAMS {"max_results": 5, "min_relevance": 0.3}
+
+A request ends at an empty line or with its text. Its grammar stands in the manual, docs/formats/csp.md.
+
+Nothing in a value can end its line, its list or its quotes, and control characters, marks that change the direction
+of writing and characters that nobody sees are always written as escapes of JSON.
+
+STATUS OK
+    SCOPE [billing]
+    DATA mem:7d1c,mem:0b8f
+    RELEVANCE 0.89,0.76
+    LINKS billing↔postgres:0.89
+    SNIPPET 7d1c:"We chose Postgres for billing"
+
+RELEVANCE stands below the line that it rates: DATA, or LINKS. Other lines, such as `TIER_WRITTEN short`, are texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeVar, get_args
+
+from commonplace.errors import UsageError
+from commonplace.text.escaping import HIDDEN, harmless_json
+
+BAD_REQUEST: Final = "BAD_REQUEST"
+BAD_JSON: Final = "BAD_JSON"
+BAD_ENCODING: Final = "BAD_ENCODING"
+
+NAME: Final = re.compile(r"[A-Za-z0-9_]+")
+"""What a scope, a type of output or a kind of reference is written with."""
+
+BLANKS: Final = " \t"
+DIRECTED: Final = "→"
+MUTUAL: Final = "↔"
+
+_UNSAFE: Final = re.compile(f"[\x00-\x1f]|{HIDDEN}")
+_IN_ITEM: Final = re.compile(f'[",{MUTUAL}{DIRECTED}\x00-\x1f]|{HIDDEN}')
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_DECODER: Final = json.JSONDecoder()
+
+
+class CspError(UsageError):
+    """Correct the text: it is no CSP/1. `code` is what an ERROR line says of it."""
+
+    def __init__(self, message: str, *, code: str = BAD_REQUEST, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.code = code
+
+
+class Values:
+    """Reads the values of one line from left to right, past blanks."""
+
+    def __init__(self, text: str, key: str) -> None:
+        self._text = text
+        self._key = key
+        self._at = 0
+
+    def is_done(self) -> bool:
+        """Return whether nothing but blanks follows."""
+        self._skip()
+        return self._at == len(self._text)
+
+    def value(self, ends: str) -> str:
+        """Return a JSON string, or what stands before the first of some characters or the end.
+
+        Raises:
+            CspError: it is empty, or holds a quote.
+        """
+        self._skip()
+        if self._text.startswith('"', self._at):
+            return self.string()
+        start = self._at
+        while self._at < len(self._text) and self._text[self._at] not in ends:
+            self._at += 1
+        bare = self._text[start : self._at].strip(BLANKS)
+        if not bare or '"' in bare:
+            what = "an empty value" if not bare else f"a quote inside the value {bare!r:.60}"
+            raise CspError(f"{self._key} has {what}", remedy='write the value as one JSON string, "…"')
+        return bare
+
+    def string(self) -> str:
+        """Return a JSON string.
+
+        Raises:
+            CspError: none comes next.
+        """
+        self._skip()
+        found, self._at = read_string_at(self._text, self._at, self._key)
+        return found
+
+    def mark(self, marks: str) -> str:
+        """Take one of some characters if it comes next, and return it, else ""."""
+        if self.is_done() or self._text[self._at] not in marks:
+            return ""
+        self._at += 1
+        return self._text[self._at - 1]
+
+    def expect(self, marks: str) -> str:
+        """Take one of some characters, and return it.
+
+        Raises:
+            CspError: something else comes next.
+        """
+        found = self.mark(marks)
+        if not found:
+            where = "its end" if self.is_done() else f"{self._text[self._at :]!r:.60}"
+            raise CspError(f"{self._key} has {where} where {' or '.join(marks)} is expected")
+        return found
+
+    def end(self) -> None:
+        """Refuse anything in what follows.
+
+        Raises:
+            CspError: something does follow.
+        """
+        if not self.is_done():
+            raise CspError(f"{self._key} goes on where it should end: {self._text[self._at :]!r:.60}")
+
+    def _skip(self) -> None:
+        while self._at < len(self._text) and self._text[self._at] in BLANKS:
+            self._at += 1
+
+
+def read_list(text: str, key: str) -> tuple[str, ...]:
+    """Return the items of `[one,two]`.
+
+    Raises:
+        CspError: it is no list.
+    """
+    if len(text) < len("[]") or text[0] != "[" or text[-1] != "]":
+        raise CspError(f"{key} is {text!r:.60}, not a list", remedy=f"write {key} [one,two]")
+    values = Values(text[1:-1], key)
+    items: list[str] = []
+    if not values.is_done():
+        items.append(values.value(","))
+        while not values.is_done():
+            values.expect(",")
+            items.append(values.value(","))
+    return tuple(items)
+
+
+def write_list(items: tuple[str, ...]) -> str:
+    """Return items as `[one,two]`."""
+    return f"[{','.join(map(write_item, items))}]"
+
+
+def write_item(text: str, also: str = "") -> str:
+    """Return a value as an item of a list: bare, or as a JSON string where it holds what a list needs.
+
+    Args:
+        also: further characters that must not stand in it bare.
+    """
+    is_bare = text and text == text.strip() and not _IN_ITEM.search(text) and not any(each in text for each in also)
+    return text if is_bare else write_string(text)
+
+
+def read_text(text: str, key: str) -> str:
+    """Return a value that runs to the end of its line; one that starts with a quote is one JSON string.
+
+    Raises:
+        CspError: it starts with a quote and is no JSON string.
+    """
+    return read_string(text, key) if text.startswith('"') else text
+
+
+def write_text(text: str) -> str:
+    """Return a value that runs to the end of its line, as a JSON string where it would not survive that."""
+    is_bare = text and text == text.strip() and text[0] != '"' and not _UNSAFE.search(text)
+    return text if is_bare else write_string(text)
+
+
+def read_string(text: str, key: str) -> str:
+    """Return what a JSON string says.
+
+    Raises:
+        CspError: it is none, or something follows it.
+    """
+    found, end = read_string_at(text, 0, key)
+    if text[end:].strip(BLANKS):
+        raise CspError(
+            f"{key} goes on after its closing quote: {text[end:]!r:.60}",
+            code=BAD_JSON,
+            remedy=r"a value that starts with a quote is one JSON string: write quotes inside it as \"",
+        )
+    return found
+
+
+def read_string_at(text: str, at: int, key: str) -> tuple[str, int]:
+    """Return what the JSON string at a place says, and where it ends.
+
+    Raises:
+        CspError: it is none.
+    """
+    try:
+        found, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        found, end = None, at
+    if not isinstance(found, str):
+        raise CspError(
+            f"{key} is no JSON string: {text[at:]!r:.60}",
+            code=BAD_JSON,
+            remedy=r"open and close it with a quote, and write quotes inside it as \" and line ends as \n",
+        )
+    return found, end
+
+
+def write_string(text: str) -> str:
+    """Return a JSON string on one line, in which everything that could act or hide is an escape."""
+    return harmless_json(text)
+
+
+def read_object(text: str, key: str) -> dict[str, Any]:
+    """Return a JSON object.
+
+    Raises:
+        CspError: it is none, names a member twice, or holds a number that JSON has not.
+    """
+    try:
+        found = json.loads(text, object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise CspError(
+            f"{key} is no JSON: {reason:.120}", code=BAD_JSON, remedy=f'write {key} {{"name": value}} on one line'
+        ) from error
+    if not isinstance(found, dict):
+        raise CspError(f"{key} is no JSON object: {text!r:.60}", code=BAD_JSON, remedy=f'write {key} {{"name": value}}')
+    return found
+
+
+def write_object(values: dict[str, Any]) -> str:
+    """Return a JSON object on one line."""
+    return harmless_json(values, allow_nan=False)
+
+
+def refuse_unfit_line(line: str, number: int) -> None:
+    """Refuse a line with characters that only a JSON string may stand for.
+
+    Raises:
+        CspError: naming the character.
+    """
+    if _SURROGATE.search(line):
+        raise CspError(f"line {number} is no UTF-8", code=BAD_ENCODING, remedy="send the request as UTF-8")
+    if control := _CONTROL.search(line):
+        raise CspError(
+            f"line {number} holds the control character U+{ord(control.group()):04X}",
+            remedy="write the value as a JSON string with an escape, or leave the character out",
+        )
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} stands there twice")
+        found[name] = value
+    return found
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{digits} is too large")
+    return number
+
+
+Value = str | tuple[str, ...] | dict[str, Any]
+"""Of a line: a text; for TAGS, a list; for PARAMS, a JSON object."""
+
+LISTS: Final = ("TAGS",)
+OBJECTS: Final = ("PARAMS",)
+TEXTS: Final = ("QUERY", "MAX_RESULTS", "ENTITY1", "ENTITY2", "CONTENT", "CONTEXT", "TIER")
+KEYS: Final = (*TEXTS, *LISTS, *OBJECTS)
+
+_TASK: Final = re.compile(r"TASK[ \t]+REQ:([^ \t]+)(.*)\Z")
+_WHERE: Final = re.compile(r"(.*)[ \t]IN:([^ \t]*)[ \t]+OUT:([^ \t]*)\Z")
+_LINE: Final = re.compile(r"([A-Z][A-Z0-9_]*)(?:[ \t]+(.*))?\Z")
+_FORM: Final = "TASK REQ:<verb> [words] IN:MEM OUT:<type>"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of the specialist.
+
+    Attributes:
+        words: what follows the verb, "" where nothing does.
+        scope: where it is to be looked for, after IN:.
+        output: what is expected back, after OUT:.
+        values: what the lines below say, by key, in their order.
+    """
+
+    verb: str
+    words: str = ""
+    scope: str = "MEM"
+    output: str = "MEM_REFS"
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+def parse_request(text: str) -> Request:
+    """Return the one request of a text; empty lines before and after it are passed over.
+
+    Raises:
+        CspError: it is no request, or more than one.
+    """
+    lines = [line.removesuffix("\r").strip(BLANKS) for line in text.removeprefix("\ufeff").split("\n")]
+    filled = [number for number, line in enumerate(lines) if line]
+    if not filled:
+        raise CspError("the request is empty", remedy=f"write {_FORM}")
+    first, last = filled[0], filled[-1]
+    if len(filled) != last - first + 1:
+        raise CspError(
+            f"line {first + 1} begins a request, an empty line ends it, and line {last + 1} follows",
+            remedy="send one request at a time, and write a text of several lines as one JSON string",
+        )
+    for number in filled:
+        refuse_unfit_line(lines[number], number + 1)
+    verb, words, scope, output = _task(lines[first])
+    values: dict[str, Value] = {}
+    for number in filled[1:]:
+        key, value = _line(lines[number], number + 1)
+        if key in values:
+            raise CspError(f"{key} stands there twice, again in line {number + 1}", remedy="give it once")
+        values[key] = value
+    return Request(verb, words, scope, output, values)
+
+
+def format_request(request: Request) -> str:
+    """Return the text of a request, with the empty line that ends it.
+
+    Raises:
+        CspError: a verb, a scope or an output is no name, a key is unknown or its value of the wrong kind.
+    """
+    for what, name in (("the verb", request.verb), ("IN:", request.scope), ("OUT:", request.output)):
+        if not NAME.fullmatch(name):
+            raise CspError(f"{what} is {name!r:.60}", remedy="write letters, digits and _")
+    words = f" {_write_words(request.words)}" if request.words else ""
+    lines = [f"TASK REQ:{request.verb}{words} IN:{request.scope} OUT:{request.output}"]
+    lines += [f"{key} {_write_value(key, value)}" for key, value in request.values.items()]
+    return "\n".join((*lines, "", ""))
+
+
+def _task(line: str) -> tuple[str, str, str, str]:
+    """Return verb, words, scope and output of a request line."""
+    task = _TASK.match(line)
+    where = _WHERE.match(task[2]) if task else None
+    if task is None or where is None:
+        raise CspError(f"the request line is {line!r:.80}", remedy=f"write {_FORM}")
+    for what, name in (("verb", task[1]), ("IN:", where[2]), ("OUT:", where[3])):
+        if not NAME.fullmatch(name):
+            raise CspError(f"{what} is {name!r:.60}", remedy=f"write {_FORM}")
+    return task[1], _read_words(where[1].strip(BLANKS)), where[2], where[3]
+
+
+def _line(line: str, number: int) -> tuple[str, Value]:
+    match = _LINE.match(line)
+    if match is None:
+        raise CspError(
+            f"line {number} is {line!r:.60}, not KEY value",
+            remedy="write a text of several lines as one JSON string",
+        )
+    key, written = match[1], match[2]
+    if key not in KEYS:
+        raise CspError(f"line {number} has the unknown key {key:.60}", remedy=f"known are {', '.join(KEYS)}")
+    if not written:
+        raise CspError(f"{key} in line {number} has no value", remedy="give one, or leave the line out")
+    if key in LISTS:
+        return key, read_list(written, key)
+    return key, read_object(written, key) if key in OBJECTS else read_text(written, key)
+
+
+def _write_value(key: str, value: Value) -> str:
+    if key in LISTS and isinstance(value, tuple):
+        return write_list(value)
+    if key in OBJECTS and isinstance(value, dict):
+        return write_object(value)
+    if key in TEXTS and isinstance(value, str):
+        return write_text(value)
+    raise CspError(f"{key:.60} is {value!r:.60}", remedy=f"known are {', '.join(KEYS)}; TAGS is a tuple, PARAMS a dict")
+
+
+def _read_words(written: str) -> str:
+    """Return the words after a verb: people quote words in questions, so only what is a JSON string as a whole is one.
+
+    Not so for the values of lines, where a quote at the start announces a JSON string.
+    """
+    if written.startswith('"'):
+        try:
+            return read_string(written, "REQ:")
+        except CspError:
+            return written
+    return written
+
+
+def _write_words(words: str) -> str:
+    is_bare = words == write_text(words) or (words.startswith('"') and _is_bare_in_quotes(words))
+    return words if is_bare else write_string(words)
+
+
+def _is_bare_in_quotes(words: str) -> bool:
+    """Return whether words that begin with a quote come back as they are."""
+    return write_text(f"-{words}") == f"-{words}" and _read_words(words) == words
+
+
+Status = Literal["OK", "PARTIAL", "FAIL"]
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+NONE: Final = "none"
+
+_OWN_KEYS: Final = ("STATUS", "ERROR", "RATIONALE", "SCOPE", "DATA", "RELEVANCE", "LINKS", "SNIPPET", "CONTENT")
+_TEXTS: Final = ("STATUS", "ERROR", "RATIONALE", "CONTENT")
+_BETWEEN: Final = f"{MUTUAL}{DIRECTED}:,"
+_RESPONSE_LINE: Final = re.compile(r"([A-Z][A-Z0-9_]*)[ \t]+(.*)\Z")
+_KEY: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_NUMBER: Final = re.compile(r"0(?:\.[0-9]+)?|1(?:\.0+)?")
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What can be asked for again: `mem:…`, `episode:…`, `entity:…`."""
+
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """How two entities, or two memories by their ids, hang together: `a→b` or `a↔b:0.85`. `strength`: 0–1, or None."""
+
+    source: str
+    target: str
+    is_directed: bool = False
+    strength: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The part of a memory that answers, by the memory's id."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer. Where a tuple is None its line is left out; an empty one is written `none`, a scope `[]`.
+
+    Attributes:
+        error, rationale, content: "" has no line.
+        scope: the topics that were found.
+        relevance: 0–1, written with two decimals, of each of `data`.
+        link_relevance: likewise of each of `links`; only one of both is given.
+        facts: any other lines, (key, value).
+        content: a text, always written as a JSON string.
+    """
+
+    status: Status = "OK"
+    error: str = ""
+    rationale: str = ""
+    scope: tuple[str, ...] | None = None
+    data: tuple[Reference, ...] | None = None
+    relevance: tuple[float, ...] | None = None
+    links: tuple[Relation, ...] | None = None
+    link_relevance: tuple[float, ...] | None = None
+    snippets: tuple[Passage, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    content: str = ""
+
+
+def format_response(response: Response) -> str:
+    """Return the text of a response, with the empty line that ends it.
+
+    Raises:
+        CspError: a key or a kind is no name, or a fact has a key that the response itself writes.
+    """
+    lines: list[tuple[str, str]] = [("STATUS", response.status)]
+    lines += [("ERROR", write_text(response.error))] if response.error else []
+    lines += [("RATIONALE", write_text(response.rationale))] if response.rationale else []
+    if response.scope is not None:
+        lines.append(("SCOPE", write_list(response.scope)))
+    if response.data is not None:
+        lines.append(("DATA", ",".join(map(write_reference, response.data)) or NONE))
+    if response.relevance is not None:
+        lines.append(("RELEVANCE", _write_numbers(response.relevance)))
+    if response.links is not None:
+        lines.append(("LINKS", ",".join(map(write_relation, response.links)) or NONE))
+    if response.link_relevance is not None:
+        lines.append(("RELEVANCE", _write_numbers(response.link_relevance)))
+    for each in response.snippets:
+        lines.append(("SNIPPET", f"{write_item(each.id)}:{write_string(each.text)}"))
+    for key, value in response.facts:
+        if key in _OWN_KEYS or not _KEY.fullmatch(key):
+            raise CspError(f"a fact has the key {key!r:.60}", remedy="take a name in capitals that no other line has")
+        lines.append((key, write_text(value)))
+    lines += [("CONTENT", write_string(response.content))] if response.content else []
+    return "\n".join((*(f"{key} {value}" for key, value in lines), "", ""))
+
+
+def parse_response(text: str) -> Response:
+    """Return the one response of a text, up to the empty line that ends it or the end.
+
+    Raises:
+        CspError: it is no response.
+    """
+    lines = [line.removesuffix("\r").strip(BLANKS) for line in text.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    written: dict[str, str] = {}
+    snippets: list[Passage] = []
+    for number, line in enumerate(lines, 1):
+        refuse_unfit_line(line, number)
+        match = _RESPONSE_LINE.match(line)
+        if match is None:
+            raise CspError(f"line {number} is {line!r:.60}, not KEY value")
+        key, value = match[1], match[2]
+        if key == "SNIPPET":
+            snippets.append(_passage(value))
+        elif key in written:
+            raise CspError(f"{key} stands there twice", remedy="a response has each line but SNIPPET once")
+        else:
+            written[key] = value
+    return _response(written, tuple(snippets))
+
+
+def write_reference(reference: Reference) -> str:
+    """Return `kind:id`.
+
+    Raises:
+        CspError: the kind is no name.
+    """
+    if not NAME.fullmatch(reference.kind):
+        raise CspError(f"a reference is of the kind {reference.kind!r:.60}", remedy="write letters, digits and _")
+    return f"{reference.kind}:{write_item(reference.id)}"
+
+
+def write_relation(relation: Relation) -> str:
+    """Return `source→target` or `source↔target`, with the strength where there is one."""
+    mark = DIRECTED if relation.is_directed else MUTUAL
+    strength = "" if relation.strength is None else f":{relation.strength:.2f}"
+    # A colon in a name would be taken for the one before the strength.
+    return f"{write_item(relation.source, also=':')}{mark}{write_item(relation.target, also=':')}{strength}"
+
+
+def read_reference(written: str, key: str) -> Reference:
+    """Return the reference that a text is.
+
+    Raises:
+        CspError: it is none, or more than one.
+    """
+    values = Values(written, key)
+    found = _reference(values)
+    values.end()
+    return found
+
+
+def _response(written: Mapping[str, str], snippets: tuple[Passage, ...]) -> Response:
+    keys = list(written)
+    texts = {key: read_text(value, key) for key, value in written.items() if key in _TEXTS or key not in _OWN_KEYS}
+    status = texts.get("STATUS")
+    if status not in STATUSES:
+        raise CspError(f"STATUS is {status!r:.60}", remedy=f"it is one of {', '.join(STATUSES)}")
+    relevance = _listed(written, "RELEVANCE", _number)
+    rates_links = {"LINKS", "RELEVANCE"} <= written.keys() and keys.index("LINKS") < keys.index("RELEVANCE")
+    return Response(
+        status=status,
+        error=texts.get("ERROR", ""),
+        rationale=texts.get("RATIONALE", ""),
+        scope=read_list(written["SCOPE"], "SCOPE") if "SCOPE" in written else None,
+        data=_listed(written, "DATA", _reference),
+        relevance=None if rates_links else relevance,
+        links=_listed(written, "LINKS", _relation),
+        link_relevance=relevance if rates_links else None,
+        snippets=snippets,
+        facts=tuple((key, value) for key, value in texts.items() if key not in _OWN_KEYS),
+        content=texts.get("CONTENT", ""),
+    )
+
+
+def _listed(written: Mapping[str, str], key: str, read: Callable[[Values], Item]) -> tuple[Item, ...] | None:
+    """Return the items of a line; () where it says none, None where there is no such line."""
+    if key not in written:
+        return None
+    if written[key] == NONE:
+        return ()
+    values = Values(written[key], key)
+    items = [read(values)]
+    while not values.is_done():
+        values.expect(",")
+        items.append(read(values))
+    return tuple(items)
+
+
+def _reference(values: Values) -> Reference:
+    kind = values.value(":,")
+    values.expect(":")
+    return Reference(kind, values.value(","))
+
+
+def _relation(values: Values) -> Relation:
+    source = values.value(_BETWEEN)
+    direction = values.expect(MUTUAL + DIRECTED)
+    target = values.value(_BETWEEN)
+    strength = _number(values) if values.mark(":") else None
+    return Relation(source, target, direction == DIRECTED, strength)
+
+
+def _number(values: Values) -> float:
+    written = values.value(",")
+    if not _NUMBER.fullmatch(written):
+        raise CspError(f"{written!r:.60} is no number from 0 to 1")
+    return float(written)
+
+
+def _write_numbers(numbers: tuple[float, ...]) -> str:
+    return ",".join(f"{number:.2f}" for number in numbers) or NONE
+
+
+def _passage(written: str) -> Passage:
+    values = Values(written, "SNIPPET")
+    if written.startswith('"'):
+        id_ = values.value(":")
+        values.expect(":")
+    else:
+        # An id may hold colons; the quote that opens the text is the first one on the line.
+        before, quote, _ = written.partition('"')
+        id_, colon, between = before.rpartition(":")
+        id_ = id_.strip(BLANKS)
+        if not (id_ and colon and quote) or between.strip(BLANKS):
+            raise CspError(f"SNIPPET is {written!r:.60}", remedy='it is id:"text"')
+        values = Values(written[len(before) :], "SNIPPET")
+    text = values.string()
+    values.end()
+    return Passage(id_, text)

@@ -1,0 +1,386 @@
+"""Read the files of other systems: bounded, UTF-8, never through a link, never raising for what one of them holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Final, Literal
+
+from commonplace.dates.time import EARLIEST, LATEST, parse
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.files import read_file
+from commonplace.formats.yaml import DEEPEST
+from commonplace.types import FileProblem, Origin, Status, Tier
+
+# Any fixed UUID will do; changing it would give every memory without an id another one at the next import.
+_NAMES: Final = uuid.UUID("6d0f4f2a-5f43-5d1c-9a3e-0c7b8f1d2e64")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_HASHTAG: Final = re.compile(r"(?<!\S)#([^\W\d][\w/-]*)")
+_WIKILINK: Final = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
+_MILLISECONDS: Final = 1e11  # as seconds the year 5138; files that count so large count milliseconds
+_LONGEST_INTEGER: Final = 1024  # bits; Python refuses to write out much larger ones in decimal
+
+
+@dataclass(slots=True)
+class Notes:
+    """Collects what is to be told, and makes ids: a text that stands twice in one place gets two, always the same two.
+
+    Attributes:
+        problems: what cannot be kept as it is said.
+        notices: what nobody loses anything by.
+    """
+
+    problems: list[FileProblem] = field(default_factory=list)
+    notices: list[FileProblem] = field(default_factory=list)
+    _made: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, where: str, reason: str) -> None:
+        """Note what could not be read or kept."""
+        self.problems.append(FileProblem(where, _storable(reason)))
+
+    def tell(self, where: str, what: str) -> None:
+        """Note what was kept in another place, or holds nothing to be kept."""
+        self.notices.append(FileProblem(where, _storable(what)))
+
+    def made_id(self, where: str, content: str) -> str:
+        """Return the id of a memory that has none: a UUIDv5 of where it stood, what it says and which of them it is."""
+        self._made[where, content] += 1
+        return str(uuid.uuid5(_NAMES, f"{self._made[where, content]}\n{where}\n{content}"))
+
+    def text(self, value: object, where: str, name: str) -> str:
+        """Return a string as it can be stored, "" for none; what is no string is noted."""
+        if value is None:
+            return ""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            self.add(where, f"{name} is not text and was left out")
+            return ""
+        written = str(value)
+        storable = _storable(written)
+        if storable != written:
+            self.add(where, f"{name} holds characters that no text has, replaced by U+FFFD")
+        return storable
+
+    def time(self, value: object, where: str, name: str) -> float | None:
+        """Return seconds since the epoch of an ISO 8601 text, a number or a date; without a zone it is UTC."""
+        if value is None or value == "":
+            return None
+        moment = _moment(value)
+        if moment is None or not EARLIEST <= moment <= LATEST:
+            self.add(where, f"{name} is {str(value)[:60]!r}, no time between the years 1 and 9999, and was left out")
+            return None
+        return moment
+
+    def number(self, value: object, where: str, name: str, default: float) -> float:
+        """Return a finite number of at least 0."""
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2**53:
+            self.add(where, f"{name} is {str(value)[:60]!r}, no number from 0, and was taken as {default:g}")
+            return default
+        return float(value)
+
+    def words(self, value: object, where: str, name: str) -> tuple[str, ...]:
+        """Return the distinct texts of a list, or of a text with commas; tags may be written with their `#`."""
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            value = value.split(",")
+        if not isinstance(value, list | tuple):
+            self.add(where, f"{name} is no list and was left out")
+            return ()
+        return distinct(self.text(item, where, name).strip().removeprefix("#") for item in value)
+
+
+def _storable(text: str) -> str:
+    if text.isascii():
+        return text.replace("\0", "\ufffd")
+    return _LONE_SURROGATE.sub("\ufffd", text).replace("\0", "\ufffd")
+
+
+def _moment(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        if isinstance(value, int | float):
+            return value / 1000 if abs(value) >= _MILLISECONDS else float(value)
+        return parse(str(value).strip())
+    except (ValueError, OverflowError):
+        return None
+
+
+def plain(value: object) -> object:
+    """Return a value that JSON can hold: dates as ISO 8601, unknown things as text, keys as text."""
+    if isinstance(value, Mapping):
+        return {_storable(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _LONGEST_INTEGER else hex(value)
+    return value.isoformat() if isinstance(value, date) else _storable(str(value))
+
+
+def plain_mapping(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the named values as `plain` has them, without those that say nothing."""
+    return {_storable(str(key)): plain(value) for key, value in values.items() if value not in (None, "", [], {})}
+
+
+def distinct(words: Iterable[str]) -> tuple[str, ...]:
+    """Return each non-empty word once, in order."""
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def hashtags(text: str) -> tuple[str, ...]:
+    """Return the `#tags` of a text without their mark."""
+    return distinct(_HASHTAG.findall(text))
+
+
+def wikilinks(text: str) -> tuple[str, ...]:
+    """Return the targets of `[[links]]` without alias and heading."""
+    return distinct(match.strip() for match in _WIKILINK.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignMemory:
+    """One memory of another system. Times are seconds since the epoch, None where the file gives none.
+
+    Attributes:
+        id: the one given, or a UUIDv5 of where it stood and what it says: the same at every reading.
+        session, position: the conversation it was said in, and where; session "" is none.
+        origin: who said it, where that is known.
+        tier: "" where the other system has nothing like it.
+        category: a single word for the kind of statement, or "".
+        source: who or what it came from, in the file's words, or "".
+        metadata: JSON values only; what the file says and no other attribute holds.
+    """
+
+    id: str
+    content: str
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    created_at: float | None = None
+    updated_at: float | None = None
+    last_used: float | None = None
+    use_count: int = 0
+    strength: float = 1.0
+    tier: Tier | Literal[""] = ""
+    status: Status = "active"
+    category: str = ""
+    source: str = ""
+    session: str = ""
+    position: int = 0
+    origin: Origin = "document"
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignLink:
+    """A directed link between two of the memories, by their ids; strength 0–1."""
+
+    source: str
+    target: str
+    type: str
+    strength: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFact:
+    """A relation between two things, by their names; types are the file's words, "" where it has none.
+
+    Attributes:
+        place: file and entry.
+    """
+
+    place: str
+    source: str
+    type: str
+    target: str
+    source_type: str = ""
+    target_type: str = ""
+    valid_from: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """All that was read, in the order of the files.
+
+    Attributes:
+        links: both ends are among `memories`.
+        problems: what could not be read or kept, with its place: a file, or file and line (`notes/a.md:12`).
+        notices: what somebody may want to know, likewise; nothing is lost by it.
+    """
+
+    memories: tuple[ForeignMemory, ...] = ()
+    links: tuple[ForeignLink, ...] = ()
+    facts: tuple[ForeignFact, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+    notices: tuple[FileProblem, ...] = ()
+
+
+LARGEST: Final = 256 * 2**20
+"""Bytes of a file that are read; an export of more than that is better split."""
+MOST_FILES: Final = 100_000
+_TOO_DEEP: Final = f"nested too deeply, more than {DEEPEST} levels"
+
+
+def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
+    r"""Return the text of a UTF-8 file with "\n" for every line end, without a byte order mark.
+
+    Args:
+        follow: whether the path may be a link; what a folder merely holds may not.
+        name: what messages call it, where that is not the whole path.
+
+    Raises:
+        NotFoundError: there is no such file.
+        UsageError: it is no regular file, too large, not readable or not UTF-8.
+    """
+    named = name or path
+    try:
+        data = read_file(path, LARGEST, follow=follow)
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {named}", remedy="check the path") from None
+    except OSError as error:
+        remedy = "name a file that can be read; split a large export"
+        raise UsageError(f"{named} cannot be read: {error.strerror}", remedy=remedy) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{named} is not UTF-8 at byte {error.start}", remedy="save it as UTF-8") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def load_json(text: str) -> tuple[object, str]:
+    """Return the value of a JSON text and "", or None and why it cannot be read. Never raises."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+        return (None, _TOO_DEEP) if _is_deep(value) else (value, "")
+    except json.JSONDecodeError as error:
+        return None, f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
+    except RecursionError:
+        return None, _TOO_DEEP
+    except ValueError as error:
+        return None, f"not JSON: {error}"
+
+
+def json_lines(file: str, text: str, notes: Notes) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the objects of JSON Lines with their places (`memory.jsonl:3`); other lines are noted as problems."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{file}:{number}"
+        value, fault = load_json(line)
+        if fault or not isinstance(value, Mapping):
+            notes.add(where, fault or "is no object and was left out")
+        else:
+            yield where, value
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [item for each in level for item in _items(each)]
+        if not level:
+            return False
+    return True
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder with its links resolved: it may itself be one, what lies in it may not lead out.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UsageError: it is no folder.
+    """
+    if not path.exists():
+        raise NotFoundError(f"there is no folder {path}", remedy="check the path")
+    if not path.is_dir():
+        raise UsageError(f"{path} is not a folder", remedy="name the folder that holds the notes")
+    return path.resolve()
+
+
+def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = "") -> Iterator[str]:
+    """Yield the Markdown files of a folder, or below a part of it, relative to the folder; not the hidden ones.
+
+    Links are named among the problems and not followed: a folder that somebody sent must not make us read others.
+    """
+    count = 0
+
+    def unreadable(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            where = Path(error.filename).relative_to(folder).as_posix()
+            problems.append(FileProblem(where, f"cannot be read: {error.strerror}; make it readable"))
+
+    for place, folders, names in os.walk(folder / below, onerror=unreadable, followlinks=False):
+        here = Path(place)
+        problems += [_link(here / name, folder) for name in sorted(folders) if (here / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and not (here / name).is_symlink())
+        for name in sorted(names):
+            if name.startswith(".") or not name.lower().endswith((".md", ".markdown")):
+                continue
+            if (here / name).is_symlink():
+                problems.append(_link(here / name, folder))
+                continue
+            if not _is_text(here / name):
+                problems.append(FileProblem(ascii(name), "has a name that is not UTF-8; rename it"))
+                continue
+            count += 1
+            if count > MOST_FILES:
+                reason = f"holds more than {MOST_FILES} notes, the limit; the others were not read"
+                problems.append(FileProblem(".", reason))
+                return
+            yield (here / name).relative_to(folder).as_posix()
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _link(path: Path, folder: Path) -> FileProblem:
+    return FileProblem(path.relative_to(folder).as_posix(), "is a link, and links are not followed")
+
+
+def note_text(folder: Path, name: str, problems: list[FileProblem]) -> str | None:
+    """Return the text of one of many files, or None with its problem noted."""
+    try:
+        return read_text(folder / name, follow=False, name=name)
+    except (NotFoundError, UsageError) as error:
+        problems.append(FileProblem(name, str(error)))
+        return None
+
+
+def unless_empty(foreign: Foreign, path: Path, what: str) -> Foreign:
+    """Return what was read.
+
+    Raises:
+        UsageError: there were only problems.
+    """
+    if foreign.memories or foreign.facts or not foreign.problems:
+        return foreign
+    first = foreign.problems[0]
+    more = f", and {len(foreign.problems) - 1} more problems" if len(foreign.problems) > 1 else ""
+    message = f"nothing in {path} could be read as {what}: {first.path}: {first.reason}{more}"
+    raise UsageError(message, remedy="check that this is the right file and whole")

@@ -1,0 +1,356 @@
+"""Change some entries of a Markdown page and leave every other byte as it is.
+
+The rule has three ways because each side is compared with what it said when both last agreed, not with the other.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import accumulate, chain
+from math import inf
+from typing import Final, Literal
+
+from commonplace.formats.journal import (
+    BOM,
+    LEVELS,
+    SECTIONS,
+    Block,
+    Entry,
+    Page,
+    PageKind,
+    Section,
+    canonical,
+    id_comment,
+    id_in,
+    is_blank,
+    parse_page,
+    render_bullet,
+    render_entry,
+    split_lines,
+    topic_of,
+    write_characters,
+    write_topic,
+)
+from commonplace.text.similarity import sha256
+
+Verdict = Literal["same", "take file", "take store", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictCopy:
+    """A file to put beside a page, for a person to read: it is never read as a page."""
+
+    name: str
+    text: str
+
+
+def digest(entry: Entry) -> str:
+    """Return the SHA-256 of what an entry means.
+
+    The id does not count, nor do blanks that end a line, how many blank lines stand together, and the order of tags.
+    """
+    lines = [line.rstrip() for line in entry.text.strip().split("\n")]
+    meaning = [
+        entry.at_minutes,
+        entry.day.isoformat() if entry.day else None,
+        " ".join(entry.topic.split()),
+        [line for line, before in zip(lines, ["", *lines], strict=False) if line or before],
+        sorted(set(entry.tags)),
+        sorted(set(entry.links)),
+        entry.section,
+    ]
+    return sha256(json.dumps(meaning).encode("ascii")).hexdigest()
+
+
+def merge(base: str, file: Entry | None, store: Entry | None, *, store_base: str | None = None) -> Verdict:
+    """Return whose version of a memory holds.
+
+    None stands for an entry that is not there: removed from the page, archived in the store, or never written to it. A
+    block left without a word counts as removed. What only one side changed is taken from that side. Where both changed,
+    the store is the truth, and a text that the file alone has is a conflict: keep it as a conflict copy.
+
+    Args:
+        base: the digest of what the file said when they last agreed, "" where they never did.
+        store_base: what the store said then, if that was not the same: a note as a person wrote it has no time.
+    """
+    file = file if file and file.text.strip() else None
+    seen = digest(file) if file else ""
+    truth = digest(store) if store else ""
+    is_edited = seen != base
+    is_updated = truth != (base if store_base is None else store_base)
+    if seen == truth or not (is_edited or is_updated):
+        return "same"
+    if not is_updated:
+        return "take file"
+    return "conflict" if file and is_edited else "take store"
+
+
+def conflict_copy(
+    page: str, lost: Entry, kept: Entry | None, when: datetime, *, kind: PageKind = "day"
+) -> ConflictCopy:
+    """Return the copy of an entry that lost: what happened, when, to which memory, and both versions.
+
+    The same conflict gives the same name: `2026-11-21.conflict-1f0c3a9e.md`.
+
+    Args:
+        page: the file name of the page.
+        kept: the store's version; None where the memory was archived.
+        when: aware; written with its offset.
+    """
+    told_apart_by = sha256((lost.id + digest(lost)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    name = f"{page.removesuffix('.md')}.conflict-{told_apart_by}.md"
+    written_id = write_characters(lost.id, "\n`")
+    happened = (
+        f"At {when.isoformat(sep=' ', timespec='minutes')} the memory `{written_id}` had been changed in {page} and in "
+        f"the store. The store's version holds.\n\n"
+        f"This file is not read. To have the page's version after all, put its entry back in {page}; then delete this "
+        f"file."
+    )
+    truth = render_entry(kept, kind) if kept else "The memory was archived.\n"
+    parts = (
+        f"# Conflict in {page}",
+        happened,
+        "---",
+        f"The page's version:\n\n{render_entry(lost, kind)}",
+        "---",
+        f"The store's version:\n\n{truth}",
+    )
+    return ConflictCopy(name, "\n\n".join(part.rstrip("\n") for part in parts) + "\n")
+
+
+_NEVER: Final = -1
+"""The time of what has none and nothing before it: earlier than any."""
+
+Rank = tuple[float | int | str, ...]
+_LAST: Final[Rank] = (inf,)
+"""The rank of what has none: behind all of its day or minute."""
+
+_Lines = list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """What to do to the lines of a page, counted from 0.
+
+    Attributes:
+        newline: how the page ends its lines.
+        replaced: first line of a block → (the line behind its last, what stands there instead).
+        inserted: line → what to put before it, each part set off by blank lines.
+    """
+
+    newline: str
+    replaced: dict[int, tuple[int, _Lines]] = field(default_factory=dict)
+    inserted: dict[int, list[_Lines]] = field(default_factory=dict)
+
+    def insert(self, at: int, rendered: str) -> None:
+        self.inserted.setdefault(at, []).append(self.lines_of(rendered))
+
+    def lines_of(self, rendered: str) -> _Lines:
+        return [line.removesuffix("\n") + self.newline for line in split_lines(rendered)]
+
+
+def with_changes(
+    text: str,
+    changes: Mapping[str, Entry | None],
+    additions: Sequence[Entry] = (),
+    *,
+    title: str,
+    kind: PageKind = "day",
+    ranks: Mapping[str, Rank] | None = None,
+) -> str:
+    """Return the page with the blocks of some memories replaced, removed (None) or added.
+
+    A block that says the same already stays as it is. An entry without a block is added, also one of `changes`; one of
+    `additions` that has a block replaces it, so that doing it twice changes nothing. In a day's page an entry is added
+    before the first that is later; in the long-term page likewise within its section, which is made if need be, and an
+    entry whose section has changed moves. Equal times keep the order given. An empty page gets `# title` first.
+    A section of ours goes with its last block, unless something else stands in it.
+
+    Args:
+        ranks: by memory, the order among what is of one day or minute; what has none comes last.
+    """
+    wanted: dict[str, Entry | None] = {**changes, **{entry.id: entry for entry in additions if entry.id}}
+    added = [entry for entry in additions if not entry.id]
+    page = parse_page(text, kind)
+    mark = BOM if text.startswith(BOM) else ""
+    lines = split_lines(text[len(mark) :])
+    edits = _Edits(_newline(lines))
+    for block, following in zip(page.blocks, chain(page.blocks[1:], (None,)), strict=False):
+        if block.entry.id not in wanted:
+            continue
+        added += _change(block, wanted.pop(block.entry.id), kind, edits)
+        end, new = edits.replaced.get(block.start_line - 1, (0, [""]))
+        stays = following is not None and wanted.get(following.entry.id, following) is not None
+        is_next = following is not None and following.start_line == block.end_line + 1
+        if following and is_next and stays and following.is_bare and not new:
+            # Else it would become a part of what stands before the block that goes; a section's heading parts them too.
+            heading = write_topic(topic_of(following.entry.text))
+            edits.replaced[block.start_line - 1] = (end, edits.lines_of(f"{'#' * LEVELS[kind]} {heading}\n\n"))
+    added += [entry for entry in wanted.values() if entry is not None]
+    if not added and not edits.replaced:
+        return text
+    if all(is_blank(line) for line in lines):
+        lines = edits.lines_of(f"# {title}\n")
+    place = _add_by_time if kind == "day" else _add_by_section
+    if kind == "long":
+        _drop_sections(page, lines, {canonical(entry.section) for entry in added}, edits)
+    place(page, added, _Order(ranks or {}, kind), len(lines), edits)
+    return mark + "".join(_applied(lines, edits))
+
+
+def assign_ids(text: str, ids: Mapping[int, str], kind: PageKind = "day") -> str:
+    """Return the page with id comments for some blocks, by their index in `parse_page`, and nothing else changed.
+
+    A block that had an id comment, as a copy of another has, gets the new one in its place.
+    """
+    mark = BOM if text.startswith(BOM) else ""
+    lines = split_lines(text[len(mark) :])
+    newline = _newline(lines)
+    blocks = parse_page(text, kind).blocks
+    for index, memory_id in ids.items():
+        block = blocks[index]
+        span = range(block.start_line - 1, block.end_line)
+        comment = ("  " if block.is_bullet else "") + id_comment(memory_id)
+        old = next((number for number in span if id_in(lines[number].rstrip("\r\n"))), None)
+        if old is not None:
+            lines[old] = comment + _end(lines[old])
+            continue
+        last = max(number for number in span if number == span.start or not is_blank(lines[number]))
+        end = _end(lines[last])
+        # Kept in one item of the list, so that the numbers of the lines below still hold.
+        lines[last] = f"{lines[last].removesuffix(end)}{end or newline}{comment}{end}"
+    return mark + "".join(lines)
+
+
+def _change(block: Block, entry: Entry | None, kind: PageKind, edits: _Edits) -> list[Entry]:
+    """Note what becomes of a block; return the entry if it has to go to another place."""
+    start, end = block.start_line - 1, block.end_line
+    if entry is None:
+        edits.replaced[start] = (end, [])
+        return []
+    if kind == "long" and canonical(entry.section) != block.entry.section:
+        edits.replaced[start] = (end, [])
+        return [entry]
+    shown = replace(entry, topic="", day=None) if block.is_bullet else entry
+    if digest(shown) != digest(block.entry):
+        old = split_lines(block.raw)
+        last = max(number for number, line in enumerate(old) if number == 0 or not is_blank(line))
+        new = edits.lines_of(render_bullet(entry) if block.is_bullet else render_entry(entry, kind))
+        if not _end(old[-1]):
+            new[-1] = new[-1].removesuffix(edits.newline)
+        edits.replaced[start] = (end, new + old[last + 1 :])
+    return []
+
+
+def _drop_sections(page: Page, lines: _Lines, kept: Collection[str], edits: _Edits) -> None:
+    """Note that sections of ours go whose blocks all go, unless something else stands in them, or comes into them."""
+    for section in page.sections:
+        blocks = [block for block in page.blocks if section.start_line <= block.start_line <= section.end_line]
+        ends = [edits.replaced.get(block.start_line - 1, (0, [""])) for block in blocks]
+        if section.name not in SECTIONS or section.name in kept or not blocks or any(new for _, new in ends):
+            continue
+        taken = {
+            number for block, (end, _) in zip(blocks, ends, strict=True) for number in range(block.start_line, end + 1)
+        }
+        rest = set(range(section.start_line + 1, section.end_line + 1)) - taken
+        if all(is_blank(lines[number - 1]) for number in rest):
+            edits.replaced[section.start_line - 1] = (section.end_line, [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Where an entry stands among others: by day or minute, then by the rank of its memory."""
+
+    ranks: Mapping[str, Rank]
+    kind: PageKind
+
+    def time_of(self, entry: Entry) -> int | None:
+        if self.kind == "day":
+            return entry.at_minutes
+        return entry.day.toordinal() if entry.day else None
+
+    def of_block(self, block: Block) -> tuple[int, Rank]:
+        time = self.time_of(block.entry)
+        return (_NEVER if time is None else time, self.ranks.get(block.entry.id, ()))
+
+    def of_new(self, entry: Entry, last: int) -> tuple[int, Rank]:
+        time = self.time_of(entry)
+        return (last, _LAST) if time is None else (time, self.ranks.get(entry.id, _LAST))
+
+
+def _add_by_time(page: Page, added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
+    _add(page.blocks, added, order, end, edits)
+
+
+def _add_by_section(page: Page, added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
+    """Add each entry to the first section of its name; make the sections that are missing, ours in their order."""
+    by_name: dict[str, list[Entry]] = {}
+    for entry in added:
+        by_name.setdefault(canonical(entry.section), []).append(entry)
+    there = {section.name: section for section in reversed(page.sections)}
+    # What ends a section comes before a new section at the same line.
+    for name in filter(there.__contains__, by_name):
+        first, last = there[name].start_line, there[name].end_line
+        inside = [block for block in page.blocks if first <= block.start_line <= last]
+        _add(inside, by_name[name], order, last, edits)
+    missing = [name for name in by_name if name not in there]
+    for name in sorted(missing, key=lambda name: SECTIONS.index(name) if name in SECTIONS else len(SECTIONS)):
+        at = _place_of_section(name, page.sections, end)
+        edits.insert(at, f"## {write_topic(name)}\n")
+        _add((), by_name[name], order, at, edits)
+
+
+def _place_of_section(name: str, sections: Sequence[Section], end: int) -> int:
+    """Return the line for a new section: behind the nearest of ours that comes before it, else before one of ours."""
+    if name not in SECTIONS:
+        return end
+    rank = SECTIONS.index(name)
+    before = [section for section in sections if section.name in SECTIONS[:rank]]
+    if before:
+        return before[-1].end_line
+    after = [section for section in sections if section.name in SECTIONS[rank:]]
+    return after[0].start_line - 1 if after else end
+
+
+def _add(blocks: Sequence[Block], added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
+    """Note where entries go among blocks that begin in ascending lines; what has no time goes to the end."""
+    latest = list(accumulate(map(order.of_block, blocks), max))
+    last = latest[-1][0] if latest else _NEVER
+    timed = [(order.of_new(entry, last), entry) for entry in added]
+    for key, entry in sorted(timed, key=lambda pair: pair[0]):
+        index = bisect_right(latest, key)
+        at = blocks[index].start_line - 1 if index < len(blocks) else end
+        edits.insert(at, render_entry(entry, order.kind))
+
+
+def _applied(lines: _Lines, edits: _Edits) -> _Lines:
+    out: _Lines = []
+    number = 0
+    while number <= len(lines):
+        for part in edits.inserted.get(number, ()):
+            if out and not _end(out[-1]):
+                out[-1] += edits.newline
+            if out and not is_blank(out[-1]):
+                out.append(edits.newline)
+            out += part
+        if number in edits.inserted and number < len(lines) and not is_blank(lines[number]):
+            out.append(edits.newline)
+        if number in edits.replaced:
+            number, new = edits.replaced[number]
+            out += new
+            continue
+        out += lines[number : number + 1]
+        number += 1
+    return out
+
+
+def _newline(lines: Sequence[str]) -> str:
+    return (_end(lines[0]) if lines else "") or "\n"
+
+
+def _end(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]

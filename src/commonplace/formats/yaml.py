@@ -1,0 +1,190 @@
+"""Read YAML that somebody else wrote: plain values, without the means to hold up the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from commonplace.errors import UsageError
+from commonplace.files import read_file
+from commonplace.text.markdown import front_matter_end
+
+MOST_BITS: Final = 14_000
+"""Of a whole number, some 4,200 digits: Python writes none of more than 4,300, so nobody could be told of it. A number
+in hexadecimal digits is read all the same."""
+LONG_NUMBER: Final = "a number has more than 4,200 digits"
+DEEPEST: Final = 64
+"""Levels of lists and mappings; more is refused, since readers of nested values call themselves once a level."""
+
+
+def load_yaml(text: str, *, first_line: int = 1) -> tuple[object, str]:
+    """Return the value of a YAML text and "", or None and why it cannot be read. Never raises.
+
+    Aliases are refused: with them a few lines stand for a value without end, or for billions of values.
+
+    Args:
+        first_line: the number of the text's first line in its file, for the message.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.AliasEvent):
+                return None, "aliases are not allowed"
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                return None, f"nested too deeply, more than {DEEPEST} levels"
+        value = yaml.load(text, Loader=loader)  # noqa: S506 -- a safe loader, in C where there is one
+        return (None, LONG_NUMBER) if _holds_long_number(value) else (value, "")
+    except yaml.MarkedYAMLError as error:
+        line = f" in line {error.problem_mark.line + first_line}" if error.problem_mark else ""
+        return None, f"{error.problem or error.context or 'not YAML'}{line}"
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        return None, fault_of(error)
+
+
+def fault_of(error: Exception) -> str:
+    """Return in words why YAML or JSON cannot be read, or a value not be written as such."""
+    told = " ".join(str(error).split())
+    # Python's own words name a function to call, which whoever wrote the document cannot.
+    return LONG_NUMBER if "integer string conversion" in told else told or "nested too deeply"
+
+
+def is_long_number(value: object) -> bool:
+    """Tell whether a value is a whole number of too many digits."""
+    return isinstance(value, int) and value.bit_length() > MOST_BITS
+
+
+def _holds_long_number(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_long_number, value.keys())) or any(map(_holds_long_number, value.values()))
+    if isinstance(value, list | tuple | set):
+        return any(map(_holds_long_number, value))
+    return is_long_number(value)
+
+
+def read_document(file: Path, most_bytes: int, what: str) -> object:
+    """Return the value that a file holds.
+
+    Args:
+        what: what it is to be, with its article, for messages.
+
+    Raises:
+        UsageError: it is no such file, too large, no UTF-8, or `parse_document` refuses it.
+    """
+    try:
+        data = read_file(file, most_bytes)
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {file}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return parse_document(data, str(file), most_bytes, what)
+
+
+def parse_document(data: bytes, name: str, most_bytes: int, what: str) -> object:
+    """Return the value that some bytes hold. Aliases, deep nesting and keys that occur twice are refused.
+
+    Args:
+        name: where they come from, for messages.
+
+    Raises:
+        UsageError: naming what is wrong.
+    """
+    if len(data) > most_bytes:
+        raise UsageError(f"{name} has more than {most_bytes:,} bytes, the limit of {what}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is no UTF-8: {error.reason} at byte {error.start}") from None
+    document, fault = load_yaml(text)
+    fault = fault or _doubled(text)
+    if fault:
+        raise UsageError(f"{name} is not a YAML that can be read: {fault}")
+    return document
+
+
+def _doubled(text: str) -> str:
+    """Say where a mapping has a key twice; YAML's readers keep the last one silently."""
+    import yaml
+
+    root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    waiting = [] if root is None else [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
+                if name in seen:
+                    return f"the key {key.value!r} occurs twice, again in line {key.start_mark.line + 1}"
+                seen.add(name) if name else None
+                waiting.append(value)
+    return ""
+
+
+LONGEST: Final = 16_384
+"""Characters of front matter that are parsed; more of it is taken for something else."""
+
+_MOST_BRACKETS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What stood at the start of a text.
+
+    Attributes:
+        values: by lower-case key; empty where there is no front matter or it is broken.
+        lines: how many lines it takes, its marks included; 0 where there is none.
+        fault: why it could not be read, or "".
+    """
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    lines: int = 0
+    fault: str = ""
+
+
+FAULT: Final = "front matter "
+"""How each sentence about one that cannot be used begins."""
+NONE: Final = FrontMatter()
+
+
+def parse_front_matter(text: str) -> FrontMatter:
+    r"""Return the front matter of a text whose only line end is "\n". Never raises: what is broken has a `fault`."""
+    if not text.startswith(("---", "+++")):
+        return NONE
+    head = text[: LONGEST + 1].split("\n")
+    count = front_matter_end(head)
+    if not count:
+        return NONE
+    block = "\n".join(head[1 : count - 1])
+    if not block.strip():
+        return FrontMatter(lines=count)
+    values, fault = _toml(block) if head[0].startswith("+") else _yaml(block)
+    if fault:
+        return FrontMatter(lines=count, fault=f"{FAULT}cannot be read: {fault}")
+    if not isinstance(values, dict):
+        # A document may open with a thematic break; then the block is prose, and nothing is broken.
+        return NONE if isinstance(values, str) else FrontMatter(lines=count, fault=f"{FAULT}is not a mapping")
+    return FrontMatter({str(key).lower(): value for key, value in values.items()}, count)
+
+
+def _toml(block: str) -> tuple[object, str]:
+    import tomllib
+
+    try:
+        return tomllib.loads(block), ""
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return None, str(error) or "nested too deeply"
+
+
+def _yaml(block: str) -> tuple[object, str]:
+    if block.count("[") + block.count("{") > _MOST_BRACKETS:
+        return None, f"more than {_MOST_BRACKETS} brackets"
+    return load_yaml(block, first_line=2)

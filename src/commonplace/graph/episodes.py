@@ -1,0 +1,600 @@
+"""Bring an episode into a graph under change. What it says, others have found out.
+
+The episode holds no words, its memory does. It goes when the memory is archived, and comes anew with other words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.extract.model import Cancellation
+from commonplace.graph.entities import Entities, all_merged, roots
+from commonplace.graph.extraction import understand
+from commonplace.graph.fact_keys import Changed, Slots, TakenBack, facts_of
+from commonplace.graph.facts import Evidence
+from commonplace.graph.merge import Joining
+from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
+from commonplace.graph.runtime import Texts, fact_text, names_text
+from commonplace.types.graph import Entity, Episode, Mention
+
+if TYPE_CHECKING:
+    from commonplace.extract.model import Cancellation, Claim, Extraction, Found
+    from commonplace.graph.runtime import Ground, Texts
+    from commonplace.graph.views import AdditionOutcome
+    from commonplace.ingest.passages import Destination
+    from commonplace.store.contract import MemoryChange
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
+    from commonplace.types.graph import Alias, Entity, EpisodeSource, Mention, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOut:
+    """What went: ids, sorted; and the facts that hold again, or are no longer disputed."""
+
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+    reopened: tuple[str, ...]
+
+
+def take_out(graph: GraphChange, ground: Ground, texts: Texts, episodes: Sequence[str]) -> TakenOut:
+    """Delete episodes with what only they said, ended or disputed: names, facts, entities."""
+    mentioned = [mention for each in graph.mentioned(episodes).values() for mention in each]
+    subjects = {
+        kind: list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
+        for kind in ("entity", "relation")
+    }
+    slots = Slots(graph, ground, texts)
+    relations = graph.relations(subjects["relation"]).values()
+    wanted = list(dict.fromkeys(slots.slot_of(each.source, each.type, each.target) for each in relations))
+    before = {each.id: each for slot in wanted for each in facts_of(graph, slot)}
+    gone = set(episodes)
+    changed = Changed()
+    left = [each for each in slots.said_of(before.values()) if each.evidence.episode not in gone]
+    slots.reckon_again(wanted, left, changed)
+    graph.erase_episodes(episodes)
+    after = graph.relations(list(before))
+    erased = [
+        id_
+        for each in _root_entities(graph, subjects["entity"])
+        for id_ in _Entity(graph, ground, texts, each).mend(gone)
+    ]
+    return TakenOut(
+        tuple(sorted(erased)),
+        tuple(sorted(changed.erased)),
+        tuple(id_ for id_, old in before.items() if id_ in after and _is_reopened(old, after[id_])),
+    )
+
+
+def _root_entities(graph: GraphReading, ids: Sequence[str]) -> list[Entity]:
+    return list(graph.entities(list(dict.fromkeys(roots(graph, ids).values()))).values())
+
+
+def _is_reopened(old: Relation, new: Relation) -> bool:
+    has_ended = old.expired_at is not None and new.expired_at is None
+    return (
+        has_ended or bool(old.dispute and not new.dispute) or (old.valid_to != new.valid_to and new.expired_at is None)
+    )
+
+
+class _Entity:
+    """An entity, with those that were merged into it, some of whose episodes went."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, entity: Entity) -> None:
+        self._graph = graph
+        self._ground = ground
+        self._texts = texts
+        self._entity = entity
+
+    def mend(self, gone: set[str]) -> list[str]:
+        """Leave of it what others say; return the ids of the entities that are erased."""
+        family = all_merged(self._graph, self._entity)
+        ids = [each.id for each in family]
+        mentions = self._graph.mentions("entity", ids)
+        aliases = self._graph.aliases(ids)
+        is_given = {id_: any(not each.episode and _is_name(each) for each in aliases.get(id_, ())) for id_ in ids}
+        erased = [id_ for id_ in ids if not mentions.get(id_) and not is_given[id_]]
+        if len(family) > 1 and erased:
+            return self._mend_apart(gone, erased)
+        self._graph.erase_entities(erased)
+        if not erased:
+            everything = [mention for id_ in ids for mention in mentions.get(id_, ())]
+            for each in family:
+                of_it = everything if each.id == self._entity.id else mentions.get(each.id, [])
+                self._mend_one(each, of_it, aliases.get(each.id, []), gone)
+        return erased
+
+    def _mend_apart(self, gone: set[str], erased: Sequence[str]) -> list[str]:
+        """Mend entities that are one, some of which nothing is left of: the others become one again."""
+        joining = Joining(self._graph, self._ground, self._texts, self._ground.now())
+        apart = joining.take_apart(self._entity)
+        self._graph.erase_entities(erased)
+        left = [(each, reason) for each, reason in apart if each.id not in erased]
+        ids = [each.id for each, _ in left]
+        mentions, aliases = self._graph.mentions("entity", ids), self._graph.aliases(ids)
+        for each, _ in left:
+            self._mend_one(each, mentions.get(each.id, []), aliases.get(each.id, []), gone)
+        for id_, (_, reason) in zip(ids[1:], left[1:], strict=True):
+            known = self._graph.entities([ids[0], id_])
+            joining.merge(known[ids[0]], known[id_], reason)
+        return list(erased)
+
+    def _mend_one(self, entity: Entity, mentions: Sequence[Mention], aliases: Sequence[Alias], gone: set[str]) -> None:
+        """Let go of the names, times and remarks of episodes that went."""
+        times = self._graph.episodes(list(dict.fromkeys(mention.episode for mention in mentions)))
+        used: dict[str, list[str]] = {}
+        for mention in sorted(mentions, key=lambda each: (times[each.episode].created_at, each.episode)):
+            used.setdefault(normal(mention.name) if mention.name else "", []).append(mention.episode)
+        names = [each for each in aliases if _is_name(each)]
+        kept: list[Alias] = []
+        for alias in names:
+            if alias.episode not in gone:
+                kept.append(alias)
+            elif alias.normal in used:
+                kept.append(replace(alias, episode=used[alias.normal][0]))
+                self._graph.put_alias(kept[-1])
+        if not kept and names:
+            kept = [replace(names[0], episode=next(iter(times), ""))]
+            self._graph.put_alias(kept[0])
+        for alias in names:
+            if alias.normal not in {each.normal for each in kept}:
+                self._graph.drop_alias(entity.id, alias.normal)
+        has_name = any(each.normal == normal(entity.name) for each in kept)
+        told = [each.reference_time for each in times.values()]
+        mended = replace(
+            entity,
+            name=entity.name if has_name else max(kept, key=lambda each: (len(each.name), each.name)).name,
+            valid_from=min(told, default=entity.valid_from or 0.0),
+        )
+        self._forget(entity.id, gone)
+        if mended.name == entity.name and len(kept) == len(names):
+            self._graph.put_entity(mended)  # its names are what they were, and so is the text by which it is found
+        else:
+            Entities(self._graph, self._ground, self._texts).name_again(mended)
+
+    def _forget(self, id_: str, gone: Iterable[str]) -> None:
+        """Drop what happened because of episodes that went."""
+        remarks = self._graph.happenings("entity", id_)
+        kept = [each for each in remarks if each.episode not in gone]
+        if len(kept) < len(remarks):
+            self._graph.erase_happenings("entity", id_)
+            for each in kept:
+                self._graph.put_happening(each)
+
+
+def _is_name(alias: Alias) -> bool:
+    return not alias.normal.startswith(KEY)
+
+
+MOST_MENTIONS: Final = 50
+"""So often an episode is recorded to mention a thing; further mentions where they call it otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What came into a graph, by ids in the order of the text."""
+
+    episode: Episode
+    entities: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()
+    outcome: AdditionOutcome = "added"
+    notices: tuple[str, ...] = ()
+
+
+def prepare(texts: Texts, extraction: Extraction) -> None:
+    """Embed what an extraction will most likely write, before a transaction begins."""
+    texts.prepare(
+        [fact_text(claim.fact, claim.type) for claim in extraction.claims]
+        + [names_text(cleaned(found.name)[:MAX_NAME_CHARACTERS], found.aliases) for found in extraction.entities]
+    )
+
+
+def add_episode(
+    graph: GraphChange,
+    ground: Ground,
+    texts: Texts,
+    episode: Episode,
+    extraction: Extraction,
+    content: str = "",
+    *,
+    is_new: bool = False,
+) -> Added:
+    """Write an episode with all that it says.
+
+    What an episode of the same id had brought goes first; the same episode, word for word, changes nothing.
+
+    Args:
+        content: the text that the extraction is of, where the episode itself holds none.
+        is_new: its id was made for it, so that there is none of it.
+    """
+    known = None if is_new else graph.episodes([episode.id]).get(episode.id)
+    if known is not None:
+        if replace(known, created_at=episode.created_at) == episode:
+            mentioned = graph.mentioned([episode.id]).get(episode.id, [])
+            of_kind = {
+                kind: tuple(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
+                for kind in ("entity", "relation")
+            }
+            return Added(known, of_kind["entity"], of_kind["relation"], outcome="unchanged")
+        take_out(graph, ground, texts, [episode.id])
+    graph.put_episode(episode)
+    run = _Adding(graph, ground, texts, episode, content or episode.content)
+    entities = [run.entity(found) for found in extraction.entities]
+    sayings: list[Claim | Cancellation] = [*extraction.claims, *extraction.cancellations]
+    for each in sorted(sayings, key=lambda saying: saying.span[0]):
+        if isinstance(each, Cancellation):
+            run.cancel(each, entities)
+        else:
+            run.claim(each, entities)
+    return Added(
+        episode,
+        tuple(dict.fromkeys(entity.id for entity in entities)),
+        tuple(id_ for id_ in run.changed.said if id_ not in run.changed.erased),
+        tuple(run.changed.ended),
+        tuple(run.changed.disputed),
+        "added" if known is None else "replaced",
+        tuple(dict.fromkeys(run.notices)),
+    )
+
+
+class _Adding:
+    """One episode on its way in."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, episode: Episode, content: str) -> None:
+        self.changed = Changed()
+        self.notices: list[str] = []
+        self._graph = graph
+        self._ground = ground
+        self._episode = episode
+        self._content = content
+        self._entities = Entities(graph, ground, texts)
+        self._slots = Slots(graph, ground, texts)
+        self._taken_back = TakenBack(graph)
+
+    def entity(self, found: Found) -> Entity:
+        """Return the entity that is meant, and record where it is mentioned."""
+        type_ = found.type if self._ground.kinds.has_entity(found.type) else "concept"
+        entity = self._entities.of_name(found.name, type_, self._episode, found.aliases)
+        # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
+        mentions = [self._mention(entity, start, end) for start, end in found.spans or ((0, 0),)]
+        called = {each.name: each for each in reversed(mentions)}
+        further = [each for each in mentions[MOST_MENTIONS:] if called[each.name] is each]
+        self._graph.put_mentions([*mentions[:MOST_MENTIONS], *further])
+        return entity
+
+    def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
+        """Take in a fact."""
+        source, target = entities[claim.source], entities[claim.target]
+        if source.id == target.id:
+            self.notices.append(f"what is said of {source.name!r:.80} and itself is no fact")
+            return
+        if not self._ground.kinds.has_relation(claim.type):
+            self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were left out")
+            return
+        evidence = Evidence(
+            home=self._ground.new_id(),
+            source=source.id,
+            target=target.id,
+            saying="denied" if claim.is_end else "once" if claim.is_former else "said",
+            text=claim.fact,
+            at=self._episode.created_at,
+            told=self._episode.reference_time,
+            valid_from=claim.valid_from,
+            valid_to=claim.valid_to,
+            trust=self._episode.trust,
+            confidence=claim.confidence,
+            group=self._episode.group,
+            episode=self._episode.id,
+            start=claim.span[0],
+            end=claim.span[1],
+        )
+        self._slots.say(evidence, claim.type, self.changed)
+
+    def cancel(self, called_off: Cancellation, entities: Sequence[Entity]) -> None:
+        """Take in that something never came about: of what is known, the fact that is most likely meant."""
+        found = self._taken_back.find(called_off, entities, list(self.changed.said), self._episode)
+        if found is None:
+            return
+        evidence = Evidence(
+            home=found.relation.id,
+            source=found.relation.source,
+            target=found.relation.target,
+            saying="cancelled",
+            text=called_off.fact,
+            at=self._episode.created_at,
+            told=self._episode.reference_time,
+            trust=self._episode.trust,
+            confidence=found.confidence,
+            group=self._episode.group,
+            episode=self._episode.id,
+            start=called_off.span[0],
+            end=called_off.span[1],
+        )
+        known = {*self.changed.retracted}
+        self._slots.say(evidence, found.relation.type, self.changed)
+        is_gone = found.relation.id in self.changed.retracted and found.relation.id not in known
+        became = "is retracted, and what it had ended goes on" if is_gone else "is disputed"
+        self.notices.append(f"{called_off.fact!r:.120}: {found.relation.fact!r:.120} {became}")
+
+    def _mention(self, entity: Entity, start: int, end: int) -> Mention:
+        name = cleaned(self._content[start:end])[:MAX_NAME_CHARACTERS]
+        return Mention(self._episode.id, "entity", entity.id, start, end, name)
+
+
+MOST_ENTITIES: Final = 1_000
+MOST_FACTS: Final = 1_000
+"""An episode that says more is a document, and its parts say more of each thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """What of an extraction goes into the graph, and what is to be said of the rest."""
+
+    extraction: Extraction
+    notices: tuple[str, ...] = ()
+
+
+def bounded(extraction: Extraction) -> Bounded:
+    """Return the first facts of an extraction, with what they are about, and the entities that are named most often.
+
+    What is kept stays in its order; of entities that are named equally often the first come first.
+    """
+    entities, claims = extraction.entities, extraction.claims
+    if len(entities) <= MOST_ENTITIES and len(claims) <= MOST_FACTS:
+        return Bounded(extraction)
+    kept, ends = _first(claims)
+    often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
+    places = {old: new for new, old in enumerate(sorted(often[:MOST_ENTITIES]))}
+    moved = tuple(replace(each, source=places[each.source], target=places[each.target]) for each in kept)
+    notices = [
+        f"the graph took {most:,} of the {found:,} {what} in it: give it in parts to have them all"
+        for what, most, found in (("facts", len(kept), len(claims)), ("entities", len(places), len(entities)))
+        if most < found
+    ]
+    chosen = tuple(entities[place] for place in places)
+    # Of whom nobody can tell any more, it would be taken for anybody's.
+    left = [each for each in extraction.cancellations[:MOST_FACTS] if _ends(each) <= places.keys()]
+    called_off = tuple(each.moved(places) for each in left)
+    return Bounded(replace(extraction, entities=chosen, claims=moved, cancellations=called_off), tuple(notices))
+
+
+def _ends(called_off: Cancellation) -> set[int]:
+    return {each for each in (called_off.source, called_off.target, called_off.kept) if each is not None}
+
+
+def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:
+    """Return the first claims that are within the bounds, and the places of the entities that they are about."""
+    kept: list[Claim] = []
+    ends: set[int] = set()
+    for claim in claims:
+        new = {claim.source, claim.target} - ends
+        if len(kept) < MOST_FACTS and len(ends) + len(new) <= MOST_ENTITIES:
+            kept.append(claim)
+            ends |= new
+    return kept, ends
+
+
+MOST_KEPT: Final = 500
+"""So many texts that were embedded stay at hand: what was named lately will be named again."""
+
+_Key = tuple[str, float, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What memories say, by content and time, read before the transaction that writes them."""
+
+    ground: Ground
+    texts: Texts
+    found: dict[_Key, Bounded] = field(default_factory=dict)
+
+    def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
+        """Return what is to be said of a memory that says more than the graph takes."""
+        known = self.found.get(_key(owner, record))
+        return () if known is None else known.notices
+
+
+class Feed:
+    """Brings what memories say into the graph, in the transactions that change them. Safe for threads.
+
+    Args:
+        ground: returns what the graph stands on, with the destination of whoever writes the memories if there is one.
+    """
+
+    def __init__(self, ground: Callable[[Destination | None], Ground]) -> None:
+        self._ground = ground
+        self._kept: Texts | None = None
+
+    def read(self, memories: Iterable[MemoryWrite] = (), destination: Destination | None = None) -> Readings:
+        """Read what memories say that are about to be written, and embed what that will write."""
+        ground, kept = self._ground(destination), self._kept
+        is_same = kept is not None and kept.destination.embedder is ground.destination.embedder
+        texts = kept if kept is not None and is_same else Texts(ground.destination)
+        readings = Readings(ground, texts)
+        for each in memories:
+            self._read(readings, each.owner, each.record)
+        self._kept = texts if len(texts) <= MOST_KEPT else None
+        return readings
+
+    def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
+        """Bring in what a memory says that was never there before, in the transaction that added it."""
+        owner, record = memory.owner, memory.record
+        extraction = self._read(readings, owner, record).extraction
+        if not extraction.entities and not extraction.cancellations:
+            return
+        episode = Episode(
+            id=readings.ground.new_id(),
+            content="",
+            reference_time=_told(owner, record),
+            created_at=memory.created_at,
+            source="memory",
+            source_description=record.source,
+            origin=record.origin,
+            trust=record.trust,
+            memory=owner.id,
+            version=record.version,
+        )
+        add_episode(change.graph, readings.ground, readings.texts, episode, extraction, record.content, is_new=True)
+
+    def let_go(self, change: MemoryChange, id_: str) -> None:
+        """Take out what a memory said, in the transaction that changes it; what it says now comes by itself."""
+        episodes = [each.id for each in change.graph.episodes_of_memory(id_)]
+        if episodes:
+            readings = self.read()
+            take_out(change.graph, readings.ground, readings.texts, episodes)
+
+    def follow(
+        self,
+        change: MemoryChange,
+        ids: Iterable[str],
+        readings: Readings | None = None,
+        before: Iterable[StoredMemory] = (),
+    ) -> None:
+        """Bring the graph to what some memories say now, in the transaction that changed them.
+
+        Args:
+            before: versions that they had until now; where the newest says the same, the episode stays.
+        """
+        said = {each.owner.id: _said(each) for each in before}
+        for id_ in dict.fromkeys(ids):
+            known = change.find(id_)
+            episodes = change.graph.episodes_of_memory(id_)
+            live = known if known is not None and known.expired_at is None else None
+            version = 0 if live is None else live.record.version
+            if live is not None and [each.version for each in episodes] == [version]:
+                continue
+            if live is not None and said.get(id_) == _said(live):
+                for each in episodes:
+                    change.graph.put_episode(replace(each, version=version))
+                continue
+            if live is None and not episodes:
+                continue
+            readings = readings or self.read()
+            if episodes:
+                take_out(change.graph, readings.ground, readings.texts, [each.id for each in episodes])
+            if live is not None:
+                self.add(change, live, readings)
+
+    def _read(self, readings: Readings, owner: Owner, record: MemoryRecord) -> Bounded:
+        key = _key(owner, record)
+        known = readings.found.get(key)
+        if known is not None:
+            return known
+        # A turn of a conversation may begin with who speaks.
+        source: EpisodeSource = "message" if owner.session else "text"
+        found = bounded(understand(record.content, source, _told(owner, record), readings.ground.kinds))
+        prepare(readings.texts, found.extraction)
+        readings.found[key] = found
+        return found
+
+
+def _key(owner: Owner, record: MemoryRecord) -> _Key:
+    return record.content, _told(owner, record), bool(owner.session)
+
+
+def _said(memory: StoredMemory) -> tuple[object, ...]:
+    """Return what of a memory counts to the graph."""
+    owner, record = memory.owner, memory.record
+    return *_key(owner, record), record.source, record.origin, record.trust
+
+
+def _told(owner: Owner, record: MemoryRecord) -> float:
+    """Return the time that dates in a memory are read from."""
+    return record.born_at if owner.at is None else owner.at
+
+
+_ID: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ENDS: Final = {
+    "LIVES_IN": ("person", "place"),
+    "WORKS_FOR": ("person", "organization"),
+    "LOCATED_IN": ("concept", "place"),
+    "DECIDED": ("concept", "decision"),
+}
+"""What the ends of a relation most likely are, where nobody says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFact:
+    """A fact as it was given, checked. Times are seconds since the epoch.
+
+    Attributes:
+        source, target: names, or ids of entities.
+        source_type, target_type: of those that are made; "" follows from the relation.
+        fact: a sentence that says it, "" makes one.
+    """
+
+    source: str
+    type: str
+    target: str
+    source_type: str = ""
+    target_type: str = ""
+    fact: str = ""
+    valid_from: float | None = None
+    valid_to: float | None = None
+    trust: float = 1.0
+    group: str = ""
+    reason: str = ""
+
+
+def itself(name: str) -> UsageError:
+    """Return the error that says that a fact is about one thing alone."""
+    return UsageError(
+        f"source and target both mean {name!r:.80}",
+        remedy="a fact is about two things; name another one",
+        parameters=("source", "target"),
+    )
+
+
+def add_fact(graph: GraphChange, ground: Ground, texts: Texts, given: GivenFact, now: float) -> Added:
+    """Write a fact that somebody gives.
+
+    Raises:
+        NotFoundError: an id is not there.
+        UsageError: its ends are one.
+    """
+    # No episode: it stands for whoever gives the fact, whom no deletion of an episode takes along.
+    giver = Episode("", given.fact, now, now, trust=given.trust, group=given.group)
+    entities = Entities(graph, ground, texts)
+    likely = _ENDS.get(given.type, ("concept", "concept"))
+    source = _end(graph, entities, given.source, given.source_type or _type_of(given.source, likely[0]), giver)
+    target = _end(graph, entities, given.target, given.target_type or _type_of(given.target, likely[1]), giver)
+    if source.id == target.id:
+        raise itself(source.name)
+    evidence = Evidence(
+        home=ground.new_id(),
+        source=source.id,
+        target=target.id,
+        saying="said",
+        text=given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}",
+        at=now,
+        told=now,
+        valid_from=given.valid_from,
+        valid_to=given.valid_to,
+        trust=given.trust,
+        group=given.group,
+        reason=given.reason,
+    )
+    changed = Changed()
+    Slots(graph, ground, texts).say(evidence, given.type, changed)
+    ends = (source.id, target.id)
+    return Added(giver, ends, tuple(changed.said), tuple(changed.ended), tuple(changed.disputed))
+
+
+def _end(graph: GraphChange, entities: Entities, name: str, type_: str, giver: Episode) -> Entity:
+    root = roots(graph, [name])[name]
+    known = graph.entities([root]).get(root)
+    if known is not None:
+        return entities.keep(known, giver)
+    if _ID.fullmatch(name):
+        raise NotFoundError(f"there is no entity {name!r}", remedy="see `commonplace graph entities QUERY`")
+    return entities.of_name(name, type_, giver)
+
+
+def _type_of(name: str, likely: str) -> str:
+    return "file" if likely == "concept" and has_extension(name) else likely

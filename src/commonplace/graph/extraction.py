@@ -1,0 +1,280 @@
+"""Read an episode: plain text as it is, a conversation line by line, JSON key by key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from commonplace.errors import UsageError
+from commonplace.extract import extract
+from commonplace.extract.modality import HEARSAY
+from commonplace.extract.model import Cancellation, Claim, Extraction, Found
+from commonplace.graph.kinds import Kinds
+from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
+from commonplace.types.graph import EpisodeSource
+
+_SPEAKER: Final = re.compile(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
+_MOST_DEPTH: Final = 8
+_MOST_VALUES: Final = 2_000
+_LONGEST_VALUE: Final = 80
+"""A longer value is a text, and read as one."""
+
+_KEYS: Final[Mapping[str, tuple[str, str]]] = {
+    "employer": ("WORKS_FOR", "organization"),
+    "company": ("WORKS_FOR", "organization"),
+    "organization": ("WORKS_FOR", "organization"),
+    "works_at": ("WORKS_FOR", "organization"),
+    "works_for": ("WORKS_FOR", "organization"),
+    "city": ("LIVES_IN", "place"),
+    "country": ("LIVES_IN", "place"),
+    "home": ("LIVES_IN", "place"),
+    "lives_in": ("LIVES_IN", "place"),
+    "location": ("LOCATED_IN", "place"),
+    "located_in": ("LOCATED_IN", "place"),
+    "headquarters": ("LOCATED_IN", "place"),
+    "dependencies": ("DEPENDS_ON", "tool"),
+    "depends_on": ("DEPENDS_ON", "concept"),
+    "requires": ("DEPENDS_ON", "concept"),
+    "imports": ("DEPENDS_ON", "concept"),
+    "uses": ("USES", "tool"),
+    "tools": ("USES", "tool"),
+    "implements": ("IMPLEMENTS", "concept"),
+    "part_of": ("PART_OF", "concept"),
+    "parent": ("PART_OF", "concept"),
+    "project": ("PART_OF", "project"),
+    "caused_by": ("CAUSED_BY", "concept"),
+    "similar_to": ("SIMILAR_TO", "concept"),
+    "prefers": ("PREFERS", "preference"),
+    "decided": ("DECIDED", "decision"),
+}
+"""What keys of plain objects say, and the type of thing that they name."""
+_FACT_KEYS: Final = ("source", "target", "relation_type", "fact")
+_PERSONAL: Final = frozenset({"WORKS_FOR", "LIVES_IN"})
+_FOR_THINGS: Final = {"LIVES_IN": "LOCATED_IN", "WORKS_FOR": "PART_OF"}
+
+
+def understand(content: str, source: EpisodeSource, at: float, kinds: Kinds, *, speaker: str = "") -> Extraction:
+    """Return what an episode says.
+
+    Args:
+        at: when it was said, seconds since the epoch.
+        speaker: who says it, where the text does not tell.
+
+    Raises:
+        UsageError: the source is JSON, and the content is not.
+    """
+    speaker = cleaned(speaker)
+    if source == "message":
+        return _messages(content, at, speaker)
+    if source == "json":
+        return _Structure(content, at, kinds).read()
+    return extract(content, at=at, speaker=speaker)
+
+
+def _messages(content: str, at: float, speaker: str) -> Extraction:
+    """Read lines of `speaker: text`, each as said by its speaker; what comes before the first is `speaker`'s."""
+    parts = []
+    begin, by, is_quoted = 0, speaker, False
+    for match in _SPEAKER.finditer(content):
+        parts.append((by, begin, match.start(), is_quoted))
+        begin, by, is_quoted = match.end(), cleaned(match["speaker"]), ">" in content[match.start() : match.end()]
+    parts.append((by, begin, len(content), is_quoted))
+    together = Together()
+    for by, begin, end, is_quoted in parts:
+        if content[begin:end].strip():
+            said = extract(content[begin:end], at=at, speaker=by)
+            together.add(as_hearsay(said) if is_quoted else said, begin)
+    return together.extraction()
+
+
+def as_hearsay(said: Extraction) -> Extraction:
+    """Return what is said as said by others, whom nobody has to believe."""
+    return replace(said, claims=tuple(replace(each, confidence=min(each.confidence, HEARSAY)) for each in said.claims))
+
+
+@dataclass
+class Together:
+    """Extractions of parts of one text, brought together."""
+
+    entities: list[Found] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    dates: list[Any] = field(default_factory=list)
+    cancellations: list[Cancellation] = field(default_factory=list)
+    _places: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def add(self, part: Extraction, begin: int) -> None:
+        """Take what a part says that begins at a place of the whole."""
+        places = [self.place(replace(each, spans=_moved(each.spans, begin))) for each in part.entities]
+        for claim in part.claims:
+            start, end = claim.span
+            self.claims.append(
+                replace(
+                    claim,
+                    source=places[claim.source],
+                    target=places[claim.target],
+                    span=(start + begin, end + begin),
+                )
+            )
+        for each in part.cancellations:
+            start, end = each.span
+            moved = each.moved(dict(enumerate(places)))
+            self.cancellations.append(replace(moved, span=(start + begin, end + begin)))
+        self.dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
+
+    def place(self, found: Found) -> int:
+        """Return the place of an entity, which is joined with one of its name and type."""
+        key = (normal(found.name), found.type)
+        if key not in self._places:
+            self._places[key] = len(self.entities)
+            self.entities.append(found)
+        else:
+            known = self.entities[self._places[key]]
+            self.entities[self._places[key]] = replace(
+                known,
+                spans=(*known.spans, *found.spans),
+                aliases=tuple(dict.fromkeys((*known.aliases, *found.aliases))),
+                confidence=max(known.confidence, found.confidence),
+            )
+        return self._places[key]
+
+    def extraction(self) -> Extraction:
+        """Return all of it."""
+        return Extraction(tuple(self.entities), tuple(self.claims), tuple(self.dates), tuple(self.cancellations))
+
+
+def _moved(spans: tuple[tuple[int, int], ...], by: int) -> tuple[tuple[int, int], ...]:
+    return tuple((start + by, end + by) for start, end in spans)
+
+
+class _Structure:
+    """Reads JSON: an object with a name is an entity, its keys are facts where they are known ones."""
+
+    def __init__(self, content: str, at: float, kinds: Kinds) -> None:
+        try:
+            self._value = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or another source") from error
+        self._content = content
+        self._at = at
+        self._kinds = kinds
+        self._together = Together()
+        self._left = _MOST_VALUES
+        self._from = 0
+
+    def read(self) -> Extraction:
+        """Return what it says."""
+        self._walk(self._value, None, 0)
+        return self._together.extraction()
+
+    def _walk(self, value: Any, owner: int | None, depth: int) -> int | None:
+        """Read a value, and return the place of the entity that it is."""
+        self._left -= 1
+        if depth > _MOST_DEPTH or self._left < 0:
+            return None
+        if isinstance(value, Mapping):
+            return self._object(value, owner, depth)
+        if isinstance(value, list):
+            for each in value:
+                self._walk(each, owner, depth + 1)
+        return None
+
+    def _object(self, value: Mapping[str, Any], owner: int | None, depth: int) -> int | None:
+        keys = {_key(key): key for key in value}
+        if self._states(value, keys):
+            return None
+        name_key = next((keys[key] for key in _NAMES if isinstance(value.get(keys.get(key, "")), str)), None)
+        me = owner
+        if name_key is not None and cleaned(value[name_key]):
+            me = self._entity(value[name_key], self._type_of(value, keys))
+        for key, inner in value.items():
+            if key != name_key and _key(key) not in ("type", "entity_type", "kind"):
+                self._pair(key, inner, me, depth)
+        return me if name_key is not None else None
+
+    def _states(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
+        """Read an object that is itself a fact, of two ends and a type or a sentence; tell whether it is one."""
+        source, target, type_, fact = (value.get(keys.get(key, "")) for key in _FACT_KEYS)
+        if not (isinstance(source, str) and isinstance(target, str) and cleaned(source) and cleaned(target)):
+            return False
+        if not isinstance(fact, str) and not isinstance(type_, str):
+            return False
+        one, other = (self._entity(each, "file" if has_extension(each) else "concept") for each in (source, target))
+        before = len(self._together.claims)
+        if isinstance(fact, str):
+            self._together.add(extract(fact, at=self._at), self._place(fact))
+        given = _key(type_).upper() if isinstance(type_, str) else ""
+        known = given if self._kinds.has_relation(given) else "RELATED_TO"
+        entities = self._together.entities
+        # By name: the sentence tells better than a bare name does of what type it is.
+        found = [{normal(entities[end].name) for end in (c.source, c.target)} for c in self._together.claims[before:]]
+        # What the sentence says of the two is more than that they are related.
+        if known != "RELATED_TO" or {normal(source), normal(target)} not in found:
+            self._claim(one, other, known, fact.strip() if isinstance(fact, str) else "")
+        return True
+
+    def _pair(self, key: str, value: Any, me: int | None, depth: int) -> None:
+        relation, type_ = self._meaning(key)
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str) and cleaned(each):
+                self._text(each, me, relation, type_)
+            elif isinstance(each, Mapping | list):
+                found = self._walk(each, me, depth + 1)
+                if me is not None and found is not None and found != me:
+                    self._claim(me, found, relation or "RELATED_TO")
+
+    def _text(self, value: str, me: int | None, relation: str, type_: str) -> None:
+        if relation and me is not None and len(value) <= _LONGEST_VALUE:
+            found = self._entity(value, "file" if has_extension(value) and type_ == "concept" else type_)
+            if found != me:
+                self._claim(me, found, relation)
+        elif " " in value:
+            # A text in JSON may be escaped there: where its words stand is told as far as they stand as they are.
+            begin = self._place(value)
+            self._together.add(extract(value, at=self._at), begin)
+
+    def _meaning(self, key: str) -> tuple[str, str]:
+        form = _key(key)
+        if form in _KEYS:
+            return _KEYS[form]
+        type_ = form.upper()
+        return (type_, "concept") if self._kinds.has_relation(type_) else ("", "")
+
+    def _type_of(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> str:
+        for key in ("entity_type", "type", "kind"):
+            given = value.get(keys.get(key, ""))
+            if isinstance(given, str) and self._kinds.has_entity(given.lower()):
+                return given.lower()
+        personal = {relation for each in keys if (relation := _KEYS.get(each, ("", ""))[0]) in _PERSONAL}
+        is_person = bool(personal & _PERSONAL) or bool({"email", "age", "birthday", "full_name"} & keys.keys())
+        return "person" if is_person else "concept"
+
+    def _entity(self, name: str, type_: str) -> int:
+        kept = cleaned(name)[:MAX_NAME_CHARACTERS]
+        start = self._place(name)
+        spans = ((start, start + len(name)),) if self._content[start : start + len(name)] == name else ()
+        return self._together.place(Found(kept, type_, spans))
+
+    def _claim(self, source: int, target: int, relation: str, fact: str = "") -> None:
+        entities = self._together.entities
+        is_person = entities[source].type == "person"
+        type_ = relation if is_person or fact else _FOR_THINGS.get(relation, relation)
+        fact = fact or f"{entities[source].name} {type_.replace('_', ' ').lower()} {entities[target].name}"
+        span = entities[target].spans[-1] if entities[target].spans else (0, 0)
+        self._together.claims.append(Claim(source, target, type_, fact, span))
+
+    def _place(self, text: str) -> int:
+        """Return where a text stands in the JSON, after what was read before, else anywhere, else 0."""
+        found = self._content.find(text, self._from)
+        if found < 0:
+            found = self._content.find(text)
+        self._from = max(self._from, found)
+        return max(found, 0)
+
+
+def _key(key: str) -> str:
+    return re.sub(r"[\s-]+", "_", _HUMPS.sub("_", key)).strip("_").lower()

@@ -1,0 +1,322 @@
+"""Read, reckon and write the facts that have a say on one another, in one transaction. How is told in `reckoning`.
+
+A slot is the facts of one source and type where one of them holds at a time, else those of one source, type and
+target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.graph.entities import roots
+from commonplace.graph.facts import LEAST_SURE, Evidence, Fact, evidence_of, fact_of, happening
+from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
+from commonplace.graph.names import compare, forms_of
+from commonplace.graph.resolver import Effect, Reckoning, Rule, is_move, reckon
+from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
+
+if TYPE_CHECKING:
+    from commonplace.extract.model import Cancellation
+    from commonplace.graph.runtime import Ground, Texts
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.types.graph import Entity, Episode, Relation
+
+MOST_SLOTS: Final = 1_000
+"""So many slots are kept at hand while an episode is taken in."""
+_FEW: Final = 64
+"""So many facts tell what a place lies in."""
+_DECIDERS: Final = frozenset({"person", "organization"})
+"""Who decides this and that; of anything else, its decisions are about it."""
+_LYING_IN: Final = ("LOCATED_IN", "PART_OF")
+"""What tells where a place lies; whoever says more of it changes what has been read."""
+_STEPS: Final = 4
+"""So many times a place is followed to the one that it lies in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Which facts have a say on one another. `target` is "" where all targets do."""
+
+    source: str
+    type: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one source says of a fact, and of which type that is."""
+
+    type: str
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class Changed:
+    """What became of facts in one transaction: ids, each once, in order."""
+
+    said: dict[str, None] = field(default_factory=dict)
+    ended: dict[str, None] = field(default_factory=dict)
+    disputed: dict[str, None] = field(default_factory=dict)
+    retracted: dict[str, None] = field(default_factory=dict)
+    erased: dict[str, None] = field(default_factory=dict)
+
+    def take(self, effects: Iterable[Effect]) -> None:
+        """Take note of what happened to facts."""
+        for effect in effects:
+            if effect.is_own or effect.what == "reopened":
+                self.said[effect.relation] = None
+            noted = {"ended": self.ended, "disputed": self.disputed, "retracted": self.retracted}.get(effect.what)
+            if noted is not None:
+                noted[effect.relation] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A target that may be a place, the forms of its names, and what it lies in."""
+
+    is_place: bool = False
+    forms: frozenset[str] = frozenset()
+    around: set[str] = field(default_factory=set)
+
+
+class Slots:
+    """The facts of a graph under change, slot by slot."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts) -> None:
+        self._graph = graph
+        self._ground = ground
+        self._texts = texts
+        self._places: dict[tuple[str, str], str] = {}
+        self._ends: dict[str, _End] = {}
+        self._runs: dict[tuple[Slot, bool], tuple[Reckoning, dict[str, Relation]]] = {}
+
+    def slot_of(self, source: str, type_: str, target: str) -> Slot:
+        """Return the slot of a fact."""
+        if self._ground.kinds.is_single(type_):
+            return Slot(source, type_)
+        if type_ in SYMMETRIC:
+            source, target = sorted((source, target))
+        return Slot(source, type_, target)
+
+    def say(self, evidence: Evidence, type_: str, changed: Changed) -> None:
+        """Take in one thing that is said of a fact."""
+        self._places.clear()
+        if type_ in _LYING_IN:
+            self._ends.clear()
+        run, known = self._reckoning(self.slot_of(evidence.source, type_, evidence.target))
+        told = run.take(replace(evidence, order=run.order + 1))
+        for relation in run.changed():
+            old = known.get(relation.id)
+            if old != relation:
+                self._graph.put_relation(relation, self._texts.of_relation(relation) if old is None else None)
+                known[relation.id] = relation
+        # From now on it speaks of the fact that it was taken for, whoever said that first.
+        effects = [
+            replace(each, evidence=replace(each.evidence, home=each.relation)) if each.is_own else each for each in told
+        ]
+        self._write(effects)
+        changed.take(effects)
+
+    def reckon_again(self, slots: Iterable[Slot], said: Sequence[Said], changed: Changed) -> None:
+        """Reckon slots anew from all that is said of their facts, and of nothing else.
+
+        Facts that nothing is said of any more go, and so does what happened to the others because of what is gone.
+        """
+        self._runs.clear()
+        now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
+        wanted = list(dict.fromkeys(slots))
+        known = {each.id: each for slot in wanted for each in facts_of(self._graph, slot)}
+        sayings: dict[Slot, list[Evidence]] = {slot: [] for slot in wanted}
+        for each in said:
+            slot = self.slot_of(now[each.evidence.source], each.type, now[each.evidence.target])
+            sayings.setdefault(slot, []).append(each.evidence)
+        results = []
+        for slot, some in sayings.items():
+            some.sort(key=lambda each: (each.at, each.order, each.home))
+            results.append(reckon([], some, self._rule(slot, now)))
+        new = {each.id: each for result in results for each in result.relations}
+        gone = [id_ for id_ in known if id_ not in new]
+        self._graph.erase_relations(gone)
+        changed.erased.update(dict.fromkeys(gone))
+        self._drop_mentions(new)
+        for relation in new.values():
+            old = known.get(relation.id)
+            has_text = old is not None and old.fact == relation.fact
+            self._graph.put_relation(relation, None if has_text else self._texts.of_relation(relation))
+            self._graph.erase_happenings("relation", relation.id)
+        for result in results:
+            self._write(result.effects)
+
+    def said_in(self, slots: Iterable[Slot]) -> list[Said]:
+        """Return all that is said of the facts of some slots."""
+        facts = {each.id: each for slot in dict.fromkeys(slots) for each in facts_of(self._graph, slot)}
+        return self.said_of(facts.values())
+
+    def said_of(self, relations: Iterable[Relation]) -> list[Said]:
+        """Return all that is said of some facts."""
+        return [
+            Said(relation.type, evidence)
+            for relation in relations
+            for each in self._graph.happenings("relation", relation.id)
+            if (evidence := evidence_of(each)) is not None
+        ]
+
+    def _reckoning(self, slot: Slot) -> tuple[Reckoning, dict[str, Relation]]:
+        """Return the facts of a slot, read once for all that is said of them, and the same as they are stored."""
+        rule = self._rule(slot, {})
+        if (slot, rule.is_topic) not in self._runs:
+            if len(self._runs) >= MOST_SLOTS:
+                self._runs.clear()
+            found = _facts_of(self._graph, slot)
+            run = Reckoning(rule, [fact for _, fact in found])
+            self._runs[slot, rule.is_topic] = run, {relation.id: relation for relation, _ in found}
+        return self._runs[slot, rule.is_topic]
+
+    def _rule(self, slot: Slot, now: Mapping[str, str]) -> Rule:
+        source = self._graph.entities([slot.source]).get(slot.source) if slot.type in PER_TOPIC else None
+        is_topic = source is not None and source.type not in _DECIDERS
+        return Rule(slot.type, self._ground.kinds.is_single(slot.type), self._compare, now, is_topic)
+
+    def _write(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            said = effect.evidence
+            if effect.is_own:
+                self._graph.put_happening(happening(effect.what, effect.relation, said, effect.reason))
+            else:
+                self._graph.put_happening(
+                    Happening("relation", effect.relation, said.at, effect.what, effect.reason, said.episode)
+                )
+        self._graph.put_mentions(
+            [
+                Mention(each.evidence.episode, "relation", each.relation, each.evidence.start, each.evidence.end)
+                for each in effects
+                if (each.is_own or each.what == "reopened") and each.evidence.episode
+            ]
+        )
+
+    def _drop_mentions(self, relations: Iterable[str]) -> None:
+        found = self._graph.mentions("relation", list(relations))
+        self._graph.drop_mentions([mention for each in found.values() for mention in each])
+
+    def _compare(self, one: str, other: str) -> str:
+        """Tell whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
+        pair = (min(one, other), max(one, other))
+        if pair not in self._places:
+            self._places[pair] = self._compared(one, other)
+        return self._places[pair]
+
+    def _compared(self, one: str, other: str) -> str:
+        ends = [self._end(id_) for id_ in (one, other)]
+        if all(each.is_place for each in ends):
+            if other in ends[0].around or one in ends[1].around:
+                return "within"
+            return compare(ends[0].forms, ends[1].forms)
+        return "apart"
+
+    def _end(self, id_: str) -> _End:
+        """Return what counts of a target, read once: it is compared with all others of its slot."""
+        if id_ not in self._ends:
+            found = self._graph.entities([id_]).get(id_)
+            if found is None or found.type not in ("place", "concept"):
+                self._ends[id_] = _End()
+            else:
+                names = {found.name, *(alias.name for alias in self._graph.aliases([id_]).get(id_, ()))}
+                self._ends[id_] = _End(True, forms_of(names), self._around(id_))
+        return self._ends[id_]
+
+    def _around(self, place: str) -> set[str]:
+        """Return what a place lies in, directly or by what it lies in."""
+        wanted = GraphFilter(types=_LYING_IN)
+        found, rim = set[str](), [place]
+        for _ in range(_STEPS):
+            of = self._graph.relations_of(rim, wanted, limit=_FEW)
+            rim = [each.target for one in rim for each in of.get(one, ()) if each.source == one]
+            rim = [each for each in dict.fromkeys(rim) if each not in found]
+            found.update(rim)
+        return found
+
+
+def facts_of(graph: GraphReading, slot: Slot) -> list[Relation]:
+    """Return the facts of a slot, past and retracted ones too, in the order in which they came."""
+    return [relation for relation, _ in _facts_of(graph, slot)]
+
+
+def _facts_of(graph: GraphReading, slot: Slot) -> list[tuple[Relation, Fact]]:
+    found = graph.facts(slot.source, slot.type, slot.target or None)
+    if slot.target and slot.type in SYMMETRIC and slot.target != slot.source:
+        found += graph.facts(slot.target, slot.type, slot.source)
+    read = [(each, fact_of(each)) for each in found]
+    return sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))
+
+
+_UNSURE: Final = LEAST_SURE / 2
+"""So sure is it which move is meant where nobody says whose: enough to doubt one, not to take it back."""
+_LOOKED_AT: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """The fact that most likely is called off, and how sure that is."""
+
+    relation: Relation
+    confidence: float
+
+
+class TakenBack:
+    """Finds in a graph what is called off."""
+
+    def __init__(self, graph: GraphReading) -> None:
+        self._graph = graph
+
+    def find(
+        self, called_off: Cancellation, entities: Sequence[Entity], said: Sequence[str], episode: Episode
+    ) -> Meant | None:
+        """Return the fact that is meant: the newest that still holds, of whom and where to it is said.
+
+        Args:
+            entities: those of the episode, by their places in its extraction.
+            said: the ids of the facts that the episode has spoken of before.
+        """
+        if called_off.source is not None:
+            source = entities[called_off.source].id
+            some = [each for type_ in called_off.types for each in facts_of(self._graph, Slot(source, type_))]
+            found = _newest(some, called_off, entities, episode.reference_time)
+            return None if found is None else self._sure_as_said(found, called_off)
+        own = list(self._graph.relations(said).values())
+        found = _newest(
+            [each for each in own if each.type in called_off.types], called_off, entities, episode.reference_time
+        )
+        if found is not None and is_move(found.fact):
+            return Meant(found, called_off.confidence)
+        groups = (episode.group,) if episode.group else ()
+        wanted = GraphFilter(types=called_off.types, groups=groups)
+        recent = [each for each in self._graph.list_relations(wanted, limit=_LOOKED_AT) if is_move(each.fact)]
+        found = _newest(recent, called_off, entities, episode.reference_time)
+        return None if found is None else Meant(found, min(_UNSURE, called_off.confidence))
+
+    def _sure_as_said(self, found: Relation, called_off: Cancellation) -> Meant | None:
+        """Return a fact as what is meant; not what goes on since something was called off, unless it is named."""
+        if not any(each.what == "reopened" for each in self._graph.happenings("relation", found.id)):
+            return Meant(found, called_off.confidence)
+        return None if called_off.target is None else Meant(found, min(_UNSURE, called_off.confidence))
+
+
+def _newest(
+    facts: Sequence[Relation], called_off: Cancellation, entities: Sequence[Entity], told: float
+) -> Relation | None:
+    """Return the fact that began last of those that can be meant; one that was a move goes before others."""
+    target, kept = (None if place is None else entities[place].id for place in (called_off.target, called_off.kept))
+    able = [
+        each
+        for each in facts
+        if not (each.is_retracted or fact_of(each).is_denied)
+        and (each.valid_to is None or each.valid_to > told)
+        and target in (None, each.target)
+        and kept != each.target
+        and (target is not None or is_move(each.fact))
+    ]
+    return max(
+        able, key=lambda each: (is_move(each.fact), each.valid_from or 0.0, each.created_at, each.id), default=None
+    )

@@ -1,0 +1,392 @@
+"""Call the tools of an MCP server, in a session that is opened when needed and again when it ended. Safe for threads.
+
+It speaks the protocol's session era, 2024-11-05 to 2025-11-25, which servers of today still serve.
+
+Facts about them (github.com/getzep/graphiti, mcp_server): `add_memory` queues an episode and answers no id. A `uuid`
+given to it names an episode that is there already; with a new one the episode is lost while the queue is worked off.
+So none is given, and an episode of ours is known again by a mark in its name. A group's id holds letters, digits, `-`
+and `_` alone. `add_triplet` takes new ids for its two ends, but none for the fact, and no times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.dates.time import iso
+from commonplace.errors import CommonplaceError, ConfigError, ProviderError
+from commonplace.formats.graphiti import EntityItem, RelationItem, read_entity, read_episode, read_relation
+from commonplace.formats.jsonrpc import METHOD_NOT_FOUND, decode, notification
+from commonplace.graph.graphiti.transport import Deadline, SessionEndedError, Transport, UnansweredError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from commonplace.graph.graphiti.transport import Deadline
+    from commonplace.types.graph import Episode
+
+VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
+"""Those that are understood, the one that is asked for first."""
+START_S: Final = 20.0
+"""A server that is started may need so long for its database."""
+_MOST_PAGES: Final = 20
+_MOST_SHOWN: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A server, and how long it is waited for.
+
+    Attributes:
+        name: what messages call it.
+        open: makes a transport; nothing is sent before the first call.
+        is_started: it is a process that we start, which takes its time.
+    """
+
+    name: str
+    open: Callable[[], Transport]
+    timeout_s: float
+    is_started: bool = False
+
+
+class Session:
+    """Calls tools, one at a time."""
+
+    def __init__(self, access: Access, clock: Callable[[], float] = time.monotonic) -> None:
+        self._access = access
+        self._clock = clock
+        self._turn = threading.Lock()
+        self._transport: Transport | None = None
+        self._ids = itertools.count(1)
+        self._tools: frozenset[str] = frozenset()
+        self._own = threading.local()
+
+    def tools(self) -> frozenset[str]:
+        """Return the names of the tools that the server has.
+
+        Raises:
+            ProviderError: it cannot be asked.
+        """
+        with self._taken():
+            self._opened()
+            return self._tools
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool and return what it answers.
+
+        Raises:
+            ProviderError: it was not called, or says that it did nothing.
+            UnansweredError: nobody knows whether it did.
+        """
+        with self._taken() as deadline:
+            try:
+                return self._called(tool, arguments, deadline)
+            except SessionEndedError:
+                # It ended while nobody spoke: a server that was started anew, a process that died.
+                self._drop()
+                return self._called(tool, arguments, deadline)
+
+    def close(self) -> None:
+        """End the session; calling twice is harmless."""
+        with self._turn:
+            self._drop()
+
+    @contextmanager
+    def within_limit(self) -> Iterator[Deadline]:
+        """Let all calls that this thread makes in a `with` block take together as long as one may."""
+        self._own.deadline = Deadline(self._clock() + self._access.timeout_s, self._clock)
+        try:
+            yield self._own.deadline
+        finally:
+            self._own.deadline = None
+
+    @contextmanager
+    def _taken(self) -> Iterator[Deadline]:
+        deadline: Deadline | None = getattr(self._own, "deadline", None)
+        deadline = deadline or Deadline(self._clock() + self._access.timeout_s, self._clock)
+        if not self._turn.acquire(timeout=deadline.left_s):
+            raise ProviderError(f"{self._access.name} is busy with others' calls", remedy="try again")
+        try:
+            yield deadline
+        finally:
+            self._turn.release()
+
+    def _called(self, tool: str, arguments: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+        params = {"name": tool, "arguments": dict(arguments)}
+        try:
+            return self._result(tool, self._ask(self._opened(), "tools/call", params, deadline))
+        except ToolError:
+            raise
+        except ProviderError:
+            self._drop()
+            raise
+
+    def _opened(self) -> Transport:
+        if self._transport is None:
+            limit = max(START_S, self._access.timeout_s) if self._access.is_started else self._access.timeout_s
+            deadline = Deadline(self._clock() + limit, self._clock)
+            transport = self._access.open()
+            try:
+                self._tools = self._begin(transport, deadline)
+            except UnansweredError as error:
+                transport.close()
+                # Nothing was asked for yet but to begin.
+                raise ProviderError(str(error.args[0]), status=error.status, remedy=error.remedy) from error
+            except BaseException:
+                transport.close()
+                raise
+            self._transport = transport
+        return self._transport
+
+    def _begin(self, transport: Transport, deadline: Deadline) -> frozenset[str]:
+        from importlib.metadata import version
+
+        client = {"name": "commonplace", "version": version("commonplace")}
+        params: dict[str, Any] = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": client}
+        opened = self._ask(transport, "initialize", params, deadline)
+        agreed = opened.get("protocolVersion")
+        if agreed not in VERSIONS:
+            raise ProviderError(
+                f"{self._access.name} speaks version {agreed!r:.30} of the protocol",
+                remedy=f"one of {', '.join(VERSIONS)} is understood",
+            )
+        transport.agree(str(agreed))
+        transport.tell(notification("notifications/initialized", {}), deadline)
+        names: list[str] = []
+        cursor: object = None
+        for _ in range(_MOST_PAGES):
+            page = self._ask(transport, "tools/list", {} if cursor is None else {"cursor": cursor}, deadline)
+            tools = page.get("tools")
+            names += (
+                [str(each.get("name")) for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
+            )
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                break
+        return frozenset(names)
+
+    def _ask(self, transport: Transport, method: str, params: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+        message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        answer = transport.ask(message, deadline)
+        error = answer.get("error")
+        if error is not None:
+            told = error.get("message") if isinstance(error, dict) else error
+            code = error.get("code") if isinstance(error, dict) else None
+            helps = "check its version" if code == METHOD_NOT_FOUND else "see its log"
+            raise ToolError(f"{self._access.name} refused {method}: {_line(told)}", remedy=helps)
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            raise UnansweredError(f"{self._access.name} answered {method} with something else", remedy="see its log")
+        return result
+
+    def _result(self, tool: str, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a tool answers, however its server wraps it."""
+        texts = [
+            each.get("text")
+            for each in result.get("content") or ()
+            if isinstance(each, dict) and each.get("type") == "text"
+        ]
+        if result.get("isError"):
+            raise ToolError(
+                f"{tool} of {self._access.name} failed: {_line(' '.join(map(str, texts)))}", remedy="see its log"
+            )
+        found: Any = result.get("structuredContent")
+        if not isinstance(found, dict):
+            found = _json(texts[0]) if texts else None
+        if isinstance(found, dict) and found.keys() == {"result"} and isinstance(found["result"], dict):
+            found = found["result"]
+        if not isinstance(found, dict):
+            raise UnansweredError(f"{tool} of {self._access.name} answered no JSON object", remedy="see its log")
+        if found.keys() == {"error"} and isinstance(found["error"], str):
+            raise ToolError(f"{tool} of {self._access.name} failed: {_line(found['error'])}", remedy="see its log")
+        return found
+
+    def _drop(self) -> None:
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
+
+
+class ToolError(ProviderError):
+    """Read what the server says: it was reached, and did not do what it was asked."""
+
+
+def _json(text: object) -> object:
+    try:
+        return decode(text.encode("utf-8", "replace")) if isinstance(text, str) else None
+    except (CommonplaceError, json.JSONDecodeError):
+        return None
+
+
+def _line(told: object) -> str:
+    from commonplace.redaction import redact
+
+    text = "".join(each if each.isprintable() else " " for each in str(told))
+    return redact(text).text[:_MOST_SHOWN]
+
+
+MOST_EPISODES: Final = 1_000
+"""How many episodes of a group are looked through for one of ours."""
+NEEDED: Final = frozenset({"add_memory", "search_nodes", "search_memory_facts", "get_episodes"})
+_PLAIN: Final = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
+_HASHED: Final = re.compile(r"h_[0-9a-f]{32}")
+_MARK: Final = re.compile(r" ?\[commonplace:(?P<id>[^\[\]]+)\]$")
+_LONGEST_NAME: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Triplet:
+    """A fact as it is given to Graphiti."""
+
+    source: str
+    source_id: str
+    type: str
+    fact: str
+    target: str
+    target_id: str
+
+
+class GraphitiTools:
+    """Calls the tools. Whatever it cannot read of an answer is a `ProviderError`. Safe for threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def within_limit(self) -> AbstractContextManager[Deadline]:
+        """Let all calls of this thread in a `with` block take together as long as one may."""
+        return self._session.within_limit()
+
+    def check(self) -> frozenset[str]:
+        """Return the names of the server's tools.
+
+        Raises:
+            ProviderError: it cannot be reached, or is none of Graphiti's.
+        """
+        found = self._session.tools()
+        if missing := sorted(NEEDED - found):
+            raise ProviderError(
+                f"the MCP server has no tool {' and no '.join(missing)}",
+                remedy="name one of Graphiti's in graph.graph_uri",
+            )
+        return found
+
+    def add_memory(self, episode: Episode, content: str, group: str) -> None:
+        """Queue an episode of ours."""
+        self._session.call(
+            "add_memory",
+            {
+                "name": marked(episode.name, episode.id),
+                "episode_body": content,
+                "group_id": group,
+                "source": "text" if episode.source == "memory" else episode.source,
+                "source_description": episode.source_description,
+                "reference_time": iso(episode.reference_time),
+            },
+        )
+
+    def add_triplet(self, triplet: Triplet, group: str) -> None:
+        """Write a fact of ours."""
+        self._session.call(
+            "add_triplet",
+            {
+                "source_node_name": triplet.source,
+                "source_node_uuid": triplet.source_id,
+                "edge_name": triplet.type,
+                "fact": triplet.fact,
+                "target_node_name": triplet.target,
+                "target_node_uuid": triplet.target_id,
+                "group_id": group,
+            },
+        )
+
+    def search_nodes(
+        self, query: str, groups: Sequence[str], limit: int, *, types: Sequence[str] = (), now: float
+    ) -> list[EntityItem]:
+        """Return the entities that the server finds, in its order."""
+        arguments: dict[str, Any] = {"query": query, "group_ids": list(groups), "max_nodes": limit}
+        if types:
+            arguments["entity_types"] = list(types)
+        answer = self._session.call("search_nodes", arguments)
+        return [_read(read_entity, each, path, now) for path, each in _items(answer, "nodes", limit)]
+
+    def search_facts(
+        self, query: str, groups: Sequence[str], limit: int, *, centre: str = "", now: float
+    ) -> list[RelationItem]:
+        """Return the facts that the server finds, in its order."""
+        arguments: dict[str, Any] = {"query": query, "group_ids": list(groups), "max_facts": limit}
+        if centre:
+            arguments["center_node_uuid"] = centre
+        answer = self._session.call("search_memory_facts", arguments)
+        return [_read(read_relation, each, path, now) for path, each in _items(answer, "facts", limit)]
+
+    def episodes(self, groups: Sequence[str], limit: int) -> list[Episode]:
+        """Return episodes, in no order; the names of ours still bear their mark."""
+        answer = self._session.call("get_episodes", {"group_ids": list(groups), "max_episodes": limit})
+        return [_read(read_episode, each, path) for path, each in _items(answer, "episodes", limit)]
+
+    def delete_episode(self, id_: str) -> None:
+        """Delete an episode by the server's own id."""
+        self._session.call("delete_episode", {"uuid": id_})
+
+    def clear_group(self, group: str) -> None:
+        """Delete all that the server has in one group."""
+        self._session.call("clear_graph", {"group_ids": [group]})
+
+    def close(self) -> None:
+        """End the session."""
+        self._session.close()
+
+
+def marked(name: str, id_: str) -> str:
+    """Return the name under which Graphiti keeps an episode of ours."""
+    return f"{name[:_LONGEST_NAME]} [commonplace:{id_}]".lstrip()
+
+
+def own_id(name: str) -> str:
+    """Return the id of the episode of ours that has a name at Graphiti's; "" where it is none."""
+    found = _MARK.search(name)
+    return found["id"] if found else ""
+
+
+def unmarked(episode: Episode) -> Episode:
+    """Return an episode of ours under its own id and name; any other as it is."""
+    id_ = own_id(episode.name)
+    return replace(episode, id=id_, name=_MARK.sub("", episode.name)) if id_ else episode
+
+
+def group_of(namespace: str, label: str, default: str) -> str:
+    """Return the group at Graphiti's in which the group of a namespace is kept; no two have the same.
+
+    Args:
+        default: the group of what has no label.
+    """
+    kept = _part(label or default)
+    return kept if namespace == "default" else f"{_part(namespace)}__{kept}"
+
+
+def _part(name: str) -> str:
+    if _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name):
+        return name
+    return f"h_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _items(answer: Mapping[str, Any], name: str, limit: int) -> list[tuple[str, Any]]:
+    found = answer.get(name)
+    if not isinstance(found, list):
+        raise ProviderError(f"Graphiti answered without {name}", remedy="check its version")
+    return [(f"{name}[{place}]", each) for place, each in enumerate(found[:limit])]
+
+
+def _read(read: Any, value: object, path: str, *more: float) -> Any:
+    try:
+        return read(value, path, *more)
+    except ConfigError as error:
+        raise ProviderError(f"Graphiti answered something else: {error.args[0]}", remedy="check its version") from error

@@ -1,0 +1,338 @@
+"""Ask Graphiti what the local graph would be asked, and the local graph where Graphiti does not answer.
+
+Graphiti tells no scores: how well something answers is reckoned here, from the words and the static token vectors,
+and what has nothing to do with the question is left out. It names a fact's ends by their ids alone; the names are
+looked up here first, then there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from commonplace.dates.time import moment_of
+from commonplace.errors import NotFoundError, ProviderError
+from commonplace.formats.graphiti import LABELS
+from commonplace.graph.facts import shown_attributes
+from commonplace.graph.graphiti.backend import told
+from commonplace.graph.graphiti.client import unmarked
+from commonplace.graph.graphiti.delivery import waiting_for
+from commonplace.graph.names import normal
+from commonplace.graph.query import AskedContext, GraphReader
+from commonplace.graph.text import describe
+from commonplace.graph.views import (
+    EntityView,
+    EpisodeView,
+    FoundEntities,
+    FoundRelations,
+    GraphContext,
+    RelationView,
+    Seeing,
+    Subgraph,
+    Times,
+)
+
+if TYPE_CHECKING:
+    from commonplace.formats.graphiti import EntityItem
+    from commonplace.graph.graphiti.backend import Backend
+    from commonplace.graph.graphiti.client import GraphitiTools
+    from commonplace.graph.query import Search, Wanted
+    from commonplace.graph.runtime import Ground
+    from commonplace.graph.text import CountTokens
+    from commonplace.types.graph import Relation
+
+Score = Callable[[str, Sequence[str]], Sequence[float]]
+"""How well texts answer a query, 0–1."""
+
+MORE: Final = 3
+"""So many times more is asked for than is wanted: what has ended, or is of another type, is left out here."""
+MOST: Final = 100
+MOST_CALLS: Final = 10
+"""So many questions at most are put to Graphiti for one of ours."""
+_LISTED: Final = 1_000
+_NAMED_BY: Final = 400
+_TIMELESS: Final = "Graphiti does not tell of which time an entity is; ask for facts to know what was true then"
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class GraphitiReader(GraphReader):
+    """Answers questions from Graphiti; those that its tools cannot answer, from the local graph. Safe for threads."""
+
+    def __init__(
+        self, ground: Ground, search: Search, words_of: Callable[[str, int], str], backend: Backend, score: Score
+    ) -> None:
+        super().__init__(ground, search, words_of)
+        self._backend = backend
+        self._score = score
+
+    def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
+        """Return the entities that Graphiti finds; see `Graph.search_entities`."""
+
+        def ask(tools: GraphitiTools) -> FoundEntities:
+            labels = self._backend.labels(wanted.groups)
+            found = tools.search_nodes(query, list(labels), _more(limit), now=self._ground.now())
+            chosen = [
+                each
+                for each in found
+                if (not wanted.types or each.entity.type in wanted.types) and wanted.times.has(each.entity)
+            ]
+            views = [_entity(each, labels) for each in chosen]
+            scored = self._scored(query, views, [f"{each.name}: {each.summary}" for each in views])
+            is_degraded, notices = self._state()
+            if wanted.times.valid_at is not None:
+                is_degraded, notices = True, (*notices, _TIMELESS)
+            return FoundEntities(query, tuple(scored[:limit]), is_degraded, notices)
+
+        return self._either(ask, lambda: super(GraphitiReader, self).search_entities(query, limit, wanted))
+
+    def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
+        """Return the facts that Graphiti finds; see `Graph.search_edges`."""
+
+        def ask(tools: GraphitiTools) -> FoundRelations:
+            labels = self._backend.labels(wanted.groups)
+            centre = self._theirs(tools, wanted.centre, list(labels)) if wanted.centre else ""
+            found = self._facts(tools, query, labels, limit, wanted.times, centre)
+            chosen = [each for each in found if not wanted.types or each.type in wanted.types]
+            views = self._views(tools, chosen, labels, wanted.times)
+            scored = self._scored(query, views, [each.fact for each in views])
+            return FoundRelations(query, tuple(scored[:limit]), *self._state())
+
+        return self._either(ask, lambda: super(GraphitiReader, self).search_relations(query, limit, wanted))
+
+    def context(self, asked: AskedContext, count: CountTokens) -> GraphContext:
+        """Return what Graphiti knows of some entities as text; see `Graph.build_context`."""
+
+        def ask(tools: GraphitiTools) -> GraphContext:
+            labels = self._backend.labels(())
+            groups = list(labels)
+            entities: dict[str, EntityView] = {}
+            missing = []
+            for name in [*asked.names, *([asked.centre] if asked.centre else [])][:MOST_CALLS]:
+                found = self._node(tools, name, groups)
+                if found is None:
+                    missing.append(name)
+                else:
+                    entities[found.entity.id] = _entity(found, labels)
+            facts: dict[str, Relation] = {}
+            for id_, entity in entities.items():
+                query = asked.query or entity.name
+                some = self._facts(tools, query, labels, asked.max_facts, asked.times, id_)
+                facts.update({each.id: each for each in some if asked.query or id_ in (each.source, each.target)})
+            if asked.query and not entities:
+                some = self._facts(tools, asked.query, labels, asked.max_facts, asked.times)
+                facts.update({each.id: each for each in some})
+            views = self._views(tools, facts.values(), labels, asked.times)
+            about = asked.query or " ".join(each.name for each in entities.values())
+            scored = self._scored(about, views, [each.fact for each in views], keep=bool(entities))
+            text, shown, kept = describe(
+                list(entities.values()), scored[: asked.max_facts], max_tokens=asked.max_tokens, count=count
+            )
+            return GraphContext(text, shown, kept, count(text), tuple(missing), *self._state())
+
+        return self._either(ask, lambda: super(GraphitiReader, self).context(asked, count))
+
+    def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
+        """Return what lies about an entity at Graphiti's, in few questions; see `Graph.neighbourhood`."""
+
+        def ask(tools: GraphitiTools) -> Subgraph:
+            labels = self._backend.labels(())
+            centre = self._node(tools, name, list(labels))
+            if centre is None:
+                raise NotFoundError(
+                    f"Graphiti has no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`"
+                )
+            known = {centre.entity.id: _entity(centre, labels)}
+            distances, calls = {centre.entity.id: 0}, 0
+            facts: dict[str, Relation] = {}
+            rim, is_capped = [centre.entity.id], False
+            for distance in range(1, depth + 1):
+                reached: dict[str, None] = {}
+                for id_ in rim:
+                    if calls >= MOST_CALLS or len(distances) >= limit:
+                        is_capped = True
+                        break
+                    calls += 1
+                    query = known[id_].name if id_ in known else ""
+                    for each in self._facts(tools, query or name, labels, _more(limit), times, id_):
+                        if id_ in (each.source, each.target):
+                            facts[each.id] = each
+                            reached.update(dict.fromkeys((each.source, each.target)))
+                rim = [id_ for id_ in reached if id_ not in distances][: limit - len(distances)]
+                distances.update(dict.fromkeys(rim, distance))
+                nodes = self._nodes(tools, facts.values(), list(labels), rim)
+                known.update({id_: _entity(each, labels) for id_, each in nodes.items()})
+            inside = [each for each in facts.values() if {each.source, each.target} <= distances.keys()]
+            entities = [replace(known.get(id_) or self._unnamed(id_), distance=far) for id_, far in distances.items()]
+            views = self._views(tools, inside, labels, times, {id_: each.name for id_, each in known.items()})
+            return Subgraph(centre.entity.id, tuple(entities), tuple(views), is_capped)
+
+        return self._either(ask, lambda: super(GraphitiReader, self).neighbourhood(name, depth, limit, times))
+
+    def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
+        """Return the episodes that Graphiti has, newest first; see `Graph.episodes`."""
+
+        def ask(tools: GraphitiTools) -> tuple[EpisodeView, ...]:
+            labels = self._backend.labels(groups)
+            found = [unmarked(each) for each in tools.episodes(list(labels), min(_LISTED, max(limit, MOST)))]
+            own = self._graph.episodes([each.id for each in found])
+            seeing = Seeing(self._graph, times)
+            views = []
+            for each in found:
+                ours = own.get(each.id)
+                if ours is not None:
+                    views.append(seeing.episode(ours, self._words_of(ours.memory, ours.version) if ours.memory else ""))
+                else:
+                    views.append(replace(seeing.episode(each), group_id=labels.get(each.group, each.group)))
+            known = [each for each in views if times.as_of is None or each.created_at <= moment_of(times.as_of)]
+            known.sort(key=lambda each: each.uuid)
+            known.sort(key=lambda each: each.reference_time, reverse=True)
+            return tuple(known[:limit])
+
+        return self._either(ask, lambda: super(GraphitiReader, self).episodes(limit, groups, times))
+
+    def entity(self, name: str, times: Times) -> EntityView:
+        """Return an entity of the local graph, or else the one of that name or id at Graphiti's."""
+        try:
+            return super().entity(name, times)
+        except NotFoundError:
+            labels = self._backend.labels(())
+            try:
+                found = self._backend.ask(lambda tools: self._node(tools, name, list(labels)))
+            except ProviderError as error:
+                _log.warning("%s", told(error))
+                found = None
+            if found is None:
+                raise
+            return _entity(found, labels)
+
+    def _either(self, ask: Callable[[GraphitiTools], T], locally: Callable[[], T]) -> T:
+        """Return what Graphiti answers, or else what the local graph does, which then says so where it can."""
+        try:
+            return self._backend.ask(ask)
+        except NotFoundError:
+            return locally()
+        except ProviderError as error:
+            notice = f"{told(error)}; the local graph did"
+            _log.warning("%s", notice)
+            found: Any = locally()
+            if isinstance(found, FoundEntities | FoundRelations | GraphContext | Subgraph):
+                found = replace(found, degraded=True, notices=(notice, *found.notices))
+            return found  # type: ignore[no-any-return]
+
+    def _state(self) -> tuple[bool, tuple[str, ...]]:
+        """Tell whether something is missing there that is here, and say so."""
+        waiting = len(self._backend.outbox.errands())
+        return bool(waiting), (waiting_for(waiting),) if waiting else ()
+
+    def _facts(
+        self,
+        tools: GraphitiTools,
+        query: str,
+        labels: Mapping[str, str],
+        limit: int,
+        times: Times,
+        centre: str = "",
+    ) -> list[Relation]:
+        now = self._ground.now()
+        found = tools.search_facts(query, list(labels), _more(limit), centre=centre, now=now)
+        return [each.relation for each in found if times.shows(each.relation)]
+
+    def _views(
+        self,
+        tools: GraphitiTools,
+        facts: Iterable[Relation],
+        labels: Mapping[str, str],
+        times: Times,
+        names: Mapping[str, str] | None = None,
+    ) -> list[RelationView]:
+        some = list(facts)
+        ends = list(dict.fromkeys(end for each in some for end in (each.source, each.target)))
+        known = {id_: each.name for id_, each in self._graph.entities(ends).items()}
+        known.update(names or {})
+        if any(end not in known for end in ends):
+            nodes = self._nodes(tools, some, list(labels), [end for end in ends if end not in known])
+            known.update({id_: each.entity.name for id_, each in nodes.items()})
+        return [_relation(each, known, labels, times) for each in some]
+
+    def _nodes(
+        self, tools: GraphitiTools, facts: Iterable[Relation], groups: list[str], wanted: Sequence[str]
+    ) -> dict[str, EntityItem]:
+        """Return entities by id, as far as a search for what their facts say finds them: no tool gives one by id."""
+        words = " ".join(dict.fromkeys(each.fact for each in facts if {each.source, each.target} & set(wanted)))
+        if not words or not wanted:
+            return {}
+        found = tools.search_nodes(words[:_NAMED_BY], groups, _more(len(wanted)), now=self._ground.now())
+        return {each.entity.id: each for each in found if each.entity.id in wanted}
+
+    def _node(self, tools: GraphitiTools, name: str, groups: list[str]) -> EntityItem | None:
+        """Return the entity that an id of ours or of theirs, or a name, means there."""
+        local = self._graph.entities([name]).get(name)
+        meant = local.name if local is not None else name
+        found = tools.search_nodes(meant, groups, MOST_CALLS, now=self._ground.now())
+        by_id = next((each for each in found if each.entity.id == name), None)
+        return by_id or next((each for each in found if normal(each.entity.name) == normal(meant)), None)
+
+    def _theirs(self, tools: GraphitiTools, centre: str, groups: list[str]) -> str:
+        found = self._node(tools, centre, groups)
+        return "" if found is None else found.entity.id
+
+    def _unnamed(self, id_: str) -> EntityView:
+        local = self._graph.entities([id_]).get(id_)
+        return EntityView(id_, local.name if local else "", local.type if local else "concept", "", moment_of(0.0))
+
+    def _scored(self, query: str, views: Sequence[Any], texts: Sequence[str], *, keep: bool = False) -> list[Any]:
+        """Return views with their scores, best first, ties in Graphiti's order; without those that say nothing of it.
+
+        Args:
+            keep: those too: they are there because of whom they are about.
+        """
+        if not views:
+            return []
+        scores = [round(float(each), 4) for each in self._score(query, texts)]
+        found = [replace(view, score=score) for view, score in zip(views, scores, strict=True) if keep or score > 0]
+        return sorted(found, key=lambda view: -view.score)
+
+
+def _more(limit: int) -> int:
+    return max(1, min(MOST, limit * MORE)) if limit < MOST else limit
+
+
+def _entity(item: EntityItem, labels: Mapping[str, str]) -> EntityView:
+    entity = item.entity
+    attributes = {name: value for name, value in shown_attributes(entity.attributes).items() if name != LABELS}
+    return EntityView(
+        uuid=entity.id,
+        name=entity.name,
+        entity_type=entity.type,
+        summary=entity.summary,
+        created_at=moment_of(entity.created_at),
+        attributes=attributes,
+        trust=entity.trust,
+        group_id=labels.get(entity.group, entity.group),
+    )
+
+
+def _relation(each: Relation, names: Mapping[str, str], labels: Mapping[str, str], times: Times) -> RelationView:
+    start, end, is_retracted, expired = times.known(each)
+    return RelationView(
+        uuid=each.id,
+        source_node_uuid=each.source,
+        target_node_uuid=each.target,
+        relation_type=each.type,
+        fact=each.fact,
+        created_at=moment_of(each.created_at),
+        valid_from=None if start is None else moment_of(start),
+        valid_to=None if end is None else moment_of(end),
+        expired_at=None if expired is None else moment_of(expired),
+        source_name=names.get(each.source, ""),
+        target_name=names.get(each.target, ""),
+        retracted=is_retracted,
+        confidence=each.confidence,
+        trust=each.trust,
+        group_id=labels.get(each.group, each.group),
+        attributes=shown_attributes(each.attributes),
+    )

@@ -1,0 +1,226 @@
+"""Make two entities of a graph under change one, and take them apart again, with the facts that go with each.
+
+What is said of facts keeps the entities that were meant when it was said: so a merge can be undone exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from commonplace.errors import UsageError
+from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
+from commonplace.graph.fact_keys import Changed, Said, Slot, Slots
+from commonplace.graph.facts import Evidence
+from commonplace.graph.names import KEY, normal
+from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention
+
+if TYPE_CHECKING:
+    from commonplace.graph.runtime import Ground, Texts
+    from commonplace.store.graph_contract import GraphChange
+    from commonplace.types.graph import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """Entities that are several again: the one that was split, the others, and the facts that went with these."""
+
+    entity: str
+    parted: tuple[str, ...]
+    relations: tuple[str, ...]
+
+
+class Joining:
+    """Merges and splits entities."""
+
+    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, now: float) -> None:
+        self._graph = graph
+        self._now = now
+        self._ground = ground
+        self._slots = Slots(graph, ground, texts)
+        self._entities = Entities(graph, ground, texts)
+
+    def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
+        """Let one entity be another one from now on; return the ids of the facts that moved."""
+        if kept.id == other.id:
+            raise UsageError(f"both are {kept.name!r:.80}", remedy="name two entities")
+        moving = self._relations_of(other.id)
+        slots = self._slots_of(moving)
+        said = self._slots.said_in(slots)
+        names = self._graph.aliases([kept.id, other.id])
+        borne = {alias.normal for alias in names.get(kept.id, ())}
+        added = [
+            alias for alias in names.get(other.id, ()) if alias.normal not in borne and not alias.normal.startswith(KEY)
+        ]
+        for alias in added:
+            self._graph.put_alias(replace(alias, entity=kept.id))
+        began = min((each for each in (kept.valid_from, other.valid_from) if each is not None), default=None)
+        detail = {"into": kept.id, "names": [alias.normal for alias in added], "valid_from": kept.valid_from}
+        self._graph.put_entity(replace(other, expired_at=self._now, merged_into=kept.id), ())
+        self._entities.name_again(replace(with_merged(kept, [*merged_into(kept), other.id]), valid_from=began))
+        self._tell(other.id, "merged", reason, detail)
+        self._tell(kept.id, "merged", reason, {"from": other.id})
+        erased = self._move(slots, said)
+        return tuple(sorted({each.id for each in moving} - erased.keys()))
+
+    def unmerge(self, kept: Entity, others: Sequence[Entity], reason: str) -> Parted:
+        """Take entities apart that were merged, as they were before."""
+        family = {each.id for other in others for each in all_merged(self._graph, other)}
+        slots = self._slots_where(kept.id, lambda each: {each.source, each.target} & family)
+        said = self._slots.said_in(slots)
+        entity = kept
+        for other in others:
+            merged = [
+                json.loads(each.detail) for each in self._graph.happenings("entity", other.id) if each.what == "merged"
+            ]
+            last = next(each for each in reversed(merged) if "into" in each)
+            entity = self._without_names(entity, last["names"])
+            left = [id_ for id_ in merged_into(entity) if id_ != other.id]
+            entity = replace(with_merged(entity, left), valid_from=last["valid_from"])
+            self._entities.name_again(replace(other, expired_at=None, merged_into=""))
+            self._tell(kept.id, "split", reason, {"from": other.id})
+            self._tell(other.id, "split", reason, {})
+        self._entities.name_again(entity)
+        self._move(slots, said)
+        ids = tuple(other.id for other in others)
+        return Parted(kept.id, ids, self._touching(ids))
+
+    def take_apart(self, entity: Entity) -> list[tuple[Entity, str]]:
+        """Undo every merge that went into an entity; return all of them, it first, each with why it was merged."""
+        found = [(entity, "")]
+        for known, _ in found:
+            each = self._graph.entities([known.id])[known.id]
+            merged = list(self._graph.entities(merged_into(each)).values())
+            if merged:
+                self.unmerge(each, merged[::-1], "")
+            for other in merged:
+                told = [one for one in self._graph.happenings("entity", other.id) if one.what == "merged"]
+                found.append((other, told[-1].reason))
+        now = self._graph.entities([each.id for each, _ in found])
+        return [(now[each.id], reason) for each, reason in found]
+
+    def part(self, entity: Entity, names: Sequence[str], reason: str) -> Parted:
+        """Make a new entity of some names of one, with the mentions and facts of the episodes that used no others."""
+        forms = {normal(name) for name in names}
+        aliases = [
+            alias for alias in self._graph.aliases([entity.id]).get(entity.id, []) if not alias.normal.startswith(KEY)
+        ]
+        leaving = [alias for alias in aliases if alias.normal in forms]
+        staying = [alias for alias in aliases if alias.normal not in forms]
+        _check_names(entity, names, leaving, staying)
+        mentions = self._leaving_mentions(entity, {alias.normal for alias in aliases}, forms)
+        new = self._new_of(entity, leaving)
+        self._graph.drop_mentions(mentions)
+        self._graph.put_mentions([replace(mention, subject=new.id) for mention in mentions])
+        for alias in leaving:
+            self._graph.drop_alias(entity.id, alias.normal)
+        self._entities.name_again(replace(entity, name=staying[0].name) if normal(entity.name) in forms else entity)
+        self._tell(entity.id, "split", reason, {"into": new.id})
+        self._tell(new.id, "split", reason, {"from": entity.id})
+        left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
+        episodes = {mention.episode for mention in mentions} - left
+        slots = self._slots_where(entity.id, lambda each: each.episode in episodes)
+        moved = [
+            Said(
+                each.type,
+                _with_end(each.evidence, entity.id, new.id) if each.evidence.episode in episodes else each.evidence,
+            )
+            for each in self._slots.said_in(slots)
+        ]
+        self._move(slots, moved)
+        return Parted(entity.id, (new.id,), self._touching([new.id]))
+
+    def _without_names(self, entity: Entity, forms: Sequence[str]) -> Entity:
+        """Take names from an entity that came with another one, but for those that it was called by since."""
+        mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
+        called = {normal(mention.name) for mention in mentions if mention.name}
+        for form in forms:
+            if form not in called:
+                self._graph.drop_alias(entity.id, form)
+        names = [
+            each for each in self._graph.aliases([entity.id]).get(entity.id, []) if not each.normal.startswith(KEY)
+        ]
+        if names and normal(entity.name) not in {alias.normal for alias in names}:
+            return replace(entity, name=names[0].name)
+        return entity
+
+    def _new_of(self, entity: Entity, leaving: Sequence[Alias]) -> Entity:
+        """Return a new entity with the names that leave another one."""
+        new = replace(
+            with_merged(entity, []),
+            id=self._ground.new_id(),
+            name=next((alias.name for alias in leaving if alias.name == entity.name), leaving[0].name),
+            created_at=self._now,
+            summary="",
+        )
+        for alias in leaving:
+            self._graph.put_alias(replace(alias, entity=new.id))
+        self._entities.name_again(new)
+        return new
+
+    def _leaving_mentions(self, entity: Entity, known: set[str], forms: set[str]) -> list[Mention]:
+        """Return the mentions that go with some names: by these, and all of an episode that uses no other name."""
+        mentions = self._graph.mentions("entity", [entity.id]).get(entity.id, [])
+        used: dict[str, set[bool]] = {}
+        for mention in mentions:
+            form = normal(mention.name) if mention.name else ""
+            if form in known:
+                used.setdefault(mention.episode, set()).add(form in forms)
+        alone = {episode for episode, which in used.items() if which == {True}}
+        return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
+
+    def _slots_of(self, relations: Iterable[Relation]) -> list[Slot]:
+        found = (self._slots.slot_of(each.source, each.type, each.target) for each in relations)
+        return list(dict.fromkeys(found))
+
+    def _slots_where(self, entity: str, is_meant: Callable[[Evidence], object]) -> list[Slot]:
+        """Return the slots of an entity's facts of which something is said that is meant."""
+        return self._slots_of(
+            relation
+            for relation in self._relations_of(entity)
+            if any(is_meant(said.evidence) for said in self._slots.said_of([relation]))
+        )
+
+    def _move(self, slots: Sequence[Slot], said: Sequence[Said]) -> dict[str, None]:
+        """Reckon facts again with the entities that theirs are now; return the ids of those that are no more."""
+        now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
+        targets = dict.fromkeys(
+            self._slots.slot_of(now[each.evidence.source], each.type, now[each.evidence.target]) for each in said
+        )
+        new = [slot for slot in targets if slot not in slots]
+        changed = Changed()
+        self._slots.reckon_again([*slots, *new], [*said, *self._slots.said_in(new)], changed)
+        return changed.erased
+
+    def _relations_of(self, entity: str) -> list[Relation]:
+        return self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
+
+    def _touching(self, entities: Sequence[str]) -> tuple[str, ...]:
+        found = self._graph.relations_of(entities, GraphFilter(with_past=True))
+        return tuple(sorted({each.id for some in found.values() for each in some}))
+
+    def _tell(self, entity: str, what: str, reason: str, detail: Mapping[str, object]) -> None:
+        self._graph.put_happening(
+            Happening("entity", entity, self._now, what, reason, "", json.dumps(detail, sort_keys=True))
+        )
+
+
+def _check_names(entity: Entity, names: Sequence[str], leaving: Sequence[Alias], staying: Sequence[Alias]) -> None:
+    known = {alias.normal for alias in leaving}
+    for name in names:
+        if normal(name) not in known:
+            raise UsageError(
+                f"{entity.name!r:.80} has no name {name!r:.80}",
+                remedy=f"it has {', '.join(repr(alias.name) for alias in (*leaving, *staying)):.500}",
+            )
+    if not leaving or not staying:
+        raise UsageError(
+            f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave", remedy="name some of its names"
+        )
+
+
+def _with_end(evidence: Evidence, old: str, new: str) -> Evidence:
+    source = new if evidence.source == old else evidence.source
+    return replace(evidence, source=source, target=new if evidence.target == old else evidence.target)

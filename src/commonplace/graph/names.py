@@ -1,0 +1,570 @@
+"""By which forms names are compared: the normal form of a name, and looser keys that only may mean the same.
+
+Left out are short forms that are mostly names of their own by now (Jack, Lisa, Nancy, Sally), since a wrong "the
+same" joins two lives.
+
+What it returns may mean the same: whoever looks it up decides.
+
+A wrong "the same" joins two lives; a wrong "new" only waits for a merge.
+
+Where more than one entity could be meant and nothing tells which, none is.
+
+A fact that somebody lives in Germany does not contradict one that she lives in Berlin. Of a place that is not known
+here nothing is said, but that a country and something else may lie in each other.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from commonplace.errors import UsageError
+from commonplace.extract.words import CITIES, CONCEPT_ACRONYMS, COUNTRIES, ORGANIZATION_HEADS, REGIONS, STATES, TOOLS
+from commonplace.text.tokens import analyse
+from commonplace.text.words import entries
+from commonplace.types.graph import ENTITY_TYPES, Entity
+
+MAX_NAME_CHARACTERS: Final = 200
+
+KEY: Final = "\x1f"
+"""What a key begins with that is no name; no name contains it."""
+
+_ARTICLES: Final = re.compile(r"^(?:the\s+(?=\S)|an?\s+(?=\S\S))")
+"""`A B` is no article and a letter, but two letters."""
+_TITLES: Final = re.compile(r"^(?:dr|mr|mrs|ms|miss|prof|professor|sir)\b\.?\s+(?=\S)")
+_LEGAL: Final = re.compile(r"[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$")
+_KIND_WORDS: Final = re.compile(r"\s+(?:project|library|framework|database|language|tool|platform)$")
+_MARKS: Final = re.compile("[\u0300-\u036f]")
+_APOSTROPHES: Final = re.compile("['‘’ʼ`´]")
+_KEPT: Final = re.compile(r"(?<=\w)\.(?=\w)|[/+#&]")
+_APART: Final = re.compile(r"[^\w.+#&/]|_")
+_DOT_OF_WORDS: Final = re.compile(r"(?<!\w)\.+(?!\w)|\.+(?!\w)|(?<!\w)\.+(?=\s|$)")
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]+")
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which no text can be written with."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs"})
+_VERSIONED: Final = re.compile(r"\d")
+_EXTENSION: Final = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
+
+_ALSO: Final[tuple[tuple[str, ...], ...]] = (
+    ("postgresql", "postgres", "pgsql"),
+    ("kubernetes", "k8s"),
+    ("javascript", "ecmascript"),
+    ("node.js", "nodejs"),
+    ("mongodb", "mongo"),
+    ("golang", "golanguage"),
+    ("elasticsearch", "elastic"),
+    ("sqlite", "sqlite3"),
+    ("rabbitmq", "rabbit"),
+    ("newyorkcity", "nyc"),
+    ("unitedstates", "usa", "u.s", "u.s.a", "unitedstatesofamerica"),
+    ("unitedkingdom", "uk", "u.k", "greatbritain"),
+    ("amazonwebservices", "aws"),
+    ("googlecloudplatform", "gcp", "googlecloud"),
+    ("visualstudiocode", "vscode"),
+)
+_SAME: Final = {form: forms[0] for forms in _ALSO for form in forms}
+"""Well-known names of one thing; few, since a wrong one joins what is not one."""
+
+_SHORT: Final = {
+    "db": "database",
+    "config": "configuration",
+    "repo": "repository",
+    "docs": "documentation",
+    "app": "application",
+    "prod": "production",
+}
+_FEWEST_WORDS: Final = 2
+_NAMES_AT_HAND: Final = 1_024
+"""The forms of a name are asked for several times while it is written; those of so many names are kept."""
+
+
+def cleaned(name: str) -> str:
+    """Return a name as it is kept: without control characters, with single spaces; "" where nobody could see it."""
+    kept = " ".join(_HALVES.sub("", _CONTROLS.sub(" ", name)).split())
+    return kept if any(map(_is_seen, kept)) else ""
+
+
+def _is_seen(char: str) -> bool:
+    """Tell whether a character by itself is to be seen: not one that only joins, marks or turns others, nor a space."""
+    category = unicodedata.category(char)
+    return category not in _UNSEEN and category[0] not in "MZ"
+
+
+def checked(field: str, name: object) -> str:
+    """Return a name that somebody gave.
+
+    Raises:
+        UsageError: it is no text, empty, too long, or has no letter, digit or sign of its own.
+    """
+    if not isinstance(name, str):
+        raise UsageError(f"{field} is {name!r:.80}", remedy="give a name, as text", parameters=(field,))
+    if _HALVES.search(name):
+        raise UsageError(
+            f"{field} is {name!r:.80}, with half of a character",
+            remedy="give a name as people write it",
+            parameters=(field,),
+        )
+    kept = cleaned(name)
+    if not kept and name.strip():
+        raise UsageError(
+            f"{field} is {name!r:.80}, of which nothing is to be seen",
+            remedy="give a name with a letter, a digit or a sign",
+            parameters=(field,),
+        )
+    if not kept or len(kept) > MAX_NAME_CHARACTERS:
+        raise UsageError(
+            f"{field} is {name!r:.80}, of {len(name):,} characters",
+            remedy=f"give a name of 1 to {MAX_NAME_CHARACTERS} characters",
+            parameters=(field,),
+        )
+    return kept
+
+
+@lru_cache(maxsize=_NAMES_AT_HAND)
+def normal(name: str) -> str:
+    """Return the form by which names are compared; equal for names that differ in nothing that matters.
+
+    Case, width, diacritics, quotes, spaces, hyphens and underscores do not matter, nor do an article or a title in
+    front: `loginService`, `login_service` and `the login service` are one. Dots inside, slashes, `+` and `#` do:
+    `auth.ts` and `auth.py`, `v1.2` and `v12`, `C` and `C++` are not.
+    """
+    text = unicodedata.normalize("NFKC", cleaned(name)).replace("\\", "/").removeprefix("./")
+    folded = _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", folded))
+    bare = _TITLES.sub("", _ARTICLES.sub("", plain.strip()))
+    words = _DOT_OF_WORDS.sub(" ", _APART.sub(" ", bare)).split()
+    joined = ""
+    for word in words:
+        # Digits that were apart stay apart: "phase 1 2" is not "phase 12".
+        joined += f" {word}" if joined[-1:].isdigit() and word[:1].isdigit() else word
+    return joined or " ".join(folded.split()) or text
+
+
+@lru_cache(maxsize=_NAMES_AT_HAND)
+def keys(name: str, type_: str) -> tuple[str, ...]:
+    """Return keys under which a name can be looked up besides its normal form, by what type of thing it names.
+
+    Two names that share a key may mean the same: whoever looks one up decides. Keys are no normal forms of names.
+    """
+    form = normal(name)
+    found: list[str] = []
+    if type_ == "person":
+        found += [f"{KEY}part:{part}" for part in parts(name)]
+    elif type_ == "file":
+        found.append(f"{KEY}file:{form.rsplit('/', 1)[-1]}")
+    else:
+        found.append(f"{KEY}same:{loose(name)}")
+        found += [f"{KEY}stem:{form}" for form in (stems(name),) if form]
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=_NAMES_AT_HAND)
+def parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a person's name in normal form: given names, surname; a title is none."""
+    bare = _TITLES.sub("", cleaned(name).casefold())
+    return tuple(filter(None, map(normal, bare.split())))
+
+
+def loose(name: str) -> str:
+    """Return a looser form of the name of a thing: without a company's form, a word like `project`, or dots.
+
+    Well-known names of the same thing have the same one.
+    """
+    text = " ".join(unicodedata.normalize("NFKC", cleaned(name)).casefold().split())
+    form = normal(_KIND_WORDS.sub("", _LEGAL.sub("", text)))
+    form = _SAME.get(form, form)
+    return form if _VERSIONED.search(form) or "/" in form else _SAME.get(form.replace(".", ""), form.replace(".", ""))
+
+
+def stems(name: str) -> str:
+    """Return the stems of the words of a name of several words, in order; "" for one word, or where digits tell."""
+    words = cleaned(name).casefold().replace("-", " ").replace("_", " ").split()
+    if len(words) < _FEWEST_WORDS or _VERSIONED.search(name) or not all(map(str.isalpha, words)):
+        return ""
+    written = [_SHORT.get(word, word) for word in words if word not in ("the", "a", "an")]
+    return " ".join(analyse(" ".join(written)))
+
+
+def is_path(name: str) -> bool:
+    """Tell whether a name has directories."""
+    return "/" in name.replace("\\", "/").removeprefix("./")
+
+
+def basename(name: str) -> str:
+    """Return the last part of a path in normal form."""
+    return normal(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])
+
+
+def has_extension(name: str) -> bool:
+    """Tell whether a name ends like that of a file."""
+    return _EXTENSION.search(name) is not None
+
+
+_FILE: Final = Path(__file__).with_name("hypocorisms.txt")
+
+_FEWEST: Final = 3
+"""So many letters has a short form that may begin another one: Liz and Lizzie, but not Al and Alf."""
+
+
+def _read() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    short = {full: frozenset(forms.split()) for full, _, forms in (line.partition(":") for line in entries(_FILE))}
+    whole: dict[str, set[str]] = {}
+    for full, forms in short.items():
+        for form in forms:
+            whole.setdefault(form, set()).add(full)
+    return short, {form: frozenset(names) for form, names in whole.items()}
+
+
+SHORT_OF, WHOLE_OF = _read()
+"""The short forms of a given name, and the given names of a short form; all in small letters."""
+
+
+def related(name: str) -> frozenset[str]:
+    """Return the given names that somebody of this one may also go by, in small letters; itself is not among them."""
+    others = set(SHORT_OF.get(name, ())) | WHOLE_OF.get(name, frozenset())
+    for whole in WHOLE_OF.get(name, ()):
+        others |= {form for form in SHORT_OF[whole] if _is_beginning(form, name) or _is_beginning(name, form)}
+    return frozenset(others - {name})
+
+
+def _is_beginning(one: str, other: str) -> bool:
+    return len(one) >= _FEWEST and other.startswith(one)
+
+
+_PLACES: Final = CITIES | COUNTRIES | REGIONS | STATES
+_SMALL: Final = frozenset("of the and for in on at to a an de & d".split())
+_ACRONYM: Final = re.compile(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
+_LETTERS: Final = re.compile(r"[^A-Za-z]+")
+_WORD: Final = re.compile(r"[^\W_]+")
+_SHORTEST, _LONGEST = 3, 8
+_OF_ORGANIZATIONS: Final = 2
+"""So short an acronym tells something only of organizations, whose kind of name it is."""
+_POSSESSIVE: Final = re.compile(r"(?<=\w)['’]s?$")
+_PLAIN_PLURAL: Final = re.compile(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
+_NO_PLURAL: Final = ("ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
+_HOUSES: Final = frozenset({"place", "organization"})
+_VENUES: Final = frozenset(
+    {"pub", "bar", "tavern", "cafe", "café", "restaurant", "diner", "bistro", "bakery", "hotel", "inn"}
+)
+_TEAMS: Final = frozenset({"organization", "concept"})
+_TEAM: Final = re.compile(r"(?:[Tt]he )?[A-Z]\w+s")
+_ALIKE: Final = frozenset({"pub", "bar", "tavern"})
+
+
+def stored_keys(name: str, type_: str) -> tuple[str, ...]:
+    """Return the keys under which an entity is to stand for one of its names."""
+    found = list(keys(name, type_))
+    if type_ not in ("person", "file"):
+        found += [f"{KEY}acro:{each}" for each in initials(name)]
+    if type_ in _TEAMS and team(name):
+        found.append(f"{KEY}team:{team(name)}")
+    if type_ in _HOUSES and _venue(name)[1]:
+        found.append(f"{KEY}venue:{normal(_venue(name)[0])}")
+    return tuple(dict.fromkeys(found))
+
+
+def more_keys(name: str, type_: str) -> tuple[str, ...]:
+    """Return what else to look up for other forms of a name: nicknames, acronyms, plurals."""
+    found = list(also_written(name, type_))
+    if type_ == "person":
+        return (*found, *(f"{KEY}part:{each}" for each in nicknames(name)))
+    if type_ != "file":
+        found += [f"{KEY}acro:{each}" for each in (acronym(name),) if each]
+    if type_ in _HOUSES:
+        stem = normal(_venue(name)[0])
+        found += [stem, f"{KEY}venue:{stem}"]
+    if type_ in _TEAMS:
+        found += [f"{KEY}team:{normal(name)}"] if _TEAM.fullmatch(cleaned(name)) else []
+        found += [each for each in (team(name),) if each]
+    return tuple(found)
+
+
+def also_written(name: str, type_: str) -> tuple[str, ...]:
+    """Return normal forms under which the same thing may stand, its own left out."""
+    found: list[str] = []
+    base = _POSSESSIVE.sub("", cleaned(name))
+    if type_ not in ("person", "file"):
+        found += [normal(each) for each in (singular(name), plural(name)) if each]
+    if base != cleaned(name):
+        found.append(normal(base))
+    return tuple(each for each in dict.fromkeys(found) if each and each != normal(name))
+
+
+def nicknames(name: str) -> tuple[str, ...]:
+    """Return in normal form the given names that somebody of this name may also go by."""
+    own = parts(name)
+    return tuple(sorted(related(own[0]))) if own else ()
+
+
+def singular(name: str) -> str:
+    """Return the singular of one plain word or acronym, `modules`, `MOBAs`; "" for all else, and what may be none."""
+    word = cleaned(name)
+    if not _PLAIN_PLURAL.fullmatch(word) or word.endswith(_NO_PLURAL) or word.lower() in TOOLS:
+        return ""
+    return word[:-1]
+
+
+def plural(name: str) -> str:
+    """Return the plural of one plain word or acronym, "" for all else."""
+    word = f"{cleaned(name)}s"
+    return word if singular(word) else ""
+
+
+def acronym(name: str) -> str:
+    """Return a name that is written as an acronym in small letters, `lotr` of LOTR; "" for all else.
+
+    Those of techniques (API, SQL) are words of their own, and stand for no name that happens to have these initials.
+    """
+    bare = cleaned(name).removeprefix("the ").removeprefix("The ")
+    letters = _LETTERS.sub("", bare)
+    is_one = (_ACRONYM.fullmatch(bare) is not None or letters.isupper()) and " " not in bare
+    known = letters.lower() in CONCEPT_ACRONYMS
+    return letters.lower() if is_one and not known and _OF_ORGANIZATIONS <= len(letters) <= _LONGEST else ""
+
+
+def initials(name: str) -> tuple[str, ...]:
+    """Return the acronyms that the words of a name make, with its small words and without, in small letters."""
+    words = [each for each in _WORD.findall(cleaned(name)) if each[0].isalpha()]
+    if words and words[0].lower() == "the":
+        words = words[1:]
+    large = [each for each in words if each.lower() not in _SMALL]
+    if len(large) < _OF_ORGANIZATIONS or not all(each[0].isupper() for each in large):
+        return ()
+    made = ("".join(each[0] for each in some).lower() for some in (words, large))
+    return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _LONGEST)
+
+
+def is_acronym_of(short: str, name: str, type_: str) -> bool:
+    """Tell whether one name is written as the acronym of another."""
+    letters = acronym(short)
+    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _SHORTEST
+    return len(letters) >= fewest and letters in initials(name)
+
+
+def team(name: str) -> str:
+    """Return the last word of a team's name in normal form, `wolves` of the Minnesota Wolves; "" for all else."""
+    words = cleaned(name).removeprefix("The ").removeprefix("the ").split()
+    if len(words) < 2 or not words[-1][0].isupper() or not words[-1].endswith("s"):
+        return ""
+    place, last = " ".join(words[:-1]).lower(), words[-1].lower()
+    return normal(last) if place in _PLACES and last not in ORGANIZATION_HEADS else ""
+
+
+def are_forms(one: str, other: str, type_: str) -> bool:
+    """Tell whether two names of things of one type are such forms of each other."""
+    first, second = normal(one), normal(other)
+    if type_ == "person":
+        return False
+    if second in also_written(one, type_) or first in also_written(other, type_):
+        return True
+    if type_ in _TEAMS and (team(one) == second or team(other) == first):
+        return True
+    return is_acronym_of(one, other, type_) or (type_ in _HOUSES and _is_one_house(one, other))
+
+
+def _is_one_house(one: str, other: str) -> bool:
+    """Tell whether two names of houses differ only in that one of them says what it is: a pub is a bar, no hotel."""
+    (first, venue), (second, kind) = _venue(one), _venue(other)
+    is_alike = not (venue and kind) or {venue, kind} <= _ALIKE
+    return bool(venue or kind) and is_alike and normal(first) == normal(second)
+
+
+def _venue(name: str) -> tuple[str, str]:
+    """Part `pub` from the name of one: `McGee's`, `pub`."""
+    stem, _, last = cleaned(name).rpartition(" ")
+    return (stem, last.lower()) if stem and last.lower() in _VENUES else (cleaned(name), "")
+
+
+LEAST_SIMILAR: Final = 0.75
+"""Cosine of two names' vectors from which they may be one, where their words have the same stems; a round guess."""
+
+Similarity = Callable[[str, str], float]
+"""Returns the cosine of the vectors of two names."""
+
+_LOOSE: Final = frozenset({"concept", "tool", "project", "organization"})
+"""Types that are easily taken for one another: software is a tool, a project, and the company that makes it."""
+_SPECIFIC_LOOSE: Final = _LOOSE - {"concept"}
+_INITIAL: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An entity and its names, its own among them."""
+
+    entity: Entity
+    names: tuple[str, ...]
+
+
+def lookups(name: str, type_: str) -> tuple[str, ...]:
+    """Return the normal forms and keys under which the entities stand that a name may mean."""
+    types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
+    found = [normal(name), *(key for each in types for key in (*keys(name, each), *more_keys(name, each)))]
+    return tuple(dict.fromkeys(found))
+
+
+def choose(name: str, type_: str, candidates: Sequence[Known], similarity: Similarity) -> Known | None:
+    """Return the entity among the candidates that a name means, None where that is a new one or nobody can tell.
+
+    Args:
+        candidates: what stands under the `lookups` of the name.
+    """
+    form = normal(name)
+    able = [each for each in candidates if are_compatible(type_, each.entity.type)]
+    own = [each for each in able if normal(each.entity.name) == form]
+    if own:
+        return min(own, key=lambda each: (each.entity.type != type_, each.entity.created_at, each.entity.id))
+    named = [each for each in able if form in map(normal, each.names)]
+    near = [each for each in able if each not in named and _is_near(name, type_, each, similarity)]
+    if type_ == "person" and len(parts(name)) == 1:
+        # A given name is not somebody's alone, even if it was when it was used before.
+        named, near = [*named, *near], []
+    for some in (named, near):
+        if some:
+            same = [each for each in some if each.entity.type == type_] if type_ != "concept" else []
+            alone = same or some
+            return alone[0] if len(alone) == 1 else None
+    return None
+
+
+def are_compatible(first: str, second: str) -> bool:
+    """Tell whether a thing of the one type can be of the other."""
+    if first == second:
+        return True
+    if "concept" in (first, second):
+        return {first, second} & {"file"} == set()
+    return {first, second} <= _SPECIFIC_LOOSE
+
+
+def better_type(known: str, found: str) -> str:
+    """Return the type that says more: anything says more than `concept`."""
+    return found if known == "concept" else known
+
+
+def better_name(known: str, found: str, type_: str) -> str:
+    """Return the name that says more: the whole name of a person, the longer path of a file; else the known one."""
+    if type_ == "person":
+        return found if len(parts(found)) > len(parts(known)) and _is_part(parts(known), parts(found)) else known
+    if type_ == "file":
+        return found if normal(found).endswith(f"/{normal(known)}") else known
+    return known
+
+
+def is_known_type(type_: str, more: Sequence[str] = ()) -> bool:
+    """Tell whether a type of entities is one of ours or of the user's own."""
+    return type_ in ENTITY_TYPES or type_ in more
+
+
+def _is_near(name: str, type_: str, known: Known, similarity: Similarity) -> bool:
+    kind = known.entity.type if type_ == "concept" else type_
+    names = known.names
+    if kind == "person" and len(parts(name)) > 1 and len(parts(known.entity.name)) > 1:
+        # Whoever is called Mira is not for that everybody with a surname who is called Mira.
+        names = tuple(each for each in names if len(parts(each)) > 1)
+    return any(_is_form_of(name, other, kind, similarity) for other in names)
+
+
+def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bool:
+    """Tell whether two different names of things of one type may mean the same."""
+    if type_ == "person":
+        first, second = parts(name), parts(other)
+        return _is_part(first, second) or _is_part(second, first)
+    if type_ == "file":
+        return _is_end(name, other) or _is_end(other, name)
+    if loose(name) == loose(other) or are_forms(name, other, type_):
+        return True
+    if type_ == "place" or has_extension(name) != has_extension(other):
+        return False
+    return bool(stems(name)) and stems(name) == stems(other) and similarity(name, other) >= LEAST_SIMILAR
+
+
+def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
+    """Tell whether a name of fewer parts is that of somebody with more: `Mira`, `Okafor`, `M. Okafor`."""
+    if not fewer or len(fewer) > len(more):
+        return False
+    if len(fewer) == 1:
+        return len(fewer[0]) > _INITIAL and (fewer[0] in (more[0], more[-1]) or more[0] in related(fewer[0]))
+    if fewer[-1] != more[-1] or not _is_given(fewer[0], more[0]):
+        return False
+    rest = iter(more[1:-1])
+    return all(any(_is_given(part, other) for other in rest) for part in fewer[1:-1])
+
+
+def _is_given(part: str, whole: str) -> bool:
+    return part == whole or (len(part) == _INITIAL and whole.startswith(part)) or whole in related(part)
+
+
+def _is_end(name: str, path: str) -> bool:
+    """Tell whether a path ends with a name, by whole parts."""
+    return is_path(path) and normal(path).endswith(f"/{normal(name)}") and basename(name) == basename(path)
+
+
+_CITIES: Final = """
+argentina: buenos aires; australia: sydney, melbourne, brisbane, perth, canberra; austria: vienna, salzburg, graz, linz;
+belgium: brussels, antwerp, ghent; brazil: são paulo, rio de janeiro; canada: toronto, montreal, vancouver, ottawa;
+chile: santiago; china: beijing, shanghai, shenzhen, guangzhou, hong kong; colombia: bogota, medellin;
+czech republic: prague, brno; denmark: copenhagen, aarhus; egypt: cairo, alexandria; finland: helsinki;
+france: paris, lyon, marseille, bordeaux, toulouse, nice, lille, nantes, strasbourg;
+germany: berlin, munich, hamburg, cologne, frankfurt, stuttgart, düsseldorf, leipzig, dresden, bonn, bremen, hanover,
+nuremberg, heidelberg, karlsruhe, münchen, köln; greece: athens, thessaloniki; hungary: budapest;
+india: mumbai, delhi, new delhi, bangalore, bengaluru, chennai, hyderabad, pune, kolkata; indonesia: jakarta;
+ireland: dublin, cork, galway; israel: tel aviv, jerusalem, haifa;
+italy: rome, milan, naples, turin, florence, venice, bologna, genoa, palermo; japan: tokyo, osaka, kyoto, nagoya,
+sapporo; kenya: nairobi; mexico: mexico city, guadalajara, monterrey; netherlands: amsterdam, rotterdam, the hague,
+utrecht, eindhoven; new zealand: auckland, wellington; nigeria: lagos, abuja; norway: oslo, bergen; poland: warsaw,
+krakow, gdansk, wroclaw; portugal: lisbon, porto; romania: bucharest; russia: moscow, saint petersburg;
+south africa: cape town, johannesburg, durban, pretoria; south korea: seoul, busan; spain: madrid, barcelona, valencia,
+seville, bilbao, malaga; sweden: stockholm, gothenburg, malmö; switzerland: zurich, geneva, basel, bern, lausanne;
+taiwan: taipei; thailand: bangkok; turkey: istanbul, ankara, izmir; ukraine: kyiv, kiev, lviv, odessa;
+united kingdom: london, manchester, birmingham, edinburgh, glasgow, bristol, leeds, liverpool, oxford, belfast, cardiff,
+england, scotland, wales, northern ireland;
+united states: new york, new york city, los angeles, chicago, houston, phoenix, philadelphia, san antonio, san diego,
+dallas, austin, san francisco, seattle, denver, boston, detroit, nashville, portland, las vegas, baltimore, miami,
+atlanta, oakland, minneapolis, pittsburgh, san jose, palo alto, new orleans; vietnam: hanoi
+"""
+_CONTINENTS: Final = frozenset(
+    map(loose, ("africa", "asia", "europe", "north america", "south america", "america", "antarctica", "oceania"))
+)
+_WIDE: Final = frozenset(map(loose, COUNTRIES)) | _CONTINENTS
+
+
+def _countries() -> dict[str, str]:
+    """Return the country of each city, in the forms that are compared."""
+    found = {}
+    for line in _CITIES.replace("\n", " ").split(";"):
+        country, _, cities = line.partition(":")
+        found.update({loose(city.strip()): loose(country.strip()) for city in cities.split(",")})
+    return found
+
+
+_COUNTRY_OF: Final = _countries()
+_STATES: Final = frozenset(map(loose, STATES))
+
+
+def forms_of(names: Iterable[str]) -> frozenset[str]:
+    """Return the forms of a place's names by which it is compared."""
+    return frozenset(map(loose, names))
+
+
+def compare(first: frozenset[str], second: frozenset[str]) -> str:
+    """Tell by the forms of their names whether of two places one lies in the other: "within", "apart", "unknown"."""
+    for inner, outer in ((first, second), (second, first)):
+        countries = {_COUNTRY_OF[name] for name in inner if name in _COUNTRY_OF}
+        if countries & outer:
+            return "within"
+    levels = [_is_wide(first), _is_wide(second)]
+    if all(levels) and not (first | second) & _CONTINENTS:
+        return "apart"
+    if any(levels):
+        narrow = second if levels[0] else first
+        return "apart" if narrow & _COUNTRY_OF.keys() and not (first | second) & _CONTINENTS else "unknown"
+    return "unknown" if bool(first & _STATES) != bool(second & _STATES) else "apart"
+
+
+def _is_wide(names: frozenset[str]) -> bool:
+    return bool(names & _WIDE)

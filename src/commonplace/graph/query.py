@@ -1,0 +1,571 @@
+"""Ask a graph: find, look around, go through time. It takes checked values, and never writes.
+
+A graph is small and its texts are short, so the nearest of them is always somewhat near.
+
+How texts are ranked is the searcher's part; here what it finds is filtered before it is cut, and brought together.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from commonplace.dates.time import moment_of
+from commonplace.errors import NotFoundError
+from commonplace.graph.communities import communities
+from commonplace.graph.entities import known_by
+from commonplace.graph.service import find_entity, find_relation
+from commonplace.graph.text import describe
+from commonplace.graph.traversal import Adjacent, Step, outward, shortest_path
+from commonplace.graph.views import (
+    Community,
+    Dispute,
+    FoundEntities,
+    FoundRelations,
+    GraphContext,
+    GraphPath,
+    GraphStats,
+    History,
+    HistoryEntry,
+    Seeing,
+    Subgraph,
+    Timeline,
+    TimelineEntry,
+    Times,
+)
+from commonplace.store.graph_contract import texts_of
+from commonplace.text.languages import STOP_WORDS
+from commonplace.text.tokens import analyse
+from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
+
+if TYPE_CHECKING:
+    from commonplace.graph.runtime import Ground
+    from commonplace.graph.text import CountTokens
+    from commonplace.graph.views import EntityView, EpisodeView, RelationView
+    from commonplace.store.graph_contract import GraphReading
+    from commonplace.types.graph import Edge, Entity, Subject
+
+LEAST_MEANT: Final[Mapping[Subject, float]] = {"relation": 0.45, "entity": 0.65}
+"""The least score of what shares no word with the query; a name has less to be alike by than a sentence. Round numbers,
+between what answers (`SQL` finds a fact about Postgres at .55, `mountaineering` climbing at .78) and what does not
+(`penguins` finds a fact at .38, and Globex at .56)."""
+LEAST_NAMED: Final[Mapping[str, float]] = {"minilm": 0.75}
+"""Of a name, where a transformer made the vectors: it finds a place by `Beethoven symphony` at .69, a word that
+names nothing by a greeting at .74, and climbing by `mountaineering` above."""
+LEAST_BY_LETTERS: Final = 0.7
+"""The same where vectors are made of letters and mean nothing."""
+_OF_LETTERS: Final = frozenset({"hashing"})
+_WORD: Final = re.compile(r"[^\W_]+")
+_LEAST_LETTERS: Final = 2.5
+"""A word that the vocabulary cuts into pieces of fewer letters on average is none it knows: `zz`, `##zz`."""
+NEVER: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What scores must reach.
+
+    Attributes:
+        least: with a word in common.
+        least_meant: without; more than 1 where only words can tell.
+    """
+
+    least: float = 0.0
+    least_meant: float = 0.0
+
+    def passes(self, score: float, *, has_word: bool) -> bool:
+        """Tell whether something is what the query is about."""
+        return score >= (self.least if has_word else self.least_meant)
+
+
+def bar(query: str, kind: Subject, embedder: str, pieces: Callable[[str], int]) -> Bar:
+    """Return what scores must reach that a query has for entities or facts.
+
+    Args:
+        embedder: the name of that which makes the vectors.
+        pieces: returns into how many pieces its vocabulary cuts a word.
+    """
+    words = [word for word in _WORD.findall(query) if not (word.islower() and word in STOP_WORDS)]
+    if not words:
+        return Bar(NEVER, NEVER)
+    if embedder in _OF_LETTERS:
+        return Bar(least_meant=LEAST_BY_LETTERS)
+    is_known = any(_is_known(word, pieces) for word in words if word.lower() not in STOP_WORDS)
+    least = LEAST_NAMED.get(embedder, LEAST_MEANT[kind]) if kind == "entity" else LEAST_MEANT[kind]
+    return Bar(least_meant=least if is_known else NEVER)
+
+
+def _is_known(word: str, pieces: Callable[[str], int]) -> bool:
+    """Tell whether vectors can say what a word means: a number is only itself."""
+    return word.isalpha() and len(word) >= _LEAST_LETTERS * max(pieces(word), 1)
+
+
+MOST_ASKED: Final = 1000
+"""So many texts a search gives at most."""
+_ROUNDS: Final = (1, 5, 25)
+"""Of what is found much may be filtered out: then it is searched again for so many times more."""
+_SPARE: Final = 20
+
+FAN_OUT: Final = 100
+"""Of a hub so many facts are followed."""
+_REACH: Final = 3
+_REACHED: Final = 500
+NEARNESS: Final = 0.3
+"""What an entity or fact right at the centre gains of the score that it lacks; a round guess."""
+BY_FACTS: Final = 0.8
+"""What of a fact's score each of its ends has for it; a round guess."""
+NAMED: Final = 0.95
+"""The least score of an entity whose name is what is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextHits:
+    """What a search of texts finds.
+
+    Attributes:
+        scores: of ids, 0–1, best first.
+        is_degraded, notices: what is wrong with the search, if anything.
+        worded: the ids of what has a word of the query; None where nobody knows.
+    """
+
+    scores: Mapping[str, float]
+    is_degraded: bool = False
+    notices: tuple[str, ...] = ()
+    worded: frozenset[str] | None = None
+
+
+Search = Callable[[str, str, int], TextHits]
+"""Searches the texts of a namespace for a query, and returns at most so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What may be found. Empty means no restriction."""
+
+    times: Times
+    groups: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    centre: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIds:
+    """What was found, best first, with scores; and how near to the centre each is, where that is known."""
+
+    ids: tuple[str, ...]
+    scores: Mapping[str, float]
+    distances: Mapping[str, int]
+    is_degraded: bool = False
+    notices: tuple[str, ...] = ()
+
+
+class GraphFinder:
+    """Finds in one reading of a graph."""
+
+    def __init__(self, ground: Ground, search: Search) -> None:
+        self._ground = ground
+        self._graph: GraphReading = ground.graph
+        self._search = search
+
+    def entities(self, query: str, limit: int, wanted: Wanted) -> FoundIds:
+        """Return entities by their names, and by the facts that they are in."""
+        keep = partial(self._entities_that_pass, wanted)
+        named = self._texts("entity", query, limit, keep)
+        told = self._texts("relation", query, limit, partial(self._relations_that_pass, _untyped(wanted)))
+        scores = dict(named.scores)
+        ends: dict[str, float] = {}
+        for relation in self._graph.relations(list(told.scores)).values():
+            for end in (relation.source, relation.target):
+                ends[end] = max(ends.get(end, 0.0), BY_FACTS * told.scores[relation.id])
+        for id_ in sorted(keep(list(ends))):
+            # Being named and being in a fact that answers are two signs, not one.
+            scores[id_] = 1.0 - (1.0 - scores.get(id_, 0.0)) * (1.0 - ends[id_])
+        meant = known_by(self._graph, self._ground, query, "concept") if len(query) <= _LONGEST_NAME else None
+        if meant is not None and keep([meant.id]):
+            scores[meant.id] = max(scores.get(meant.id, 0.0), NAMED)
+        distances = self._distances(wanted)
+        scores = {id_: _nearer(score, distances.get(id_)) for id_, score in scores.items()}
+        return _best(scores, limit, distances, (named, told))
+
+    def relations(self, query: str, limit: int, wanted: Wanted) -> FoundIds:
+        """Return facts by the sentences that say them, and by the names of their ends."""
+        told = self._texts("relation", query, limit, partial(self._relations_that_pass, wanted))
+        scores = dict(told.scores)
+        distances = self._distances(wanted)
+        if distances:
+            near = {}
+            for relation in self._graph.relations(list(scores)).values():
+                ends = [distances[end] for end in (relation.source, relation.target) if end in distances]
+                if ends:
+                    near[relation.id] = min(ends)
+            distances = near
+            scores = {id_: _nearer(score, distances.get(id_)) for id_, score in scores.items()}
+        return _best(scores, limit, distances, (told,))
+
+    def _texts(self, kind: Subject, query: str, limit: int, keep: Callable[[Sequence[str]], set[str]]) -> TextHits:
+        """Search texts until enough of what is found passes, or there is no more."""
+        if not self._graph.list_entities(_ANY, limit=1):
+            return TextHits({})  # to search nothing takes as long as any search
+        namespace = texts_of(self._ground.namespace, kind)
+        bar = self._bar(query, kind)
+        for times in _ROUNDS:
+            asked = min(MOST_ASKED, (limit + _SPARE) * times)
+            found = self._search(namespace, query, asked)
+            if kind == "relation":
+                found = self._without_types(found, namespace, query, asked)
+            passed = keep([id_ for id_, score in found.scores.items() if _is_about(id_, score, found, bar)])
+            if len(passed) >= limit or len(found.scores) < asked or asked == MOST_ASKED:
+                break
+        kept = {id_: score for id_, score in found.scores.items() if id_ in passed}
+        return TextHits(kept, found.is_degraded, found.notices)
+
+    def _without_types(self, found: TextHits, namespace: str, query: str, limit: int) -> TextHits:
+        """Judge the facts that share with the query nothing but words of their type by the rest of the query.
+
+        "auth dependencies" asks about auth, not about all that depends on something; "what depends on what" does.
+        """
+        terms, typed, alone = set(analyse(query)), set[str](), set[str]()
+        for each in self._graph.relations(sorted(found.worded or ())).values():
+            of_type = terms.intersection(analyse(each.type.replace("_", " ")))
+            if of_type and (rest := terms - of_type) and rest.isdisjoint(analyse(each.fact)):
+                typed |= of_type
+                alone.add(each.id)
+        if not alone:
+            return found
+        rest_of_query = " ".join(word for word in query.split() if typed.isdisjoint(analyse(word)))
+        meant = self._search(namespace, rest_of_query, limit).scores if rest_of_query else {}
+        scores = {id_: meant.get(id_, 0.0) if id_ in alone else score for id_, score in found.scores.items()}
+        best_first = dict(sorted(scores.items(), key=lambda each: -each[1]))
+        return replace(found, scores=best_first, worded=(found.worded or frozenset()) - alone)
+
+    def _bar(self, query: str, kind: Subject) -> Bar:
+        made = self._ground.destination
+        return bar(query, kind, made.embedder.stamp.of("entity").name, lambda word: len(made.tokenize(word)))
+
+    def _entities_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
+        found = self._graph.entities(ids)
+        passed = {
+            id_
+            for id_, each in found.items()
+            if wanted.times.has(each) and (not wanted.types or each.type in wanted.types)
+        }
+        return passed if not wanted.groups else self._of_groups(passed, found, wanted.groups)
+
+    def _of_groups(self, ids: Iterable[str], entities: Mapping[str, Entity], groups: Sequence[str]) -> set[str]:
+        """Return which entities are of one of some groups: named first in it, or mentioned by an episode of it."""
+        chosen = {id_ for id_ in ids if entities[id_].group in groups}
+        rest = [id_ for id_ in ids if id_ not in chosen]
+        mentions = self._graph.mentions("entity", rest)
+        episodes = self._graph.episodes([each.episode for some in mentions.values() for each in some])
+        for id_, some in mentions.items():
+            if any(each.episode in episodes and episodes[each.episode].group in groups for each in some):
+                chosen.add(id_)
+        return chosen
+
+    def _relations_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
+        return {
+            id_
+            for id_, each in self._graph.relations(ids).items()
+            if wanted.times.shows(each)
+            and (not wanted.types or each.type in wanted.types)
+            and (not wanted.groups or each.group in wanted.groups)
+        }
+
+    def _distances(self, wanted: Wanted) -> Mapping[str, int]:
+        if not wanted.centre:
+            return {}
+        steps = adjacent(self._graph, wanted.times, groups=wanted.groups)
+        near = outward([wanted.centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT)
+        return {each.id: each.distance for each in near.reached}
+
+
+def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
+    """Return what gives the facts at entities as steps, newest knowledge first."""
+    wanted = times.filter(groups=groups)
+
+    def steps(ids: Sequence[str]) -> Mapping[str, list[Step]]:
+        found = graph.edges_of(ids, wanted, limit=FAN_OUT + 1)
+        return {id_: [_step(id_, each) for each in edges] for id_, edges in found.items()}
+
+    return steps
+
+
+_LONGEST_NAME: Final = 200
+_ANY: Final = GraphFilter(with_past=True)
+
+
+def _step(id_: str, edge: Edge) -> Step:
+    return Step(edge.target if edge.source == id_ else edge.source, edge.id, edge.confidence)
+
+
+def _is_about(id_: str, score: float, found: TextHits, least: Bar) -> bool:
+    return found.worded is None or least.passes(score, has_word=id_ in found.worded)
+
+
+def _untyped(wanted: Wanted) -> Wanted:
+    """Return what facts may lead to entities: types are of entities here."""
+    return Wanted(wanted.times, wanted.groups)
+
+
+def _nearer(score: float, distance: int | None) -> float:
+    """Return a score raised by nearness, still below 1."""
+    return score if distance is None else score + (1.0 - score) * NEARNESS / (1.0 + distance)
+
+
+def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int], parts: Sequence[TextHits]) -> FoundIds:
+    # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
+    ids = sorted(scores, key=lambda id_: -scores[id_])[:limit]
+    return FoundIds(
+        tuple(ids),
+        scores,
+        distances,
+        any(part.is_degraded for part in parts),
+        tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
+    )
+
+
+COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
+"""Namespace of the UUIDv5 of communities, named by their sorted members."""
+MOST_VISITED: Final = 20_000
+MOST_MEMBERS: Final = 10
+_BETWEEN: Final = 100
+"""Facts of one entity that are looked at to find those between entities at the rim."""
+
+
+class GraphReader:
+    """Answers questions about the graph of one namespace. Safe for threads."""
+
+    def __init__(self, ground: Ground, search: Search, words_of: Callable[[str, int], str]) -> None:
+        self._ground = ground
+        self._search = search
+        self._words_of = words_of
+
+    @property
+    def _graph(self) -> GraphReading:
+        return self._ground.graph
+
+    def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
+        """Return entities that answer a query; see `Graph.search_entities`."""
+        found = GraphFinder(self._ground, self._search).entities(query, limit, wanted)
+        stored = self._graph.entities(found.ids)
+        views = Seeing(self._graph, wanted.times).entities(
+            (stored[id_] for id_ in found.ids if id_ in stored), found.scores, found.distances
+        )
+        return FoundEntities(query, views, found.is_degraded, found.notices)
+
+    def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
+        """Return facts that answer a query; see `Graph.search_edges`."""
+        found = GraphFinder(self._ground, self._search).relations(query, limit, wanted)
+        stored = self._graph.relations(found.ids)
+        views = Seeing(self._graph, wanted.times).relations(
+            (stored[id_] for id_ in found.ids if id_ in stored), found.scores
+        )
+        return FoundRelations(query, views, found.is_degraded, found.notices)
+
+    def entity(self, name: str, times: Times) -> EntityView:
+        """Return an entity by its id or name."""
+        return self._one(find_entity(self._graph, self._ground, name), times)
+
+    def relation(self, id_: str, times: Times) -> RelationView:
+        """Return a fact by its id."""
+        return Seeing(self._graph, times).relations([find_relation(self._graph, id_)])[0]
+
+    def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
+        """Return what lies about an entity; see `Graph.neighbourhood`."""
+        graph = self._graph
+        centre = find_entity(graph, self._ground, name)
+        near = outward([centre.id], adjacent(graph, times), depth=depth, limit=limit, fan_out=FAN_OUT)
+        distances = {each.id: each.distance for each in near.reached}
+        edges = dict.fromkeys(each.edge for each in near.crossings)
+        rim = [each.id for each in near.reached if each.distance == depth]
+        for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN, among=distances).values():
+            edges.update({each.id: None for each in some})
+        stored, relations = graph.entities(list(distances)), graph.relations(list(edges))
+        seeing = Seeing(graph, times)
+        return Subgraph(
+            centre.id,
+            seeing.entities(
+                (stored[id_] for id_ in distances if id_ in stored), distances=distances, has_summaries=False
+            ),
+            seeing.relations(sorted(relations.values(), key=lambda each: _nearest(each, distances))),
+            near.is_capped,
+        )
+
+    def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
+        """Return a shortest way between two entities; see `Graph.path`."""
+        graph = self._graph
+        start, goal = (find_entity(graph, self._ground, each).id for each in (source, target))
+        found = shortest_path(
+            start, goal, adjacent(graph, times), max_depth=max_depth, max_visited=MOST_VISITED, fan_out=FAN_OUT
+        )
+        stored, relations, seeing = graph.entities(found.ids), graph.relations(found.edges), Seeing(graph, times)
+        return GraphPath(
+            seeing.entities((stored[id_] for id_ in found.ids), has_summaries=False),
+            seeing.relations(relations[id_] for id_ in found.edges),
+            found.is_capped,
+        )
+
+    def timeline(self, name: str, limit: int, times: Times) -> Timeline:
+        """Return what began and ended for an entity; see `Graph.timeline`."""
+        entity = find_entity(self._graph, self._ground, name)
+        found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
+        views = Seeing(self._graph, times).relations(each for each in found if not times.known(each)[2])
+        entries = [TimelineEntry(each.valid_from, "began", each) for each in views]
+        entries += [TimelineEntry(each.valid_to, "ended", each) for each in views if each.valid_to is not None]
+        entries.sort(key=lambda each: (each.what, each.relation.fact, each.relation.uuid))
+        entries.sort(key=lambda each: (each.at is not None, 0.0 if each.at is None else each.at.timestamp()))
+        return Timeline(self._one(entity, times), tuple(entries))
+
+    def history(self, id_: str) -> History:
+        """Return what happened to an entity or a fact; see `Graph.history`."""
+        graph = self._graph
+        if graph.relations([id_]):
+            return _history(graph, "relation", id_)
+        entity = graph.entities([id_]).get(id_) or find_entity(graph, self._ground, id_)
+        return _history(graph, "entity", entity.id)
+
+    def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
+        """Return episodes, newest first; see `Graph.episodes`."""
+        found = self._graph.list_episodes(GraphFilter(groups=groups, known_at=times.as_of), limit=limit)
+        seeing = Seeing(self._graph, times)
+        return tuple(seeing.episode(each, self._words_of(each.memory, each.version)) for each in found)
+
+    def episode(self, id_: str) -> EpisodeView:
+        """Return an episode by its id."""
+        found = self._graph.episodes([id_]).get(id_)
+        if found is None:
+            raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
+        seeing = Seeing(self._graph, Times(self._ground.now()))
+        return seeing.episode(found, self._words_of(found.memory, found.version))
+
+    def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
+        """Return entities that hang together; see `Graph.communities`."""
+        graph = self._graph
+        # What each fact weighs is left out: to read half a million of them would cost more than it tells.
+        edges = {id_: (source, target) for id_, source, target in graph.pairs(times.filter())}
+        ids = dict.fromkeys(end for ends in edges.values() for end in ends)
+        found = communities(ids, [(*ends, 1.0) for ends in edges.values()])
+        group_of = {id_: place for place, group in enumerate(found.groups) for id_ in group}
+        inside = Counter(group_of[source] for source, target in edges.values() if group_of[source] == group_of[target])
+        degrees = Counter(end for ends in edges.values() for end in ends)
+        seeing = Seeing(graph, times)
+        views = []
+        for place, group in enumerate(found.groups[:limit]):
+            if len(group) < _FEWEST_MEMBERS:
+                break
+            first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MOST_MEMBERS]
+            stored = sorted(graph.entities(first).values(), key=lambda each: (-degrees[each.id], each.name, each.id))
+            members = seeing.entities(stored, has_summaries=False)
+            id_ = str(uuid.uuid5(COMMUNITIES, "\n".join(group)))
+            views.append(Community(id_, members[0].name if members else "", members, len(group), inside[place]))
+        return tuple(views)
+
+    def disputes(self) -> tuple[Dispute, ...]:
+        """Return what is disputed, oldest first."""
+        seeing = Seeing(self._graph, Times(self._ground.now()))
+        found = []
+        for id_, some in groupby(self._graph.disputed(), key=lambda each: each.dispute):
+            facts = sorted(some, key=lambda each: (each.created_at, each.id))
+            since = min((each.disputed_at for each in facts if each.disputed_at is not None), default=0.0)
+            found.append(Dispute(id_, moment_of(since), seeing.relations(facts)))
+        return tuple(sorted(found, key=lambda each: (each.since, each.uuid)))
+
+    def stats(self) -> GraphStats:
+        """Return what the graph holds."""
+        graph = self._graph
+        counts = graph.counts()
+        times = Times(self._ground.now(), with_past=True)
+        now = Times(self._ground.now())
+        relations = graph.list_relations(times.filter())
+        return GraphStats(
+            counts.episodes,
+            counts.entities,
+            counts.relations,
+            sum(now.shows(each) for each in relations),
+            counts.disputed,
+            _most(each.type for each in graph.list_entities(GraphFilter())),
+            _most(each.type for each in relations),
+        )
+
+    def context(self, asked: AskedContext, count: CountTokens) -> GraphContext:
+        """Return what is known of some entities as text; see `Graph.build_context`."""
+        graph, times = self._graph, asked.times
+        found: dict[str, Entity] = {}
+        missing = []
+        for name in asked.names:
+            try:
+                entity = find_entity(graph, self._ground, name)
+                found[entity.id] = entity
+            except NotFoundError:
+                missing.append(name)
+        centre = find_entity(graph, self._ground, asked.centre).id if asked.centre else ""
+        starts = [*found, *([centre] if centre and centre not in found else [])]
+        scores: dict[str, float] = {}
+        is_degraded, notices = False, tuple[str, ...]()
+        if asked.query.strip():
+            wanted = Wanted(times, centre=centre or next(iter(starts), ""))
+            told = GraphFinder(self._ground, self._search).relations(asked.query, asked.max_facts, wanted)
+            scores.update({id_: told.scores[id_] for id_ in told.ids})
+            is_degraded, notices = told.is_degraded, told.notices
+        near = outward(starts, adjacent(graph, times), depth=_DEPTH, limit=_AROUND, fan_out=FAN_OUT)
+        distances = {each.id: each.distance for each in near.reached}
+        facts = graph.relations(list(dict.fromkeys([*scores, *(each.edge for each in near.crossings)])))
+        chosen = sorted(facts.values(), key=lambda each: _worth(each, distances, scores))[: asked.max_facts]
+        ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
+        stored, seeing = graph.entities(list(ends)), Seeing(graph, times)
+        text, entities, kept = describe(
+            seeing.entities((stored[id_] for id_ in ends if id_ in stored), distances=distances, has_summaries=False),
+            seeing.relations(chosen, scores),
+            max_tokens=asked.max_tokens,
+            count=count,
+        )
+        return GraphContext(text, entities, kept, count(text), tuple(missing), is_degraded, notices)
+
+    def _one(self, entity: Entity, times: Times) -> EntityView:
+        return Seeing(self._graph, times).entities([entity])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedContext:
+    """What `build_context` is asked for, checked."""
+
+    names: tuple[str, ...]
+    max_facts: int
+    centre: str
+    query: str
+    max_tokens: int
+    times: Times
+
+
+_FEWEST_MEMBERS: Final = 2
+_DEPTH: Final = 2
+_AROUND: Final = 200
+
+
+def _history(graph: GraphReading, kind: Subject, id_: str) -> History:
+    entries = [
+        HistoryEntry(moment_of(each.at), each.what, each.reason, each.episode) for each in graph.happenings(kind, id_)
+    ]
+    return History(id_, kind, tuple(entries))
+
+
+def _nearest(relation: Relation, distances: dict[str, int]) -> tuple[int, float, str]:
+    near = min(distances.get(end, len(distances)) for end in (relation.source, relation.target))
+    return near, -relation.created_at, relation.id
+
+
+def _worth(relation: Relation, distances: dict[str, int], scores: dict[str, float]) -> tuple[float, float, str]:
+    """Return by what facts are put in order: what answers, then what is near, then what was learnt last."""
+    ends = [distances[end] for end in (relation.source, relation.target) if end in distances]
+    nearness = 1.0 / (1.0 + sum(ends)) if ends else 0.0
+    return -(scores.get(relation.id, 0.0) + nearness), -relation.created_at, relation.id
+
+
+def _most(types: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(types).items(), key=lambda each: (-each[1], each[0])))

@@ -1,0 +1,240 @@
+"""Write the values of a graph without secrets, and keep the places in episodes right that they tell of.
+
+What a secret is, somebody else says. Ids stay: with another one it would be another thing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from commonplace.errors import UsageError
+from commonplace.graph.entities import MOST_ALIASES
+from commonplace.graph.facts import OWN, Evidence, evidence_of, happening
+from commonplace.graph.kinds import topic_of
+from commonplace.graph.names import KEY, normal, stored_keys
+from commonplace.redaction import Secret, with_placeholders
+from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+
+_IDS: Final = ("into", "from")
+"""What in the detail of a happening is the id of an entity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Where the characters of a text went whose secrets were replaced; empty where nothing was.
+
+    Attributes:
+        steps: one after the other, each a list of (start, end, length of what stands there now), in order.
+    """
+
+    steps: tuple[tuple[tuple[int, int, int], ...], ...] = ()
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a piece of the text is now; one that lay in a secret is its placeholder."""
+        for step in self.steps:
+            start, end = _moved(step, start, is_end=False), _moved(step, end, is_end=True)
+        return start, max(start, end)
+
+
+def replaced(text: str, find: Callable[[str], Sequence[Secret]]) -> tuple[str, Moves]:
+    """Return a text without secrets, and where its characters went; it is searched until nothing is found."""
+    steps = []
+    while secrets := find(text):
+        steps.append(tuple((each.start, each.end, _length_of(text, each)) for each in secrets))
+        text = with_placeholders(text, secrets)
+    return text, Moves(tuple(steps))
+
+
+@dataclass(slots=True)
+class GraphCleaner:
+    """Cleans the values of one graph: episodes first, entities next, then facts.
+
+    Attributes:
+        text: returns a text without secrets.
+        value: returns what JSON holds without secrets.
+        find: returns the secrets of a text, in order.
+        moves: by episode, of those that had a secret.
+        forms: the normal forms of names that had one, and those of what stands there now.
+    """
+
+    text: Callable[[str], str]
+    value: Callable[[Any], Any]
+    find: Callable[[str], Sequence[Secret]]
+    moves: dict[str, Moves] = field(default_factory=dict)
+    forms: dict[str, str] = field(default_factory=dict)
+
+    def episode(self, episode: Episode) -> Episode:
+        """Return an episode without secrets."""
+        content, moves = replaced(episode.content, self.find)
+        if moves.steps:
+            self.moves[episode.id] = moves
+        return replace(
+            episode,
+            content=content,
+            name=self.text(episode.name),
+            source_description=self.text(episode.source_description),
+            group=self.text(episode.group),
+        )
+
+    def entity(self, entity: Entity) -> Entity:
+        """Return an entity without secrets."""
+        return replace(
+            entity,
+            name=self.text(entity.name),
+            type=self.text(entity.type),
+            summary=self.text(entity.summary),
+            attributes=self._json(entity.attributes, self._attributes),
+            group=self.text(entity.group),
+        )
+
+    def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
+        """Return the names of an entity without secrets, and keys that fit them; of two that become one, the first."""
+        given = tuple(aliases)
+        names = [each for each in given if not each.normal.startswith(KEY)]
+        clean = [replace(each, name=self.text(each.name)) for each in names]
+        if clean == names:
+            return given
+        kept: dict[str, Alias] = {}
+        for old, new in zip(names, clean, strict=True):
+            form = old.normal if new.name == old.name else normal(new.name)
+            if form != old.normal:
+                self.forms[old.normal] = form
+            kept.setdefault(form, replace(new, normal=form))
+        wanted = sorted({key for each in clean for key in stored_keys(each.name, entity.type)})
+        return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
+
+    def relation(self, relation: Relation) -> Relation:
+        """Return a fact without secrets, with places as they are now."""
+        fact = self.text(relation.fact)
+        # What a fact is about was taken from its sentence.
+        topic = None if fact == relation.fact else topic_of(fact)
+        return replace(
+            relation,
+            fact=fact,
+            type=self.text(relation.type),
+            group=self.text(relation.group),
+            attributes=self._json(relation.attributes, lambda given: self._attributes(given, topic)),
+        )
+
+    def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
+        """Return mentions without secrets, with places as they are now; two that become one come once."""
+        return tuple(dict.fromkeys(map(self._mention, mentions)))
+
+    def happenings(self, happenings: Iterable[Happening]) -> tuple[Happening, ...]:
+        """Return what happened without secrets, with places as they are now."""
+        return tuple(map(self._happening, happenings))
+
+    def _mention(self, mention: Mention) -> Mention:
+        start, end = self._span(mention.episode, mention.start, mention.end)
+        return replace(mention, start=start, end=end, name=self.text(mention.name))
+
+    def _happening(self, found: Happening) -> Happening:
+        said = evidence_of(found)
+        if said is None:
+            found = replace(found, detail=self._json(found.detail, self._detail))
+        else:
+            start, end = self._span(said.episode, said.start, said.end)
+            clean = replace(
+                said,
+                text=self.text(said.text),
+                group=self.text(said.group),
+                reason=self.text(said.reason),
+                attributes=self._json(said.attributes, self._attributes),
+                start=start,
+                end=end,
+            )
+            if clean != said:
+                found = happening(found.what, found.subject, clean, found.reason)
+        return replace(found, what=self.text(found.what), reason=self.text(found.reason))
+
+    def _span(self, episode: str, start: int, end: int) -> tuple[int, int]:
+        moves = self.moves.get(episode)
+        return (start, end) if moves is None else moves.span(start, end)
+
+    def _json(self, text: str, clean: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+        value = json.loads(text)
+        cleaned = clean(value)
+        return text if cleaned == value else json.dumps(cleaned, sort_keys=True)
+
+    def _attributes(self, given: dict[str, Any], topic: str | None = None) -> dict[str, Any]:
+        """Return attributes without secrets; what is ours of them keeps its ids, and may get another topic."""
+        cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name != OWN})
+        own = given.get(OWN)
+        if not isinstance(own, Mapping):
+            return cleaned if own is None else {**cleaned, OWN: own}
+        changed = {"topic": topic} if topic is not None and "topic" in own else {}
+        return {**cleaned, OWN: {**own, **changed, **self._sentence(own)}}
+
+    def _sentence(self, own: Mapping[str, Any]) -> dict[str, str]:
+        """Return the place of the sentence that a fact stands in, as it is now."""
+        episode, start, end = (*str(own.get("sentence", "")).rsplit(" ", 2), "", "")[:3]
+        if episode not in self.moves or not (start.isdecimal() and end.isdecimal()):
+            return {}
+        begin, stop = self._span(episode, int(start), int(end))
+        return {"sentence": f"{episode} {begin} {stop}"}
+
+    def _detail(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return a detail without secrets; ids stay, and forms of names are those that the names have now."""
+        kept: dict[str, Any] = {name: given[name] for name in _IDS if name in given}
+        names = given.get("names")
+        if isinstance(names, list):
+            kept["names"] = [self.forms.get(each, each) if isinstance(each, str) else each for each in names]
+        cleaned: dict[str, Any] = self.value({name: value for name, value in given.items() if name not in kept})
+        return {**cleaned, **kept}
+
+
+def refuse_many_names(aliases: Iterable[Alias]) -> None:
+    """Refuse the names of an entity that are more than one may have.
+
+    Raises:
+        UsageError: naming how many, and the limit.
+    """
+    names = {each.normal for each in aliases if not each.normal.startswith(KEY)}
+    if len(names) > MOST_ALIASES:
+        raise UsageError(
+            f"an entity has {len(names):,} names, the limit is {MOST_ALIASES}", remedy="leave out what nobody calls it"
+        )
+
+
+def refuse_odd_detail(found: Happening) -> None:
+    """Refuse what happened to a fact that cannot be reckoned with.
+
+    Raises:
+        TypeError, ValueError, AttributeError: it is none.
+    """
+    said = evidence_of(found)
+    if said is None:
+        return
+    for name, kind in Evidence.__annotations__.items():
+        value = getattr(said, name)
+        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
+            raise TypeError(f"{name} is {value!r:.80}")
+    json.loads(said.attributes).items()
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "Saying": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+}
+
+
+def _moved(step: Iterable[tuple[int, int, int]], place: int, *, is_end: bool) -> int:
+    shift = 0
+    for start, end, length in step:
+        if place <= start:
+            break
+        if place < end:
+            return start + shift + (length if is_end else 0)
+        shift += length - (end - start)
+    return place + shift
+
+
+def _length_of(text: str, secret: Secret) -> int:
+    piece = text[secret.start : secret.end]
+    return len(with_placeholders(piece, [Secret(secret.kind, 0, len(piece))]))

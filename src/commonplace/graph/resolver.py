@@ -1,0 +1,625 @@
+"""Reckon facts from what sources say of them, one saying after the other.
+
+The same sayings in the same order give the same facts: what is deleted, merged or split is reckoned again from what
+is left, as if nothing else had ever been said.
+
+A slot may have thousands of facts, of which one that is said meets few: nothing here costs what all of them do, but
+for what says so.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from math import inf
+from typing import Final
+
+from commonplace.graph.facts import LEAST_SURE, Evidence, Fact, Span, fact_of, first_said, judge, overlap, relation_of
+from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC, topic_of
+from commonplace.types.graph import Relation
+
+DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
+"""Namespace of the UUIDv5 of disputes, named by their oldest fact."""
+MOST_MET: Final = 512
+"""A fact meets so many that end, that begin and that have no end: the nearest in time, the last that came."""
+
+
+@dataclass(slots=True)
+class _Times:
+    """The places of facts: those without an end in order, (end, place) of the others, and (begin, place) of all."""
+
+    endless: dict[int, None] = field(default_factory=dict)
+    ending: list[tuple[float, int]] = field(default_factory=list)
+    beginning: list[tuple[float, int]] = field(default_factory=list)
+
+    def put(self, place: int, begins: float | None, ends: float | None) -> None:
+        insort(self.beginning, (-inf if begins is None else begins, place))
+        if ends is None:
+            self.endless[place] = None
+        else:
+            insort(self.ending, (ends, place))
+
+    def drop(self, place: int, begins: float | None, ends: float | None) -> None:
+        del self.beginning[bisect_left(self.beginning, (-inf if begins is None else begins, place))]
+        if ends is None:
+            del self.endless[place]
+        else:
+            del self.ending[bisect_left(self.ending, (ends, place))]
+
+    def ending_after(self, at: float, most: int | None = None) -> list[int]:
+        """Return the places of those that end after a time, in order; of many the first to end and the last to come."""
+        first = bisect_right(self.ending, (at, inf))
+        ending = islice(self.ending, first, None if most is None else first + most)
+        return sorted([*islice(reversed(self.endless), most), *(place for _, place in ending)])
+
+    def beginning_from(self, at: float, most: int) -> list[int]:
+        """Return the places of those that begin at a time or later, the first first."""
+        first = bisect_left(self.beginning, (at, -1))
+        return [place for _, place in self.beginning[first : first + most]]
+
+
+class SlotFacts:
+    """Facts in the order in which they came. Whoever changes when one holds tells it by `note`."""
+
+    def __init__(self, facts: Iterable[Fact], *, has_topics: bool = False) -> None:
+        """Take over facts.
+
+        Args:
+            has_topics: only those about the same meet each other.
+        """
+        self._has_topics = has_topics
+        self._facts: list[Fact] = []
+        self._places: dict[str, int] = {}
+        self._times: dict[frozenset[str] | str, _Times] = {}
+        self._noted: dict[int, list[tuple[_Times, float | None, float | None]]] = {}
+        self._oldest: dict[str, tuple[float, str]] = {}
+        for fact in facts:
+            self.add(fact)
+        for fact in self._facts:
+            fact.rivals &= self._places.keys()
+            if fact.dispute:
+                self._oldest[fact.dispute] = min(self._oldest.get(fact.dispute, _age(fact)), _age(fact))
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self._facts)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._places
+
+    def __getitem__(self, id_: str) -> Fact:
+        return self._facts[self._places[id_]]
+
+    def add(self, fact: Fact) -> None:
+        """Add a fact behind all others."""
+        self._places[fact.id] = len(self._facts)
+        self._facts.append(fact)
+        self.note(fact)
+
+    def note(self, fact: Fact) -> None:
+        """Take note of when a fact holds now, and whether it can meet others at all."""
+        place = self._places[fact.id]
+        for times, begins, ends in self._noted.pop(place, ()):
+            times.drop(place, begins, ends)
+        if fact.is_retracted:
+            return
+        keys: list[frozenset[str] | str] = [frozenset((fact.source, fact.target))]
+        if self._meets_others(fact):
+            keys.append(self._key(fact))
+        for key in keys:
+            self._times.setdefault(key, _Times()).put(place, fact.valid_from, fact.valid_to)
+        self._noted[place] = [(self._times[key], fact.valid_from, fact.valid_to) for key in keys]
+
+    def between(self, one: str, other: str, begins: float | None = None) -> list[Fact]:
+        """Return the facts of two entities, whichever is the source, that are not retracted and end after a time."""
+        times = self._times.get(frozenset((one, other)))
+        places = [] if times is None else times.ending_after(-inf if begins is None else begins)
+        return [self._facts[place] for place in places]
+
+    def met(self, fact: Fact) -> list[Fact]:
+        """Return the others that may hold when a fact does; what is retracted, denied or added meets none.
+
+        Those that hold when it begins come first, in order; then those that begin while it holds, the first first.
+        """
+        times = self._times.get(self._key(fact))
+        if times is None or not self._meets_others(fact):
+            return []
+        begins = -inf if fact.valid_from is None else fact.valid_from
+        ends = inf if fact.valid_to is None else fact.valid_to
+        places = {*times.ending_after(begins, MOST_MET), *times.beginning_from(begins, MOST_MET)}
+        found = [each for each in (self._facts[place] for place in sorted(places)) if each is not fact]
+        later = [each for each in found if each.valid_from is not None and begins <= each.valid_from < ends]
+        return [
+            *(each for each in found if each.valid_from is None or each.valid_from < begins),
+            *sorted(later, key=lambda each: each.valid_from or 0.0),
+        ]
+
+    def name_disputes(self, of: Iterable[Fact]) -> list[Fact]:
+        """Give facts that dispute others one id with these, that of the oldest, where more came to dispute each other.
+
+        Returns:
+            The facts whose id has changed.
+        """
+        changed: dict[str, Fact] = {}
+        for fact in of:
+            names = {self[id_].dispute for id_ in fact.rivals}
+            if len(names) == 1 and (name := names.pop()) and fact.dispute in ("", name) and self._is_old(name, fact):
+                named = [fact]
+            else:
+                named = self._disputing(fact)
+                name = self._name(named)
+            for each in named:
+                if each.dispute != name:
+                    each.dispute = name
+                    changed[each.id] = each
+        return list(changed.values())
+
+    def name_all_disputes(self) -> None:
+        """Give facts that dispute each other one id, none to those that no longer do; it looks at each."""
+        named: set[str] = set()
+        for fact in self._facts:
+            if not (fact.rivals or fact.is_doubted):
+                fact.dispute, fact.disputed_at = "", None
+            elif fact.id not in named:
+                some = self._disputing(fact)
+                name = self._name(some)
+                named.update(each.id for each in some)
+                for each in some:
+                    each.dispute = name
+
+    def _key(self, fact: Fact) -> str:
+        return fact.topic if self._has_topics else ""
+
+    def _meets_others(self, fact: Fact) -> bool:
+        is_alone = fact.is_retracted or fact.is_denied or fact.is_added
+        return not is_alone and (bool(fact.topic) or not self._has_topics)
+
+    def _is_old(self, dispute: str, fact: Fact) -> bool:
+        return self._oldest[dispute] <= _age(fact)
+
+    def _disputing(self, fact: Fact) -> list[Fact]:
+        """Return the facts that hang together with one by what disputes what."""
+        found = {fact.id: fact}
+        waiting = [fact]
+        while waiting:
+            new = [self[id_] for id_ in waiting.pop().rivals if id_ not in found]
+            found.update((each.id, each) for each in new)
+            waiting += new
+        return list(found.values())
+
+    def _name(self, facts: Iterable[Fact]) -> str:
+        oldest = min(map(_age, facts))
+        name = str(uuid.uuid5(DISPUTES, oldest[1]))
+        self._oldest[name] = oldest
+        return name
+
+
+def _age(fact: Fact) -> tuple[float, str]:
+    return fact.created_at, fact.id
+
+
+_MOVE: Final = re.compile(
+    r"\b(?:mov(?:e|es|ed|ing)|relocat\w+|switch\w*|migrat\w+|settl(?:e|es|ed|ing)|join(?:s|ed|ing)?|start(?:s|ed|ing)?|hire[sd]?|hiring)\b",
+    re.IGNORECASE,
+)
+
+
+def is_move(fact: str) -> bool:
+    """Tell whether a sentence says how a fact began: only what began can be called off."""
+    return _MOVE.search(fact) is not None
+
+
+def why_not_taken_back(fact: Fact, evidence: Evidence) -> str:
+    """Return why it is not clear that a fact never came about as a source says, "" where it is."""
+    if evidence.confidence < LEAST_SURE:
+        return "that it never came about is hardly said"
+    if evidence.trust < fact.trust:
+        return "the source that says it never came about is trusted less"
+    if not is_move(fact.text):
+        return "it is said never to have come about, and was not said to be a move"
+    if any(each is not None and each > evidence.told for each in (fact.still, fact.told)):
+        return "it was still said after it is said never to have come about"
+    return ""
+
+
+def was_ended_by(other: Fact, fact: Fact) -> bool:
+    """Tell whether a fact was learnt to have ended where another one began."""
+    has_ended = other.expired_at is not None and not other.is_retracted and other.id != fact.id
+    return has_ended and other.valid_to is not None and other.valid_to == fact.valid_from
+
+
+def gone_on(ended: Fact, by: Fact, evidence: Evidence, id_: str) -> Fact:
+    """Return the fact that an ended one goes on as where what had ended it never came about, as we learn now."""
+    return replace(
+        ended,
+        id=id_,
+        created_at=evidence.at,
+        valid_from=by.valid_from,
+        valid_to=ended.stated_to,
+        stated_to=ended.stated_to,
+        expired_at=None,
+        dispute="",
+        disputed_at=None,
+        rivals=set(),
+        is_doubted=False,
+        order=evidence.order,
+        born=evidence.order,
+    )
+
+
+MOST_DISPUTED: Final = 16
+"""A fact that comes disputes no more of those that it meets: they hang together without, and share one dispute."""
+_FAR_REACHING: Final = frozenset({"settled", "cancelled"})
+"""Sayings that may change any fact of a slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How facts of one type and source are reckoned.
+
+    Attributes:
+        is_single: one of them holds at a time.
+        compare: of two targets: "within" where one lies in the other, so that both hold; "unknown" where it may.
+        now: what entities are now that were merged into others.
+        is_topic: the source is what its decisions are about; else each says what it is about, or stands alone.
+    """
+
+    type: str
+    is_single: bool = False
+    compare: Callable[[str, str], str] = lambda _one, _other: "apart"
+    now: Mapping[str, str] = field(default_factory=dict)
+    is_topic: bool = False
+
+    def is_same_topic(self, one: str, other: str) -> bool:
+        """Tell whether two facts are about the same, where that counts."""
+        if self.type not in PER_TOPIC or (one == other and one):
+            return True
+        return self.is_topic and not (one and other)
+
+    def ends(self, evidence: Evidence) -> tuple[str, str]:
+        """Return the entities that something is said of, as they are now."""
+        return self.now.get(evidence.source, evidence.source), self.now.get(evidence.target, evidence.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What became of a fact.
+
+    Attributes:
+        evidence: what brought it about.
+        is_own: it was said of this very fact.
+    """
+
+    relation: str
+    what: str
+    reason: str
+    evidence: Evidence
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoned:
+    """Facts and how they came about, in order."""
+
+    relations: tuple[Relation, ...]
+    effects: tuple[Effect, ...]
+
+
+def reckon(known: Iterable[Relation], evidence: Sequence[Evidence], rule: Rule) -> Reckoned:
+    """Return what facts become when more is said of them.
+
+    Args:
+        known: all facts of one slot (see `slots.Slot`), as they were reckoned before.
+        evidence: in order.
+    """
+    run = Reckoning(rule, map(fact_of, known))
+    effects = [effect for each in evidence for effect in run.take(each)]
+    return Reckoned(tuple(map(relation_of, run.facts)), tuple(effects))
+
+
+class Reckoning:
+    """The facts of one slot, to which saying after saying is added; what one costs does not grow with the facts.
+
+    Attributes:
+        facts: in the order in which they came.
+        order: the place of what is said last among all that was said of them.
+    """
+
+    def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
+        """Take over all facts of a slot, as they were reckoned before."""
+        self.rule = rule
+        self.facts = SlotFacts(facts, has_topics=rule.type in PER_TOPIC and not rule.is_topic)
+        self.order = max((each.order for each in self.facts), default=0)
+        self.effects: list[Effect] = []
+        self._changed: dict[str, None] = {}
+
+    def take(self, evidence: Evidence) -> tuple[Effect, ...]:
+        """Take in one saying, and return what became of facts by it."""
+        self.effects = []
+        self._take(evidence)
+        self.order = max(self.order, evidence.order)
+        told = [self.facts[id_] for id_ in dict.fromkeys(each.relation for each in self.effects)]
+        if evidence.saying in _FAR_REACHING:
+            self.facts.name_all_disputes()
+            changed = told = list(self.facts)
+        else:
+            disputed = dict.fromkeys(each.relation for each in self.effects if each.what == "disputed")
+            changed = [*told, *self.facts.name_disputes(self.facts[id_] for id_ in disputed)]
+        for each in told:
+            self.facts.note(each)
+        self._changed.update((each.id, None) for each in changed)
+        return tuple(self.effects)
+
+    def changed(self) -> list[Relation]:
+        """Return the facts that may have changed since this was asked last, in the order in which they did."""
+        changed = [relation_of(self.facts[id_]) for id_ in self._changed]
+        self._changed.clear()
+        return changed
+
+    def _take(self, evidence: Evidence) -> None:
+        if evidence.saying == "settled":
+            self._settle(evidence)
+            return
+        begins = evidence.begins if evidence.saying == "said" else None
+        same = [each for each in self.facts.between(*self.rule.ends(evidence), begins) if self._is_of(each, evidence)]
+        if evidence.saying == "denied":
+            self._deny(evidence, same)
+            return
+        if evidence.saying == "once":
+            self._recall(evidence, same)
+            return
+        if evidence.saying == "cancelled":
+            self._take_back(evidence, same)
+            return
+        fact = next((each for each in same if self._is_said(each, evidence)), None)
+        if fact is None:
+            fact = self._begin(evidence, "created")
+        else:
+            self._confirm(fact, evidence)
+        self._judge(fact, evidence)
+
+    def _is_of(self, fact: Fact, evidence: Evidence) -> bool:
+        ends = (fact.source, fact.target)
+        meant = self.rule.ends(evidence)
+        return ends == meant or (self.rule.type in SYMMETRIC and ends == meant[::-1])
+
+    def _is_said(self, fact: Fact, evidence: Evidence) -> bool:
+        """Tell whether a source speaks of a known fact, and not of a time when the same was true once more."""
+        begins = evidence.begins
+        said = Span(begins, _end_of(evidence, begins))
+        if overlap(said, Span(fact.valid_from, fact.valid_to)) is None:
+            return False
+        topic = topic_of(evidence.text)
+        if topic != fact.topic and not self.rule.is_same_topic(topic, fact.topic):
+            return False
+        if fact.valid_from is None or begins is None or begins >= fact.valid_from or not self.rule.is_single:
+            return True
+        # It would begin earlier than known: not where something else held in between.
+        gap = Span(begins, fact.valid_from)
+        return not any(
+            self._excludes(each, fact)
+            for each in self.facts
+            if overlap(gap, Span(each.valid_from, each.valid_to)) is not None
+        )
+
+    def _begin(self, evidence: Evidence, what: str) -> Fact:
+        id_ = evidence.home
+        while id_ in self.facts:
+            id_ = str(uuid.uuid5(DISPUTES, f"{id_} {evidence.order}"))
+        fact = first_said(evidence, id_, self.rule.type, self.rule.ends(evidence))
+        self.facts.add(fact)
+        self._tell(fact, what, evidence.reason, evidence, is_own=True)
+        return fact
+
+    def _confirm(self, fact: Fact, evidence: Evidence) -> None:
+        if evidence.confidence < LEAST_SURE <= fact.confidence:
+            # What is hardly said adds a source to what is surely said, and moves neither its beginning nor its end.
+            fact.order = max(fact.order, evidence.order)
+            self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
+            return
+        begins = evidence.begins
+        if fact.valid_from is None or (begins is not None and begins < fact.valid_from):
+            if begins is not None and (fact.valid_to is None or begins < fact.valid_to):
+                fact.valid_from = begins
+                fact.is_dated = evidence.valid_from is not None
+        elif evidence.valid_from is not None and evidence.valid_from == fact.valid_from:
+            fact.is_dated = True
+        fact.trust = max(fact.trust, evidence.trust)
+        fact.confidence = max(fact.confidence, evidence.confidence)
+        fact.is_denied = False
+        fact.order = max(fact.order, evidence.order)
+        if evidence.valid_to is None:
+            fact.told = _latest(fact.told, evidence.told)
+            if evidence.valid_from is None:
+                fact.still = _latest(fact.still, evidence.told)
+        self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
+        ends = evidence.valid_to
+        if ends is None or fact.valid_to is not None or (fact.valid_from is not None and ends <= fact.valid_from):
+            return
+        if ends > evidence.told:
+            fact.valid_to = fact.stated_to = ends
+        else:
+            self._end(fact, ends, evidence)
+
+    def _deny(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+        """Take in that a fact holds no longer."""
+        at = evidence.told if evidence.valid_to is None else evidence.valid_to
+        held = [each for each in same if each.valid_to is None or each.valid_to > at]
+        if not same:
+            self._begin(evidence, "created")
+            return
+        if not held:
+            last = max(same, key=lambda each: (each.valid_to or 0.0, each.id))
+            last.order = max(last.order, evidence.order)
+            self._tell(last, "confirmed", evidence.reason, evidence, is_own=True)
+            return
+        fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
+        fact.order = max(fact.order, evidence.order)
+        self._end(fact, at, evidence, is_own=True)
+
+    def _recall(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+        """Take in that a fact held once, which says nothing of what holds now."""
+        said = Span(evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to)
+        fact = next((each for each in same if overlap(said, Span(each.valid_from, each.valid_to)) is not None), None)
+        if fact is None:
+            self._begin(evidence, "created")
+            return
+        fact.order = max(fact.order, evidence.order)
+        self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
+
+    def _take_back(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+        """Take in that a fact never came about: what it had ended goes on, or it is doubted where that is not clear."""
+        held = [each for each in same if each.valid_to is None or each.valid_to > evidence.told]
+        if not held:
+            return
+        fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
+        fact.order = max(fact.order, evidence.order)
+        doubt = why_not_taken_back(fact, evidence)
+        if doubt:
+            self._doubt(fact, doubt, evidence, is_own=True)
+            return
+        fact.retract(evidence.at)
+        self._tell(fact, "retracted", evidence.reason or "it is said never to have come about", evidence, is_own=True)
+        for other in [each for each in self.facts if was_ended_by(each, fact)]:
+            again = gone_on(other, fact, evidence, str(uuid.uuid5(DISPUTES, f"{other.id} {evidence.order}")))
+            self.facts.add(again)
+            self._tell(again, "reopened", "what is to have ended it never came about", evidence)
+        for other in self.facts:
+            other.rivals.discard(fact.id)
+        fact.rivals = set()
+
+    def _doubt(self, fact: Fact, reason: str, evidence: Evidence, *, is_own: bool) -> None:
+        fact.is_doubted = True
+        fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
+        self._tell(fact, "disputed", reason, evidence, is_own=is_own)
+
+    def _end(self, fact: Fact, at: float, evidence: Evidence, *, is_own: bool = False) -> None:
+        """End a fact because a source says so, or doubt both where it is not believed."""
+        doubt = ""
+        if fact.valid_from is not None and at <= fact.valid_from:
+            doubt = "it is said to have ended before it began"
+        elif fact.still is not None and fact.still > at:
+            doubt = "it was still said after it is to have ended"
+        elif evidence.trust < fact.trust:
+            doubt = "the source that says it has ended is trusted less"
+        elif evidence.confidence < LEAST_SURE:
+            doubt = "that it has ended is hardly said"
+        if doubt:
+            self._doubt(fact, doubt, evidence, is_own=is_own)
+        else:
+            fact.end(at, evidence.at)
+            self._tell(fact, "ended", evidence.reason or "it was said to have ended", evidence, is_own=is_own)
+
+    def _judge(self, fact: Fact, evidence: Evidence) -> None:
+        """Bring a fact together with those that cannot hold beside it."""
+        if not self.rule.is_single:
+            return
+        unclear = []
+        for other in self.facts.met(fact):
+            if fact.valid_to is not None and other.valid_from is not None and other.valid_from >= fact.valid_to:
+                break  # what comes behind begins later still
+            verdict = judge(fact.standing, other.standing)
+            # To compare two places costs more than to compare two times.
+            if verdict.ruling == "disputed":
+                unclear.append((other, verdict.reason))
+            elif verdict.ruling == "closes" and other.id not in fact.rivals and self._excludes(other, fact):
+                if self.rule.compare(fact.target, other.target) == "unknown":
+                    unclear.append((other, "one of the two may lie in the other"))
+                    continue
+                assert verdict.at is not None
+                older = fact if verdict.is_first_older else other
+                older.end(verdict.at, evidence.at)
+                self._tell(older, "ended", verdict.reason, evidence)
+        self._dispute_some(fact, unclear, evidence)
+
+    def _dispute_some(self, fact: Fact, unclear: Sequence[tuple[Fact, str]], evidence: Evidence) -> None:
+        """Dispute what still holds when a fact does: of many the nearest, so that none is disputed by many."""
+        chosen: list[tuple[int, Fact, str]] = []
+        places = range(len(unclear))
+        for place in sorted(places, key=lambda place: (_apart(unclear[place][0], fact), -place)):
+            other, reason = unclear[place]
+            if len(fact.rivals) + len(chosen) >= MOST_DISPUTED:
+                break
+            is_over = judge(fact.standing, other.standing).ruling == "apart"
+            if not is_over and other.id not in fact.rivals and self._excludes(other, fact):
+                chosen.append((place, other, reason))
+        for _, other, reason in sorted(chosen, key=lambda each: each[0]):
+            self._dispute(fact, other, reason, evidence)
+
+    def _excludes(self, other: Fact, fact: Fact) -> bool:
+        """Tell whether two facts cannot hold at once, whenever they hold."""
+        if other.target == fact.target or other.source != fact.source or other.is_retracted or fact.is_retracted:
+            return False
+        if other.is_denied or fact.is_denied or other.is_added or fact.is_added:
+            return False
+        if other.sentence and other.sentence == fact.sentence:
+            return False  # whoever says both in one sentence says that both hold
+        if not self.rule.is_same_topic(fact.topic, other.topic):
+            return False
+        return self.rule.compare(fact.target, other.target) != "within"
+
+    def _dispute(self, fact: Fact, other: Fact, reason: str, evidence: Evidence) -> None:
+        fact.rivals.add(other.id)
+        other.rivals.add(fact.id)
+        for each in (fact, other):
+            each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
+            self._tell(each, "disputed", reason, evidence)
+
+    def _settle(self, evidence: Evidence) -> None:
+        """Take in that a person says which fact of a dispute is right."""
+        fact = next((each for each in self.facts if each.id == evidence.home and not each.is_retracted), None)
+        if fact is None:
+            return
+        fact.order = max(fact.order, evidence.order)
+        fact.is_doubted = False
+        self._tell(fact, "settled", evidence.reason, evidence, is_own=True)
+        began = fact.valid_from
+        for other in self._disputed_by(fact):
+            if other.valid_from is not None and began is not None and other.valid_from < began:
+                other.end(min(began, other.valid_to or began), evidence.at)
+                self._tell(other, "ended", evidence.reason, evidence)
+                other.rivals.discard(fact.id)
+            else:
+                other.retract(evidence.at)
+                self._tell(other, "retracted", evidence.reason, evidence)
+                for id_ in other.rivals:
+                    self.facts[id_].rivals.discard(other.id)
+                other.rivals = set()
+        fact.rivals = set()
+
+    def _disputed_by(self, fact: Fact) -> list[Fact]:
+        """Return the facts that cannot be true beside one, in order: also those that are too many to be remembered."""
+        rivals = [each for each in self.facts if each.id in fact.rivals]
+        if len(rivals) < MOST_DISPUTED:
+            return rivals
+        span = Span(fact.valid_from, fact.valid_to)
+        return [
+            each
+            for each in self.facts
+            if each.id in fact.rivals
+            or (
+                each.dispute == fact.dispute
+                and overlap(span, Span(each.valid_from, each.valid_to)) is not None
+                and self._excludes(each, fact)
+            )
+        ]
+
+    def _tell(self, fact: Fact, what: str, reason: str, evidence: Evidence, *, is_own: bool = False) -> None:
+        self.effects.append(Effect(fact.id, what, reason, evidence, is_own))
+
+
+def _end_of(evidence: Evidence, begins: float | None) -> float | None:
+    ends = evidence.valid_to
+    return None if ends is not None and begins is not None and ends <= begins else ends
+
+
+def _apart(one: Fact, other: Fact) -> float:
+    """Return how long before or after another a fact began, 0 where nobody knows."""
+    return 0.0 if one.valid_from is None or other.valid_from is None else abs(one.valid_from - other.valid_from)
+
+
+def _latest(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)

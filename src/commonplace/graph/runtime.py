@@ -1,0 +1,112 @@
+"""What the operations on a graph share: where it is kept, what makes its texts, its types, the time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from commonplace.graph.kinds import Kinds
+from commonplace.ingest.passages import passage_id
+from commonplace.models.contract import TokenizedText
+from commonplace.models.registry import for_kind
+from commonplace.ranking.arrays import quantise
+from commonplace.types import Chunk, NewPassage, Owner
+
+if TYPE_CHECKING:
+    from commonplace.graph.names import Similarity
+    from commonplace.ingest.passages import Destination
+    from commonplace.store.graph_contract import GraphReading
+    from commonplace.types.graph import Alias, Entity, Relation
+
+MOST_NAMES: Final = 12
+"""By so many of its names an entity is found by words and meaning; by all of them where one is given exactly."""
+MOST_CHARACTERS: Final = 2_000
+"""So much of a fact is searched."""
+
+
+def made_id() -> str:
+    """Return a new id."""
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a graph is kept and what it is made with.
+
+    Attributes:
+        similarity: how near two names are in meaning, the same whatever embedder makes the vectors.
+        now: the time, seconds since the epoch.
+        new_id: makes ids.
+    """
+
+    destination: Destination
+    kinds: Kinds
+    similarity: Similarity
+    now: Callable[[], float]
+    new_id: Callable[[], str] = made_id
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the graph."""
+        return self.destination.namespace
+
+    @property
+    def graph(self) -> GraphReading:
+        """The graph as it is now."""
+        return self.destination.store.graph(self.namespace)
+
+
+@dataclass(slots=True)
+class Texts:
+    """Makes the texts by which entities and facts are found, embedding each text once. Safe for threads."""
+
+    destination: Destination
+    _made: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return how many texts it holds."""
+        return len(self._made)
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Embed texts at once, before a transaction begins in which they will be written."""
+        new = [text for text in dict.fromkeys(text[:MOST_CHARACTERS] for text in texts) if text not in self._made]
+        if not new:
+            return
+        tokenized = [TokenizedText(text, self.destination.tokenize(text)) for text in new]
+        if self.destination.defers("entity"):
+            vectors = [b""] * len(new)
+        else:
+            found = quantise(for_kind(self.destination.embedder, "entity").embed(tokenized))
+            vectors = [row.tobytes() for row in found]
+        for text, each, vector in zip(new, tokenized, vectors, strict=True):
+            self._made[text] = (each.token_ids.astype("<u2", copy=False).tobytes(), vector)
+
+    def of_entity(self, entity: Entity, names: Sequence[Alias]) -> tuple[NewPassage, ...]:
+        """Return the text of an entity: its names."""
+        return self._passages(Owner(entity.id, "entity"), names_text(entity.name, [alias.name for alias in names]))
+
+    def of_relation(self, relation: Relation) -> tuple[NewPassage, ...]:
+        """Return the text of a fact; see `fact_text`."""
+        return self._passages(Owner(relation.id, "relation"), fact_text(relation.fact, relation.type))
+
+    def _passages(self, owner: Owner, text: str) -> tuple[NewPassage, ...]:
+        kept = text[:MOST_CHARACTERS]
+        self.prepare([kept])
+        token_ids, vector = self._made[kept]
+        id_ = passage_id(self.destination.namespace, owner, 0)
+        return (NewPassage(id_, Chunk(kept, 1, 1 + kept.count("\n")), token_ids, vector),)
+
+
+def fact_text(fact: str, type_: str) -> str:
+    """Return the text by which a fact is found: the sentence that says it, and its type in words.
+
+    Who "moved to Munich" is asked for by where she lives.
+    """
+    return f"{fact}\n{type_.replace('_', ' ').lower()}"
+
+
+def names_text(name: str, names: Sequence[str]) -> str:
+    """Return the text by which an entity is found."""
+    return ", ".join(list(dict.fromkeys((name, *names)))[:MOST_NAMES])

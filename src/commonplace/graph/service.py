@@ -1,0 +1,266 @@
+"""Change a graph: add, delete, merge, split, settle, each in one transaction. It takes checked values.
+
+The episodes that speak of them stay too: they say more than that. Facts that had ended, or were disputed, only
+because of what goes, hold again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.graph.entities import MOST_ALIASES, all_merged, known_by, merged_into, roots
+from commonplace.graph.episodes import Added, GivenFact, add_episode, add_fact, bounded, prepare, take_out
+from commonplace.graph.fact_keys import Changed, Slots, facts_of
+from commonplace.graph.facts import Evidence
+from commonplace.graph.merge import Joining, Parted
+from commonplace.graph.names import KEY, normal
+from commonplace.graph.runtime import Texts, fact_text
+from commonplace.graph.views import Addition, Deletion, Merging, Seeing, Settlement, Splitting, Times
+from commonplace.types.graph import GraphFilter
+
+if TYPE_CHECKING:
+    from commonplace.graph.model_extraction import Understood
+    from commonplace.graph.runtime import Ground, Texts
+    from commonplace.graph.views import EntityView, RelationView
+    from commonplace.store.contract import MemoryChange
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.types.graph import Entity, Episode, Relation
+
+_MOST_NAMED = 5
+
+ANY_TYPE = "concept"
+"""The type under which a name is looked up where nobody says of what it is."""
+
+
+class Follower(Protocol):
+    """Takes note of what changes, in the transaction that changes it."""
+
+    def added(self, change: MemoryChange, added: Added) -> None:
+        """Take note of what came; an episode without an id stands for who gave a fact."""
+        ...
+
+    def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
+        """Take note that an episode of a group went."""
+        ...
+
+
+class GraphKeeper:
+    """Changes the graph of one namespace. Safe for threads."""
+
+    def __init__(self, ground: Ground, follower: Follower | None = None) -> None:
+        self._ground = ground
+        self._follower = follower
+
+    def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
+        """Write an episode with what it says; see `Graph.add_episode`."""
+        taken = bounded(understood.extraction)
+        texts = Texts(self._ground.destination)
+        prepare(texts, taken.extraction)
+        with self._change() as change:
+            added = add_episode(change.graph, self._ground, texts, episode, taken.extraction)
+            if self._follower is not None:
+                self._follower.added(change, added)
+        told = (*notices, *understood.notices, *taken.notices, *added.notices)
+        return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
+
+    def add_fact(self, given: GivenFact, now: float) -> Addition:
+        """Write a fact that somebody gives; see `Graph.add_triplet`."""
+        texts = Texts(self._ground.destination)
+        texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
+        with self._change() as change:
+            added = add_fact(change.graph, self._ground, texts, given, now)
+            if self._follower is not None:
+                self._follower.added(change, added)
+        return replace(self._addition(added), episode=None)
+
+    def delete_episode(self, id_: str) -> Deletion:
+        """Delete an episode with what only it supported; see `Graph.delete_episode`."""
+        with self._change() as change:
+            known = change.graph.episodes([id_]).get(id_)
+            if known is None:
+                raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
+            gone = take_out(change.graph, self._ground, Texts(self._ground.destination), [id_])
+            if self._follower is not None:
+                self._follower.deleted(change, id_, known.group)
+        return Deletion(id_, gone.entities, gone.relations, self._relations(gone.reopened))
+
+    def merge(self, keep: str, other: str, reason: str) -> Merging:
+        """Make two entities one; see `Graph.merge`."""
+        with self._changing() as graph:
+            kept, gone = (find_entity(graph, self._ground, each) for each in (keep, other))
+            _refuse_too_many_names(graph, kept, gone)
+            moved = self._joining(graph).merge(kept, gone, reason)
+        [entity, merged] = self._entities([kept.id, gone.id])
+        return Merging(entity, merged, self._relations(moved), reason)
+
+    def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
+        """Make an entity several again; see `Graph.split`."""
+        with self._changing() as graph:
+            parted = self._split(graph, entity, names, reason)
+        [kept, *others] = self._entities([parted.entity, *parted.parted])
+        return Splitting(kept, tuple(others), self._relations(parted.relations), reason)
+
+    def settle(self, relation: str, reason: str) -> Settlement:
+        """Say that one fact of a dispute is right; see `Graph.settle`."""
+        changed = Changed()
+        with self._changing() as graph:
+            known = graph.relations([relation]).get(relation)
+            fact = known or _of_dispute(graph, relation) or find_relation(graph, relation)
+            if not fact.dispute:
+                raise UsageError(
+                    f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
+                )
+            now = max(self._ground.now(), fact.created_at)
+            settled = Evidence(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
+            Slots(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
+        [right] = self._relations([fact.id])
+        return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
+
+    def _split(self, graph: GraphChange, name: str, names: Sequence[str], reason: str) -> Parted:
+        """Undo merges, of all or of those whose names are given; or part names that were never apart."""
+        entity = find_entity(graph, self._ground, name)
+        merged = list(graph.entities(merged_into(entity)).values())
+        if not names and not merged:
+            raise UsageError(
+                f"nothing was merged into {entity.name!r:.80}", remedy="name what is to be an entity of its own"
+            )
+        forms = {normal(each) for each in names}
+        aliases = graph.aliases([each.id for each in merged])
+        borne = {each.id: {alias.normal for alias in aliases.get(each.id, ())} for each in merged}
+        chosen = [each for each in merged if not forms or each.id in names or forms & borne[each.id]]
+        joining = self._joining(graph)
+        if chosen:
+            # The last that was merged goes first: so each finds what was there before it came.
+            return joining.unmerge(entity, chosen[::-1], reason)
+        return joining.part(entity, names, reason)
+
+    def _joining(self, graph: GraphChange) -> Joining:
+        return Joining(graph, self._ground, Texts(self._ground.destination), self._ground.now())
+
+    @contextmanager
+    def _changing(self) -> Iterator[GraphChange]:
+        with self._change() as change:
+            yield change.graph
+
+    def _change(self) -> AbstractContextManager[MemoryChange]:
+        destination = self._ground.destination
+        return destination.store.change_memories(destination.namespace, made_by=destination.embedder.stamp)
+
+    def _addition(self, added: Added) -> Addition:
+        seeing = self._seeing
+        return Addition(
+            seeing.episode(added.episode),
+            self._entities(added.entities, has_summaries=False),  # the facts that it brought stand beside
+            self._relations(added.relations),
+            self._relations(added.ended),
+            self._relations(added.disputed),
+            added.outcome,
+            added.notices,
+        )
+
+    @property
+    def _seeing(self) -> Seeing:
+        return Seeing(self._ground.graph, Times(self._ground.now()))
+
+    def _entities(self, ids: Sequence[str], *, has_summaries: bool = True) -> tuple[EntityView, ...]:
+        found = self._ground.graph.entities(ids)
+        return self._seeing.entities((found[id_] for id_ in ids if id_ in found), has_summaries=has_summaries)
+
+    def _relations(self, ids: Sequence[str]) -> tuple[RelationView, ...]:
+        found = self._ground.graph.relations(ids)
+        return self._seeing.relations(found[id_] for id_ in ids if id_ in found)
+
+
+def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> None:
+    known = graph.aliases([kept.id, gone.id])
+    names = {each.normal for some in known.values() for each in some if not each.normal.startswith(KEY)}
+    if len(names) > MOST_ALIASES:
+        raise UsageError(
+            f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is {MOST_ALIASES}",
+            remedy="keep them apart, or split names off first",
+        )
+
+
+def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
+    """Return the entity of an id or a name; what was merged into another is that other.
+
+    Raises:
+        NotFoundError: there is none, or several of that name.
+    """
+    found = graph.entities([name]).get(name)
+    while found is not None and found.merged_into:
+        found = graph.entities([found.merged_into]).get(found.merged_into)
+    if found is not None:
+        return found
+    named = graph.named([normal(name)]).get(normal(name), [])
+    own = [each for each in named if normal(each.name) == normal(name)] or named
+    if len(own) > 1:
+        ids = ", ".join(f"{each.id} ({each.type})" for each in own[:5])
+        raise NotFoundError(f"{name!r:.80} may mean {len(own)} entities, {ids}", remedy="name one by its id")
+    if own:
+        return own[0]
+    for type_ in (ANY_TYPE, "person", "file"):
+        near = known_by(graph, ground, name, type_)
+        if near is not None:
+            return near
+    raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`")
+
+
+def _of_dispute(graph: GraphReading, id_: str) -> Relation | None:
+    """Return the one fact that a dispute is still about, None where the id is of no dispute.
+
+    Raises:
+        UsageError: it is about several, of which one has to be named.
+    """
+    found = [each for each in graph.disputed() if each.dispute == id_]
+    if len(found) > 1:
+        named = "; or ".join(f"{each.id} ({each.fact:.80})" for each in found[:_MOST_NAMED])
+        more = f"; or one of {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+        raise UsageError(
+            f"{id_!r:.80} is a dispute about {len(found):,} facts", remedy=f"name the one that is right: {named}{more}"
+        )
+    return found[0] if found else None
+
+
+def find_relation(graph: GraphReading, id_: str) -> Relation:
+    """Return the fact of an id.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    found = graph.relations([id_]).get(id_)
+    if found is None:
+        raise NotFoundError(f"there is no fact {id_!r:.80}", remedy="see `commonplace graph facts QUERY`")
+    return found
+
+
+def families(graph: GraphReading, entities: Sequence[str]) -> list[str]:
+    """Return the ids of entities with all that they were merged with: they are one thing."""
+    found = graph.entities(list(dict.fromkeys(roots(graph, entities).values())))
+    return [each.id for root in found.values() for each in all_merged(graph, root)]
+
+
+def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
+    """Return the ids of the facts of which one of these entities is an end, past ones too."""
+    found = graph.relations_of(entities, GraphFilter(with_past=True))
+    return list(dict.fromkeys(each.id for some in found.values() for each in some))
+
+
+def remove_facts(graph: GraphChange, ground: Ground, texts: Texts, relations: Sequence[str]) -> None:
+    """Delete facts with all that is said of them."""
+    slots, gone = Slots(graph, ground, texts), set(relations)
+    wanted = [slots.slot_of(each.source, each.type, each.target) for each in graph.relations(relations).values()]
+    facts = {each.id: each for slot in dict.fromkeys(wanted) for each in facts_of(graph, slot)}
+    left = slots.said_of(each for each in facts.values() if each.id not in gone)
+    slots.reckon_again(wanted, left, Changed())
+
+
+def remove_entities(graph: GraphChange, ground: Ground, texts: Texts, entities: Sequence[str]) -> None:
+    """Delete entities, those that were merged with them, and every fact about them."""
+    gone = families(graph, entities)
+    remove_facts(graph, ground, texts, facts_about(graph, gone))
+    graph.erase_entities(gone)

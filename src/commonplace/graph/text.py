@@ -1,0 +1,113 @@
+"""Put what a graph knows of some entities together as one text for a model, within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import UsageError
+from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
+from commonplace.graph.names import checked, normal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from commonplace.graph.views import EntityView, RelationView
+
+CountTokens = Callable[[str], int]
+
+
+def describe(
+    entities: Sequence[EntityView], facts: Sequence[RelationView], *, max_tokens: int, count: CountTokens
+) -> tuple[str, tuple[EntityView, ...], tuple[RelationView, ...]]:
+    """Return the text of as many entities and facts as there is room for, and these; "" where there is none.
+
+    Entities come first, then facts, each in the order given; half of the room is kept for facts.
+
+    Args:
+        count: the tokens of a text; that of two texts is at most the sum of theirs.
+    """
+    room = max_tokens - count(f"{OPENING}\n{CLOSING}")
+    kept_facts: list[RelationView] = []
+    facts_cost = 0
+    kept_entities: list[EntityView] = []
+    for entity in entities:
+        cost = _cost(entity_item(entity), count)
+        if cost > (room - facts_cost) // (2 if facts and kept_entities else 1):
+            break
+        kept_entities.append(entity)
+        room -= cost
+    for fact in facts:
+        cost = _cost(fact_item(fact), count)
+        if cost > room:
+            break
+        kept_facts.append(fact)
+        room -= cost
+    items = [*map(entity_item, kept_entities), *map(fact_item, kept_facts)]
+    return fence(items), tuple(kept_entities), tuple(kept_facts)
+
+
+def entity_item(entity: EntityView) -> Recalled:
+    """Return what stands in the text of an entity."""
+    names = f" (also {', '.join(entity.aliases[:_MOST_NAMES])})" if entity.aliases else ""
+    return Recalled(f"entity:{entity.uuid}", f"{entity.name}{names}", f"{entity.entity_type}, trust {entity.trust:.2f}")
+
+
+def fact_item(fact: RelationView) -> Recalled:
+    """Return what stands in the text of a fact: its sentence, when it holds, whether it is disputed."""
+    ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
+    parts = [ends, when(fact), f"trust {fact.trust:.2f}"]
+    if fact.disputed:
+        parts.insert(0, "disputed")
+    if fact.retracted:
+        parts.insert(0, "retracted")
+    return Recalled(f"fact:{fact.uuid}", fact.fact, ", ".join(parts))
+
+
+def when(known: RelationView | EntityView) -> str:
+    """Say when a fact holds, or an entity is known to have been."""
+    start, end = _day(known.valid_from), _day(known.valid_to)
+    if start and end:
+        return f"from {start} to {end}"
+    if end:
+        return f"until {end}"
+    return f"since {start}" if start else "at an unknown time"
+
+
+_MOST_NAMES: Final = 5
+
+
+def _day(at: datetime | None) -> str:
+    return "" if at is None else at.date().isoformat()
+
+
+def _cost(item: Recalled, count: CountTokens) -> int:
+    return count(fence([item]).removeprefix(OPENING).removesuffix(CLOSING))
+
+
+RELATED: Final = "RELATED_TO"
+
+
+def statement(
+    source: object,
+    target: object,
+    fact: object,
+    *,
+    relation_type: str = RELATED,
+    called: tuple[str, str, str] = ("source", "target", "fact"),
+) -> dict[str, str]:
+    """Return it as an object for `add_episode` with the source "json".
+
+    Args:
+        fact: a sentence, or some words; what they say of the two counts more than that they are related.
+        called: by which names the first three are known to whoever gives them.
+
+    Raises:
+        UsageError: a name is no name, both are one, or nothing is said of them.
+    """
+    one, other = checked(called[0], source), checked(called[1], target)
+    if normal(one) == normal(other):
+        raise UsageError(f"{called[0]} and {called[1]} both mean {one!r:.60}", remedy="name two entities")
+    if not isinstance(fact, str) or not fact.strip():
+        raise UsageError(f"{called[2]} is empty", remedy="say in a few words how they hang together")
+    return {"source": one, "relation_type": relation_type, "target": other, "fact": fact.strip()}

@@ -1,0 +1,205 @@
+"""Examine the memories of a namespace: count them, and find what a person may want to look at."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from commonplace.health.report import BANDS, KINDS, Finding, Health
+from commonplace.memory.content import references_of
+from commonplace.text.similarity import is_near_duplicate, signature
+from commonplace.types import STATUSES, TIERS, Selection
+
+if TYPE_CHECKING:
+    from commonplace.health.report import GoldenAnswer
+    from commonplace.memory.view import Fading
+    from commonplace.store.contract import Store
+    from commonplace.types import StoredMemory
+
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_SAID: Final = re.compile(r"[\w']+(?:/\w+)*")
+_PLEASANTRIES: Final = frozenset(
+    "ok okay yes no sure thanks thank you great done hi hello hey bye good morning night job lol test testing todo n/a"
+    " na none null undefined asdf got it will do sounds please you're welcome so much very all right alright cool nice"
+    " foo bar baz qwerty".split()
+)
+_MOST_SAID: Final = 6
+_LOG_LINE: Final = re.compile(
+    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d"
+    r"|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE)\b|at \S+\(|File \"|\s*\|)"
+)
+_LOOKED_AT: Final = 20_000
+_FEWEST_LINES: Final = 5
+_FEWEST_WORDS: Final = 20
+_MOST_REPEATED: Final = 0.5
+_LEAST_OWN: Final = 0.2
+_LEAST_LETTERS: Final = 0.3
+_LONG: Final = 40
+
+
+def suspicion(text: str) -> str:
+    """Return why a text may be worth nothing, "" where nothing speaks against it."""
+    head = text[:_LOOKED_AT].strip()
+    return _of_words(head) or _of_lines([line for line in head.splitlines() if line.strip()])
+
+
+def _of_words(text: str) -> str:
+    said = _SAID.findall(text[:200].lower())
+    if len(said) <= _MOST_SAID and said and _PLEASANTRIES.issuperset(said):
+        return "it is a pleasantry or a placeholder"
+    if text.lower().startswith("lorem ipsum"):
+        return "it is a placeholder"
+    letters = sum(character.isalpha() for character in text)
+    if not letters:
+        return "it has no words"
+    written = sum(not character.isspace() for character in text)
+    if written >= _LONG and letters < _LEAST_LETTERS * written:
+        return "most of it is neither letters nor words"
+    words = _WORD.findall(text.lower())
+    if len(words) >= _FEWEST_WORDS and len(set(words)) < _LEAST_OWN * len(words):
+        return "it repeats the same words"
+    return ""
+
+
+def _of_lines(lines: list[str]) -> str:
+    if len(lines) < _FEWEST_LINES:
+        return ""
+    if sum(bool(_LOG_LINE.match(line)) for line in lines) > _MOST_REPEATED * len(lines):
+        return "it looks like a log or a traceback"
+    return "it repeats the same lines" if len(set(lines)) < _MOST_REPEATED * len(lines) else ""
+
+
+_MOST_IN_BAND: Final = 50
+"""Of more memories that share a band no pairs are compared: what all have in common tells nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What an examination stands on.
+
+    Attributes:
+        project: the directory that the paths of files are relative to, None where there is none.
+        notes: those in the vault: the memory's id by the note's path, as a memory has it.
+        issues: how many issues there are, by agent and then by status.
+    """
+
+    store: Store
+    namespace: str
+    project: Path | None
+    fading: Fading
+    now: float
+    notes: Mapping[str, str]
+    issues: Mapping[str, Mapping[str, int]]
+
+
+def examine(ground: Ground, golden: Sequence[GoldenAnswer] = ()) -> Health:
+    """Return how healthy the memories of a namespace are."""
+    store, name = ground.store, ground.namespace
+    with store.snapshot():
+        everything = store.memories(name, Selection(order="id"))
+        live = [each for each in everything if each.expired_at is None]
+        findings = [
+            *_duplicates(live),
+            *_contradictions(ground),
+            *_stale(ground, live),
+            *_orphans(ground, everything),
+            *_junk(live),
+        ]
+    return Health(
+        namespace=name,
+        memories=len(live),
+        tiers={tier: sum(each.record.tier == tier for each in live) for tier in TIERS[1:]},
+        statuses={status: sum(each.record.status == status for each in everything) for status in STATUSES},
+        retention=_retention(ground, live),
+        pending={agent: found["open"] for agent, found in ground.issues.items() if agent and found.get("open")},
+        findings=tuple(sorted(findings, key=lambda each: (KINDS.index(each.kind), each.ids))),
+        golden=tuple(golden),
+    )
+
+
+def _retention(ground: Ground, live: Iterable[StoredMemory]) -> dict[str, int]:
+    counted = Counter(
+        next(end for end in BANDS if min(1.0, ground.fading.raw(each.record, ground.now)) <= end)
+        for each in live
+        if each.record.status == "active"
+    )
+    return {f"{end:.2f}": counted[end] for end in BANDS}
+
+
+def _duplicates(live: Iterable[StoredMemory]) -> Iterator[Finding]:
+    """Find memories in the same words, or nearly so; the turns of a conversation may repeat each other."""
+    signs = {each.owner.id: (each, signature(each.record.content)) for each in live if not each.owner.session}
+    same: dict[str, list[str]] = defaultdict(list)
+    bands: dict[int, list[str]] = defaultdict(list)
+    for id_, (_, sign) in signs.items():
+        same[sign.digest].append(id_)
+        for band in sign.bands:
+            bands[band].append(id_)
+    for ids in same.values():
+        if len(ids) > 1:
+            yield Finding("duplicate", tuple(sorted(ids)), "they say the same")
+    pairs = {
+        (one, other)
+        for ids in bands.values()
+        if len(ids) <= _MOST_IN_BAND
+        for place, one in enumerate(ids)
+        for other in ids[place + 1 :]
+    }
+    for one, other in sorted(pairs):
+        (first, a), (second, b) = signs[one], signs[other]
+        if a.digest != b.digest and is_near_duplicate(first.record.content, second.record.content):
+            yield Finding("duplicate", tuple(sorted((one, other))), "they say nearly the same")
+
+
+def _contradictions(ground: Ground) -> Iterator[Finding]:
+    """Find the facts of the graph that cannot all be true."""
+    disputes: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for relation in ground.store.graph(ground.namespace).disputed():
+        disputes[relation.dispute].append((relation.id, relation.fact))
+    for facts in disputes.values():
+        said = " / ".join(fact for _, fact in facts)
+        yield Finding("contradiction", tuple(id_ for id_, _ in facts), f"these facts cannot all be true: {said}")
+
+
+def _stale(ground: Ground, live: Iterable[StoredMemory]) -> Iterator[Finding]:
+    """Find memories that speak of files which changed or went since."""
+    if ground.project is None:
+        return
+    states: dict[str, str] = {}
+    for each in live:
+        references = references_of(each.owner.references)
+        for reference in references:
+            states.setdefault(str(reference), reference.state(ground.project))
+        told = [f"{one.path} {_TOLD[states[str(one)]]}" for one in references if states[str(one)] in _TOLD]
+        if told:
+            yield Finding("stale", (each.owner.id,), f"{', '.join(told)} since it was written")
+
+
+_TOLD: Final = {"changed": "has changed", "gone": "is gone"}
+
+
+def _orphans(ground: Ground, everything: Sequence[StoredMemory]) -> Iterator[Finding]:
+    """Find promoted memories without their note, and notes without their memory."""
+    known = {each.owner.id: each for each in everything}
+    for each in everything:
+        path = each.record.vault_path
+        if each.expired_at is None and path and path not in ground.notes:
+            yield Finding("orphan", (each.owner.id,), f"its note {path} is not in the vault")
+    for path, id_ in ground.notes.items():
+        memory = known.get(id_)
+        if memory is None or memory.expired_at is not None or memory.record.vault_path != path:
+            yield Finding("orphan", (id_,), f"the note {path} is of no promoted memory")
+
+
+def _junk(live: Iterable[StoredMemory]) -> Iterator[Finding]:
+    """Suspect memories that nobody used and that say nothing; a turn of a conversation may be as short as it likes."""
+    for each in live:
+        if each.owner.session or each.record.use_count or each.record.status == "promoted":
+            continue
+        why = suspicion(each.record.content)
+        if why:
+            yield Finding("junk", (each.owner.id,), why)

@@ -1,0 +1,345 @@
+"""The index on disk: immutable generations, one of them current.
+
+`index/current.json` names the generation in use. A writer builds the next one beside it, from links to the files that
+stay the same, and replaces `current.json`; whatever a crash leaves behind was never named and is removed by the next
+writer. An index that cannot be used is empty, with a `fault` that says why: everything in it can be rebuilt.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.errors import IndexFaultError, StoreError
+from commonplace.index.contract import DenseIndex, LexicalIndex, LexicalStatistics, Scope, Scored
+from commonplace.index.dense import ChunkedDenseIndex
+from commonplace.index.files import (
+    CURRENT,
+    Manifest,
+    OpenFiles,
+    encode,
+    generation_path,
+    read_manifest,
+    replace_file,
+    unreadable,
+)
+from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
+from commonplace.locks import FileLock, renew_in_children
+from commonplace.text.tokens import FIELDS
+from commonplace.types import Embedding, IndexEntry
+
+_ATTEMPTS = 10
+_SPARED_DEAD = 1_000
+"""So many deleted passages are never worth a rebuild."""
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Generation:
+    """One immutable state of the index.
+
+    Attributes:
+        change: it holds every change of the store up to this one; 0 if it holds nothing.
+        token: the store's token of that change; a store that has another one there is not the store it was made from.
+        fault: why the stored index could not be used, a clause that continues "the index …", or "".
+        documents: number of passages that can be found.
+        dead: number of passages deleted since the last rebuild, which statistics still count.
+        files: what it reads from; None if it holds nothing.
+    """
+
+    change: int
+    lexical: LexicalIndex
+    dense: DenseIndex
+    fault: str = ""
+    documents: int = 0
+    dead: int = 0
+    token: str = ""
+    files: OpenFiles | None = None
+
+    @property
+    def is_wasteful(self) -> bool:
+        """True when so much of it is deleted that a rebuild pays."""
+        return self.dead > max(_SPARED_DEAD, self.documents)
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Check that it can still be read, and keep it so for the length of a `with` block; that costs microseconds.
+
+        Reading a mapped file that was cut short meanwhile would end the process.
+
+        Raises:
+            IndexFaultError: a file was damaged, or is being removed.
+        """
+        return nullcontext() if self.files is None else self.files.in_use()
+
+
+class Index:
+    """The index of one store. Safe for threads; any number of processes may read while one writes."""
+
+    def __init__(self, directory: Path, *, store_id: str, embedding: Embedding) -> None:
+        """Name an index; nothing is read or created yet."""
+        self._directory = directory
+        self._empty = Manifest(store_id, embedding)
+        self._lock = FileLock(directory / "lock")
+        self._opening = threading.Lock()
+        self._generation: Generation | None = None
+        self._seen: tuple[int, ...] = ()
+        self._is_closed = False
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """Let a forked child open files of its own: what it locks and unlocks in its parent's, it does for both."""
+        self._opening = threading.Lock()
+        self._generation = None
+
+    def follow(self, embedding: Embedding) -> None:
+        """Expect vectors of this embedder from now on: the store's, which may be changed while the index is open."""
+        with self._opening:
+            if self._empty.embedding != embedding:
+                self._empty = replace(self._empty, embedding=embedding)
+                self._generation, self._seen = None, ()
+
+    def close(self) -> None:
+        """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""
+        with self._opening:
+            self._generation, self._is_closed = None, True
+
+    def reader(self) -> Generation:
+        """Return the current generation, to see what it holds; costs one `stat` while no other was published.
+
+        Raises:
+            StoreError: the index is closed, or its files may be whole and cannot be read.
+        """
+        with self._opening:
+            if self._is_closed:
+                raise StoreError(f"the index {self._directory} is closed", remedy="open the store again")
+            for _ in range(_ATTEMPTS):
+                seen = self._signature()
+                if self._generation is not None and seen == self._seen:
+                    break
+                # Opening may fail only because a newer generation replaced this one meanwhile: look again.
+                self._generation, self._seen = self._open(), seen
+            assert self._generation is not None
+            return self._generation
+
+    @contextmanager
+    def reading(self) -> Iterator[Generation]:
+        """Give the current generation to search in, and keep its files for the length of a `with` block.
+
+        Raises:
+            IndexFaultError: a file was damaged; `condemn` the generation.
+            StoreError: the index is closed, or its files may be whole and cannot be read.
+        """
+        generation = self.reader()
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(generation.in_use())
+                    break
+                except IndexFaultError:
+                    # Whoever forgets removes older ones, and may have come between.
+                    tried, generation = generation, self.reader()
+                    if generation is tried:
+                        raise
+            yield generation
+
+    def condemn(self, fault: str, generation: Generation | None = None) -> None:
+        """Stop using a generation that failed while it was read; `reader` tells the fault until another is published.
+
+        Args:
+            generation: the one that failed; nothing happens where it is no longer in use. None is the one in use.
+        """
+        with self._opening:
+            if generation is None or generation is self._generation:
+                # Its own signature stays the one seen: what was published since then is looked at.
+                self._generation = _nothing(fault)
+
+    def verify(self) -> list[str]:
+        """Compare every file with its checksum; return the faults, empty when all is well.
+
+        Raises:
+            StoreError: a file may be whole and cannot be read.
+        """
+        try:
+            current = self._read_manifest()
+            OpenFiles(generation_path(self._directory, current.generation), current.files, thorough=True)
+        except IndexFaultError as fault:
+            return [str(fault)]
+        return []
+
+    def claim(self, timeout_s: float) -> bool:
+        """Become the only writer, waiting at most `timeout_s` seconds; return whether that succeeded.
+
+        Raises:
+            StoreError: the directory cannot be created, or that of the store is gone, which is never made anew.
+        """
+        try:
+            self._directory.mkdir(exist_ok=True)
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"the store at {self._directory.parent} was deleted while it was open", remedy="open it again"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"the index cannot be written: {error}") from error
+        return self._lock.acquire(timeout_s)
+
+    def release(self) -> None:
+        """Let others write."""
+        self._lock.release()
+
+    def update(
+        self,
+        entries: Iterable[IndexEntry],
+        deleted: Iterable[int],
+        *,
+        upto: int,
+        token: str = "",
+        rebuild: bool = False,
+        progress: Callable[[int], None] = lambda _done: None,
+        checkpoint: Callable[[str], None] = lambda _step: None,
+    ) -> tuple[int, int]:
+        """Publish a generation with these changes; return how many passages were added and how many deleted.
+
+        The caller has claimed the index. A passage that is already held is replaced, one that is deleted and given as
+        an entry is not added. Readers see either all of it or nothing.
+
+        Args:
+            upto: the store's change number up to which the changes go.
+            token: the store's token of that change.
+            rebuild: begin with nothing instead of the current generation.
+            progress: called now and then with the number of passages added.
+            checkpoint: called with the name of every step before it is taken.
+
+        Raises:
+            IndexFaultError: the current generation cannot be built upon; rebuild.
+            StoreError: the disk is full or the directory cannot be written.
+        """
+        # Most processes only read.
+        from commonplace.index.writer import Update
+
+        try:
+            base = self._empty if rebuild else self._read_manifest()
+            return Update(self._directory, base, progress, checkpoint).run(entries, deleted, upto, token)
+        except OSError as error:
+            raise StoreError(f"the index cannot be written: {error}") from error
+
+    def remove_older(self) -> list[str]:
+        """Empty and remove what is left of earlier generations; return the names of those that are read at this moment.
+
+        The caller has claimed the index. A process that rests loses what it has open, and opens the current one.
+        """
+        from commonplace.index.writer import remove_older
+
+        return remove_older(self._directory)
+
+    def _open(self) -> Generation:
+        try:
+            return self._open_current()
+        except IndexFaultError as fault:
+            return _nothing(str(fault))
+
+    def _open_current(self) -> Generation:
+        current = self._read_manifest()
+        directory = generation_path(self._directory, current.generation)
+        # Another index of this process may have it open: then both read the same files and maps.
+        key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
+        shared = _open_generations.get(key)
+        if shared is not None:
+            return shared
+        files = OpenFiles(directory, current.files)
+        with files.in_use():
+            try:
+                dense = ChunkedDenseIndex(directory, current)
+            except OSError as error:
+                raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
+            generation = Generation(
+                current.change,
+                TantivyLexicalIndex(directory / LEXICAL, current),
+                dense,
+                documents=current.documents,
+                dead=current.counted - current.documents,
+                token=current.token,
+                files=files,
+            )
+            files.check()
+        if files.records != current.files:
+            self._record(replace(current, files=files.records), current)
+        return _open_generations.setdefault(key, generation)
+
+    def _record(self, verified: Manifest, current: Manifest) -> None:
+        """Publish the present times of files that a copy gave new ones, or every process compares all checksums."""
+        with suppress(OSError, StoreError, IndexFaultError):
+            if self._lock.acquire(0):
+                try:
+                    if self._read_manifest() == current:
+                        replace_file(self._directory / CURRENT, encode(verified))
+                finally:
+                    self._lock.release()
+
+    def _read_manifest(self) -> Manifest:
+        try:
+            return read_manifest(self._directory, store_id=self._empty.store_id, embedding=self._empty.embedding)
+        except OSError as error:
+            raise unreadable(error.errno, f"{CURRENT} cannot be read ({error.strerror})") from error
+
+    def _signature(self) -> tuple[int, ...]:
+        try:
+            stat = (self._directory / CURRENT).stat()
+        except OSError:
+            return ()
+        return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+_open_generations: weakref.WeakValueDictionary[tuple[object, ...], Generation] = weakref.WeakValueDictionary()
+
+
+def _state_of(directory: Path, names: Iterable[str]) -> tuple[tuple[int, int, int], ...]:
+    """Return what changes when a file is damaged, replaced or emptied; () where one is missing."""
+    try:
+        found = [(directory / name).stat() for name in names]
+    except OSError:
+        return ()
+    return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+
+
+def _nothing(fault: str) -> Generation:
+    return Generation(0, _NoPassages(), _NoVectors(), fault)
+
+
+class _NoPassages:
+    """A `LexicalIndex` that holds nothing."""
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:  # noqa: ARG002
+        return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:  # noqa: ARG002
+        return {}
+
+    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
+        none = dict.fromkeys(terms, 0)
+        return LexicalStatistics(0, dict.fromkeys(FIELDS, 0.0), dict.fromkeys(FIELDS, none))
+
+    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> list[int]:  # noqa: ARG002
+        return []
+
+    def languages(self, namespace: str) -> frozenset[str]:  # noqa: ARG002
+        return frozenset()
+
+
+class _NoVectors:
+    """A `DenseIndex` that holds nothing."""
+
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:  # noqa: ARG002
+        return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
+        return 0, np.zeros(len(token_ids), np.int64)
+
+    def passages(self, scope: Scope) -> int:  # noqa: ARG002
+        return 0

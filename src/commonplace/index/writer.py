@@ -1,0 +1,427 @@
+"""Build the next generation of an index beside the current one and publish it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+
+from commonplace.errors import IndexFaultError, StoreError
+from commonplace.files import sync
+from commonplace.index.dense import (
+    DEAD,
+    FREQUENCIES,
+    LARGEST_CHUNK,
+    ChunkFile,
+    Rows,
+    concatenate,
+    read_dead,
+    read_frequencies,
+    write_chunk,
+)
+from commonplace.index.files import (
+    CURRENT,
+    ChunkRecord,
+    FileRecord,
+    Manifest,
+    OpenFiles,
+    empty_and_remove,
+    encode,
+    generation_path,
+    published_generation,
+    record,
+    remove_unless_open,
+    replace_file,
+    write_file,
+)
+from commonplace.index.lexical import LEXICAL, NO_PHASE, faults, language_term, open_tantivy, raw_term
+from commonplace.ranking.arrays import distinct
+from commonplace.text.languages import ENGLISH
+from commonplace.text.tokens import FIELDS, fields_of, many_words, passage_language
+from commonplace.types import IndexEntry
+
+_ALL_TOKENS = 65_536
+_DEAD_SHARE = 1 / 3  # a chunk with more dead rows is written anew
+_MERGE_RATIO = 2  # a chunk is merged with what comes after it unless it is more than this many times as large
+
+
+class DenseWriter:
+    """Collects the changes of one update; `finish` writes them."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        """Begin from the generation that `manifest` describes, whose files are already in `directory`."""
+        self._directory = directory
+        self._generation = manifest.generation
+        self._embedding = manifest.embedding
+        self._dimensions = {str(space): space.dimensions for space in manifest.embedding.spaces}
+        self._files = [chunk.file for chunk in manifest.chunks]
+        self._spaces = [chunk.space for chunk in manifest.chunks]
+        self._space_of: dict[str, str] = {}
+        self._open = [
+            ChunkFile(directory / file, self._dimensions[space])
+            for file, space in zip(self._files, self._spaces, strict=True)
+        ]
+        self._live = [
+            _alive(chunk.rows, dead) for chunk, dead in zip(self._open, read_dead(directory, manifest), strict=True)
+        ]
+        self._frequencies = np.zeros(_ALL_TOKENS, dtype=np.uint32)
+        known = read_frequencies(directory, manifest)
+        self._frequencies[: len(known)] = known
+        self._counted = manifest.counted
+        self._pending: dict[int, tuple[int, int, str, bytes]] = {}
+
+    def delete(self, numbers: Sequence[int]) -> int:
+        """Mark passages as dead; return how many were held. Unknown numbers are passed over."""
+        wanted = distinct(np.array(numbers, dtype=np.int64))
+        dropped = sum(self._pending.pop(number, None) is not None for number in wanted.tolist())
+        for chunk, live in zip(self._open, self._live, strict=True):
+            rows = chunk.find(wanted)
+            rows = rows[rows >= 0]
+            dropped += int(live[rows].sum())
+            live[rows] = False
+        return dropped
+
+    def add(self, entry: IndexEntry, code: int, *, is_new: bool) -> None:
+        """Add a passage; one that is not new replaces itself, and its tokens were counted before.
+
+        One whose vector is made later has zeros, which are never found.
+        """
+        space = self._space_of.get(entry.kind)
+        if space is None:
+            space = self._space_of[entry.kind] = str(self._embedding.of(entry.kind))
+        dimensions = self._dimensions[space]
+        if entry.vector and len(entry.vector) != dimensions:
+            raise ValueError(f"passage {entry.number} has {len(entry.vector)} dimensions, expected {dimensions}")
+        self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions))
+        if is_new:
+            # Assignment by index counts a repeated token once, which is what a document frequency asks for.
+            self._frequencies[np.frombuffer(entry.token_ids, "<u2")] += 1
+            self._counted += 1
+        if len(self._pending) >= LARGEST_CHUNK:
+            for part in self._flush():
+                self._append(*part)
+
+    def finish(self) -> tuple[tuple[ChunkRecord, ...], int]:
+        """Write what is left and return the chunks in order and the number of passages that the frequencies count."""
+        self._write_pending()
+        records = [
+            ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)), space)
+            for file, chunk, live, space in zip(self._files, self._open, self._live, self._spaces, strict=True)
+        ]
+        dead = [np.flatnonzero(~live) for live in self._live]
+        self._replace(DEAD, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
+        held = np.flatnonzero(self._frequencies)
+        highest = int(held[-1]) + 1 if len(held) else 0
+        self._replace(FREQUENCIES, self._frequencies[:highest].astype("<u4").tobytes())
+        return tuple(records), self._counted
+
+    def _flush(self) -> list[tuple[str, Rows]]:
+        """Return the new rows of each embedder."""
+        by_space: dict[str, list[int]] = {}
+        for number in sorted(self._pending):
+            by_space.setdefault(self._pending[number][2], []).append(number)
+        parts = []
+        for space, numbers in by_space.items():
+            owners, codes, _, vectors = zip(*(self._pending[number] for number in numbers), strict=True)
+            table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions[space])
+            rows = Rows(np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32), table)
+            parts.append((space, rows))
+        self._pending.clear()
+        return parts
+
+    def _write_pending(self) -> None:
+        """Write the new rows together with those of chunks that are mostly dead or small beside them."""
+        parts: dict[str, list[Rows]] = {space: [rows] for space, rows in self._flush()}
+        for place in reversed(range(len(self._open))):
+            live, space = self._live[place], self._spaces[place]
+            if np.count_nonzero(~live) > _DEAD_SHARE * len(live):
+                parts.setdefault(space, []).append(self._take_out(place))
+        for space, gathered in parts.items():
+            self._write(space, gathered)
+
+    def _write(self, space: str, parts: list[Rows]) -> None:
+        gathered = sum(len(part.numbers) for part in parts)
+        while gathered and space in self._spaces:
+            place = len(self._spaces) - 1 - self._spaces[::-1].index(space)
+            last = int(np.count_nonzero(self._live[place]))
+            if last > _MERGE_RATIO * gathered or last + gathered > LARGEST_CHUNK:
+                break
+            parts.append(self._take_out(place))
+            gathered += last
+        if gathered:
+            rows = concatenate(parts)
+            for start in range(0, gathered, LARGEST_CHUNK):
+                self._append(space, rows.take(np.arange(start, min(gathered, start + LARGEST_CHUNK))))
+
+    def _take_out(self, place: int) -> Rows:
+        """Remove a chunk and return its live rows."""
+        rows = self._open[place].read(self._live[place])
+        (self._directory / self._files[place]).unlink()
+        del self._files[place], self._open[place], self._live[place], self._spaces[place]
+        return rows
+
+    def _append(self, space: str, rows: Rows) -> None:
+        taken = {path.name for path in (self._directory / "dense").iterdir()}
+        place = 0
+        while (name := f"{self._generation:08d}-{place}.chunk") in taken:
+            place += 1
+        file = f"dense/{name}"
+        write_chunk(self._directory / file, rows)
+        self._files.append(file)
+        self._spaces.append(space)
+        self._open.append(ChunkFile(self._directory / file, self._dimensions[space]))
+        self._live.append(np.ones(len(rows.numbers), dtype=np.bool_))
+
+    def _replace(self, file: str, data: bytes) -> None:
+        """Write a file of this generation without touching the last one's, which may be the same through a link."""
+        path = self._directory / file
+        path.unlink(missing_ok=True)
+        write_file(path, data)
+
+
+def _alive(rows: int, dead: NDArray[np.int32]) -> NDArray[np.bool_]:
+    live = np.ones(rows, dtype=np.bool_)
+    live[dead] = False
+    return live
+
+
+COPIED = ("meta.json", ".managed.json")
+"""The files that Tantivy replaces; all others it only ever adds or removes."""
+
+_SMALLEST_HEAP = 15_000_000
+_REBUILD_HEAP = 60_000_000
+
+
+class LexicalWriter:
+    """Collects the changes of one update; `finish` commits them. Nothing of it stays in memory afterwards."""
+
+    def __init__(self, directory: Path, manifest: Manifest, *, is_rebuild: bool) -> None:
+        """Begin from the generation that `manifest` describes, whose files are already in `directory`.
+
+        Raises:
+            IndexFaultError: Tantivy cannot read them.
+        """
+        self._directory = directory
+        self._counted = manifest.counted
+        self._lengths = {field: manifest.mean_lengths.get(field, 0.0) * manifest.counted for field in FIELDS}
+        with faults():
+            # One thread: passages keep the order of their numbers, and memory stays small.
+            self._writer = open_tantivy(directory).writer(_REBUILD_HEAP if is_rebuild else _SMALLEST_HEAP, 1)
+
+    def delete(self, number: int) -> None:
+        """Delete a passage, if it is held."""
+        with faults():
+            self._writer.delete_documents_by_term("number", number)
+
+    def add(self, entry: IndexEntry, code: int, *, is_new: bool) -> None:
+        """Add a passage; one that is not new replaces itself, and its lengths were counted before."""
+        if not is_new:
+            self.delete(entry.number)
+        document = tantivy.Document()
+        language = passage_language(entry)
+        for field, terms in fields_of(entry, language).items():
+            if terms:
+                document.add_text(field, " ".join(terms))
+                self._lengths[field] += len(terms) if is_new else 0
+        self._counted += is_new
+        document.add_integer("number", entry.number)
+        document.add_integer("owner", entry.owner_number)
+        document.add_integer("namespace", code)
+        if language != ENGLISH:
+            document.add_text("language", language_term(code, language))
+        document.add_text("kind", entry.kind)
+        document.add_text("type", raw_term(entry.type))
+        document.add_text("phase", raw_term(entry.phase or NO_PHASE))
+        for tag in entry.tags:
+            document.add_text("tag", raw_term(tag))
+        with faults():
+            self._writer.add_document(document)
+
+    def abandon(self) -> None:
+        """Stop writing: Tantivy's threads would go on making files in a directory that is about to be removed."""
+        with suppress(IndexFaultError, StoreError), faults():
+            self._writer.wait_merging_threads()
+
+    def finish(self) -> Mapping[str, float]:
+        """Commit, wait for merges, leave only the files of live segments; return mean lengths by field."""
+        with faults():
+            self._writer.commit()
+            self._writer.wait_merging_threads()
+        _sweep(self._directory)
+        counted = max(1, self._counted)
+        return {field: length / counted for field, length in self._lengths.items()}
+
+
+def _sweep(directory: Path) -> None:
+    """Remove files that the commit no longer names, so that they are not carried into the next generation."""
+    with faults():
+        segments = json.loads((directory / "meta.json").read_bytes())["segments"]
+    stems = {segment["segment_id"].replace("-", ""): segment["deletes"] for segment in segments}
+    for path in directory.iterdir():
+        stem, _, rest = path.name.partition(".")
+        deletes = stems.get(stem)
+        is_stale_delete = rest.endswith(".del") and (deletes is None or rest != f"{deletes['opstamp']}.del")
+        if path.name not in COPIED and (stem not in stems or is_stale_delete):
+            path.unlink()
+
+
+_PROGRESS_STEP = 500
+_COPIED = tuple(f"{LEXICAL}/{name}" for name in COPIED)
+_REWRITTEN = {*_COPIED, DEAD, FREQUENCIES}
+
+
+class Update:
+    """One step from a generation to the next; the caller is the only writer."""
+
+    def __init__(
+        self, directory: Path, base: Manifest, progress: Callable[[int], None], checkpoint: Callable[[str], None]
+    ) -> None:
+        """Prepare to build upon `base`; a base without files begins with nothing."""
+        self._directory = directory
+        self._base = base
+        self._progress = progress
+        self._checkpoint = checkpoint
+        numbers = [_number(path) for path in directory.glob("g*")]
+        self._manifest = replace(base, generation=max([base.generation, *numbers]) + 1)
+        self._draft = generation_path(directory, self._manifest.generation)
+
+    def run(self, entries: Iterable[IndexEntry], deleted: Iterable[int], upto: int, token: str) -> tuple[int, int]:
+        """Build and publish; return how many passages were added and deleted."""
+        self._manifest = replace(self._manifest, change=upto, token=token)
+        gone, coming = set(deleted), iter(entries)
+        first = next(coming, None)
+        if first is None and not gone and self._base.files:
+            replace_file(self._directory / CURRENT, encode(replace(self._base, change=upto, token=token)))
+            return 0, 0
+        self._remove_leftovers()
+        try:
+            with many_words():
+                changed = self._build(chain(() if first is None else (first,), coming), gone)
+            self._publish()
+        finally:
+            self._remove_leftovers()
+        return changed
+
+    def _build(self, entries: Iterable[IndexEntry], deleted: set[int]) -> tuple[int, int]:
+        self._checkpoint("link")
+        self._link()
+        self._checkpoint("open")
+        dense = DenseWriter(self._draft, self._manifest)
+        lexical = LexicalWriter(self._draft / LEXICAL, self._manifest, is_rebuild=not self._base.files)
+        try:
+            self._checkpoint("add")
+            dropped = dense.delete(sorted(deleted))
+            for number in deleted:
+                lexical.delete(number)
+            added, replaced = self._add(entries, deleted, lexical, dense)
+            self._checkpoint("commit")
+            mean_lengths = lexical.finish()
+        except BaseException:
+            lexical.abandon()
+            raise
+        self._checkpoint("dense")
+        chunks, counted = dense.finish()
+        self._manifest = replace(
+            self._manifest,
+            documents=self._manifest.documents + added - replaced - dropped,
+            counted=counted,
+            mean_lengths=mean_lengths,
+            chunks=chunks,
+        )
+        return added, dropped
+
+    def _add(
+        self, entries: Iterable[IndexEntry], deleted: set[int], lexical: LexicalWriter, dense: DenseWriter
+    ) -> tuple[int, int]:
+        """Add the entries that are not deleted; return how many, and how many of them were held before."""
+        codes = {name: code for code, name in enumerate(self._manifest.namespaces)}
+        added = replaced = 0
+        last = self._manifest.last_number
+        for entry in entries:
+            if entry.number in deleted:
+                continue
+            is_new = entry.number > last
+            if not is_new:
+                replaced += dense.delete([entry.number])
+            code = codes.setdefault(entry.namespace, len(codes))
+            lexical.add(entry, code, is_new=is_new)
+            dense.add(entry, code, is_new=is_new)
+            last = max(last, entry.number)
+            added += 1
+            if added % _PROGRESS_STEP == 0:
+                self._progress(added)
+        self._manifest = replace(self._manifest, last_number=last, namespaces=tuple(codes))
+        self._progress(added)
+        return added, replaced
+
+    def _link(self) -> None:
+        """Give the draft the files of the base: links where a file never changes, copies where Tantivy replaces it."""
+        before = generation_path(self._directory, self._base.generation)
+        OpenFiles(before, self._base.files)
+        for part in (LEXICAL, "dense"):
+            (self._draft / part).mkdir(parents=True)
+        for name in self._base.files:
+            source, target = before / name, self._draft / name
+            if name in _COPIED:
+                shutil.copyfile(source, target)
+                continue
+            try:
+                os.link(source, target)
+            except OSError:
+                shutil.copy2(source, target)  # some file systems have no links; the time must stay the recorded one
+
+    def _publish(self) -> None:
+        self._checkpoint("record")
+        files: dict[str, FileRecord] = {}
+        for path in sorted(self._draft.glob("*/*")):
+            name = path.relative_to(self._draft).as_posix()
+            known = None if name in _REWRITTEN else self._base.files.get(name)
+            stat = path.stat()
+            if known is None or (known.size, known.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
+                known = record(path)
+            files[name] = known
+        # The files themselves are on disk already: both writers wait for that. Their names may not be.
+        for directory in (*self._draft.iterdir(), self._draft):
+            sync(directory)
+        self._manifest = replace(self._manifest, files=files)
+        self._checkpoint("publish")
+        replace_file(self._directory / CURRENT, encode(self._manifest))
+        self._checkpoint("sweep")
+
+    def _remove_leftovers(self) -> None:
+        """Remove every generation but the published one and the one before it, which others may be opening.
+
+        What somebody still has open stays until he lets go, so that nobody takes for gone what is on the disk.
+        """
+        published = published_generation(self._directory)
+        earlier = sorted(number for path in self._directory.glob("g*") if (number := _number(path)) <= published)
+        for path in self._directory.glob("g*"):
+            if _number(path) not in earlier[-2:]:
+                remove_unless_open(path)
+
+
+def remove_older(directory: Path) -> list[str]:
+    """Empty and remove every generation but the published one; return the names of those that are read at this moment.
+
+    Whoever is about to open or to read one of them finds it missing, and looks again. The caller is the only writer.
+    """
+    published = published_generation(directory)
+    return [
+        path.name
+        for path in sorted(directory.glob("g*"))
+        if path.is_dir() and _number(path) != published and not empty_and_remove(path)
+    ]
+
+
+def _number(path: Path) -> int:
+    digits = path.name[1:]
+    return int(digits) if digits.isdecimal() else 0

@@ -1,0 +1,352 @@
+"""Find the files of a directory that are worth indexing.
+
+One `scandir` a directory and one `stat` a wanted file. Links to directories are not followed, so the walk ends.
+
+A look is what an indexing would choose, as a digest of paths, sizes and times: whatever changes it (an edit, a
+rename, an ignore rule) is a reason to index again, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.ingest.ignore import IGNORE_FILES, Rules, is_ignored, rules_above, with_rules
+from commonplace.store.filters import path_matcher
+from commonplace.text.languages import language_of
+from commonplace.text.similarity import blake2b
+from commonplace.types import FileProblem
+
+MAX_FILE_BYTES: Final = 1_048_576
+
+SKIPPED_DIRECTORIES: Final = frozenset(
+    {".git", ".hg", ".svn", ".jj", ".commonplace", "node_modules", "bower_components", "__pycache__", "site-packages"}
+    | {".tox", ".nox", ".venv", ".eggs", ".idea", ".gradle", ".terraform", ".next", ".nuxt", ".svelte-kit", ".cache"}
+    | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "__MACOSX", ".direnv"}
+)
+_SKIPPING_MARKS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})  # a virtual environment; a cache by its own word
+_SECRET: Final = re.compile(
+    r"\.env(?:rc)?(?:\.(?!example$|sample$|template$|dist$|defaults?$).*)?$"
+    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx?|ppk|gpg|ovpn|tfvars|tfstate)$"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?!.*\.pub$)"
+    r"|(?:credentials?|secrets?)(?:[._-].*)?(?<!\.py)(?<!\.[jt]s)(?<!\.[jt]sx)(?<!\.go)(?<!\.rs)(?<!\.java)(?<!\.kt)"
+    r"(?<!\.cs)(?<!\.rb)(?<!\.php)(?<!\.md)(?<!\.rst)(?<!\.pyi)(?<!\.swift)(?<!\.adoc)$"
+    r"|[._]netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.htpasswd$|\.git-credentials$|\.dockercfg$|\.vault-token$"
+    r"|service[-_]account.*\.json$"
+)
+_GENERATED: Final = re.compile(
+    r".*(?:[.-]min|\.bundle|\.chunk|\.generated|\.designer|\.g|\.pb|_pb2|_pb2_grpc)\.\w+$"
+    r"|.*[-_.]lock\.(?:ya?ml|toml|json)$|.*\.snap$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to look at.
+
+    Attributes:
+        project: the directory that paths are relative to; what is outside it has absolute paths, and everything where
+            it is None.
+        root: the directory to walk, or one file.
+        include: globs relative to `root`, as in .gitignore; None means the usual kinds of text in a project.
+        max_file_bytes: larger files are passed over.
+        excluded: directories that are never entered, such as the store's own; they need not exist. A root in one is an
+            error.
+    """
+
+    project: Path | None
+    root: Path
+    include: tuple[str, ...] | None = None
+    max_file_bytes: int = MAX_FILE_BYTES
+    excluded: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file to index: its artifact path, where it is, and what `stat` says of it."""
+
+    path: str
+    location: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(slots=True)
+class Discovery:
+    """What a walk found.
+
+    Attributes:
+        root: the selection's root in the form of an artifact path; "." is the project itself.
+        files: sorted by path.
+        skipped: how many files were passed over, by reason.
+        refused: artifact paths of files and directories that no indexing from above takes, whatever its globs.
+        unseen: artifact paths of files and directories that could not be looked at: unknown, not gone.
+        unmatched: globs that no file matched which may be indexed.
+    """
+
+    root: str
+    files: list[FoundFile] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    problems: list[FileProblem] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
+    unseen: list[str] = field(default_factory=list)
+    unmatched: set[str] = field(default_factory=set)
+
+
+def artifact_path(location: str, project: str | None) -> str:
+    """Return a posix path relative to the project for what is inside it, else the absolute one; both are real paths."""
+    if project is None:
+        return location.replace(os.sep, "/")
+    if location == project:
+        return "."
+    prefix = project if project.endswith(os.sep) else project + os.sep
+    inside = location[len(prefix) :] if location.startswith(prefix) else location
+    return inside.replace(os.sep, "/")
+
+
+def is_secret(name: str) -> bool:
+    """Return whether a file of this name usually holds passwords or keys."""
+    return bool(_SECRET.match(name.lower()))
+
+
+def unmatched_globs(selections: Sequence[Selection]) -> list[str]:
+    """Return the globs that match no file of any selection which may be indexed; see `discover` for its errors."""
+    missing = [discover(selection).unmatched for selection in selections]
+    return sorted(set.intersection(*missing)) if missing else []
+
+
+def discover(selection: Selection) -> Discovery:
+    """Find the files of a selection.
+
+    Raises:
+        NotFoundError: there is nothing at its root.
+        UsageError: a glob is not valid, or the root is an excluded directory or lies in one.
+    """
+    root = os.path.realpath(selection.root)
+    project = None if selection.project is None else os.path.realpath(selection.project)
+    walk = _Walk(selection, root, project)
+    try:
+        mode = os.stat(root).st_mode  # noqa: PTH116 -- the walk speaks in strings
+    except OSError as error:
+        raise NotFoundError(
+            f"there is no file or directory {str(selection.root)!r}", remedy="name one that exists and can be read"
+        ) from error
+    _refuse_excluded(root, selection)
+    if stat.S_ISDIR(mode):
+        walk.run()
+    else:
+        walk.take_root_file()
+    walk.found.files.sort(key=lambda file: file.path)
+    return walk.found
+
+
+class _Walk:
+    """One walk; `found` is its result."""
+
+    def __init__(self, selection: Selection, root: str, project: str | None) -> None:
+        self._prefix, self._rules = rules_above(root, project)
+        self._include = None if selection.include is None else path_matcher(selection.include)
+        self._takes = {glob: path_matcher((glob,)) for glob in selection.include or () if not glob.startswith("!")}
+        self._excluded = list(_statuses(selection.excluded))
+        self._limit = selection.max_file_bytes
+        self._root = root
+        self._project = project
+        self._links: list[FoundFile] = []
+        self.found = Discovery(artifact_path(root, project))
+
+    def run(self) -> None:
+        pending = [(self._root, self._prefix, self._rules)]
+        while pending:
+            location, inside, rules = pending.pop()
+            try:
+                with os.scandir(location) as listing:
+                    entries = sorted(listing, key=lambda entry: entry.name)
+            except OSError as error:
+                self._report(artifact_path(location, self._project), error)
+                continue
+            if location != self._root and not _SKIPPING_MARKS.isdisjoint(entry.name for entry in entries):
+                self._refuse(location)
+                continue
+            own = (entry.path for entry in entries if entry.name in IGNORE_FILES and entry.is_file())
+            rules = with_rules(rules, own, inside)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    deeper = f"{inside}{entry.name}/"
+                    if entry.name in SKIPPED_DIRECTORIES or is_ignored(deeper, rules) or self._is_excluded(entry):
+                        self._refuse(entry.path)
+                    else:
+                        pending.append((entry.path, deeper, rules))
+                else:
+                    self._take(entry, inside + entry.name, rules)
+        self._add_links()
+        self.found.unmatched.update(self._takes)
+
+    def take_root_file(self) -> None:
+        """Take the one file that was named; neither globs nor ignore rules are asked."""
+        directory, name = os.path.split(self._root)
+        with os.scandir(directory) as listing:
+            for entry in listing:
+                if entry.name == name:
+                    self._check(entry)
+
+    def _is_excluded(self, entry: os.DirEntry[str]) -> bool:
+        return any(
+            entry.inode() == status.st_ino and os.path.samestat(entry.stat(follow_symlinks=False), status)
+            for status in self._excluded
+        )
+
+    def _take(self, entry: os.DirEntry[str], inside: str, rules: Rules) -> None:
+        name = entry.name
+        below = inside[len(self._prefix) :]
+        is_wanted = self._include(below) if self._include else language_of(name) is not None
+        if is_secret(name):
+            self._refuse(entry.path, "secret")
+        elif is_ignored(inside, rules):
+            self._refuse(entry.path, "" if is_wanted else "other kind")
+        elif not is_wanted:
+            self.found.skipped["other kind"] += 1
+        elif self._include is None and _GENERATED.match(name.lower()):
+            self.found.skipped["generated"] += 1
+        else:
+            for glob in [glob for glob, is_taken in self._takes.items() if is_taken(below)]:
+                del self._takes[glob]
+            self._check(entry)
+
+    def _check(self, entry: os.DirEntry[str]) -> None:
+        path = artifact_path(entry.path, self._project)
+        if is_secret(entry.name):
+            self._refuse(entry.path, "secret")
+            return
+        if not _is_storable(path):
+            self.found.skipped["unprintable name"] += 1
+            printable = path.encode("utf-8", "backslashreplace").decode().encode("unicode_escape").decode()
+            self.found.problems.append(FileProblem(printable, "its name cannot be stored; rename it"))
+            return
+        try:
+            status = entry.stat()
+        except OSError as error:
+            if entry.is_symlink():
+                self._refuse(entry.path, "symbolic link")
+            else:
+                self._report(path, error)
+            return
+        if not stat.S_ISREG(status.st_mode):
+            self._refuse(entry.path, "symbolic link" if entry.is_symlink() else "not a regular file")
+        elif status.st_size > self._limit:
+            self._refuse(entry.path, "too large")
+        else:
+            file = FoundFile(path, entry.path, status.st_size, status.st_mtime_ns)
+            (self._links if entry.is_symlink() else self.found.files).append(file)
+
+    def _add_links(self) -> None:
+        """Take linked files that lie in the root and are not found under their own name."""
+        seen = {file.location for file in self.found.files}
+        for link in self._links:
+            target = os.path.realpath(link.location)
+            is_inside = target.startswith(self._root.rstrip(os.sep) + os.sep)
+            if is_inside and target not in seen and not is_secret(os.path.basename(target)):  # noqa: PTH119
+                seen.add(target)
+                self.found.files.append(link)
+            else:
+                self._refuse(link.location, "symbolic link")
+
+    def _refuse(self, location: str, reason: str = "") -> None:
+        """Note what is not for indexing, and count it if there is a reason to give."""
+        self.found.refused.add(artifact_path(location, self._project))
+        if reason:
+            self.found.skipped[reason] += 1
+
+    def _report(self, path: str, error: OSError) -> None:
+        self.found.unseen.append(path)
+        self.found.skipped["unreadable"] += 1
+        self.found.problems.append(FileProblem(path, f"cannot be read: {error.strerror or error}"))
+
+
+def _refuse_excluded(root: str, selection: Selection) -> None:
+    """Raise UsageError if a real path is, or lies in, a directory that is never entered."""
+    for directory in (root, *map(str, Path(root).parents)):
+        with suppress(OSError):
+            status = os.stat(directory)  # noqa: PTH116 -- the walk speaks in strings
+            if any(os.path.samestat(status, excluded) for excluded in _statuses(selection.excluded)):
+                raise UsageError(
+                    f"{str(selection.root)!r} is, or lies in, {directory!r}, which is never indexed",
+                    remedy="name a directory of texts, or keep the store in a directory of its own",
+                )
+
+
+def _is_storable(path: str) -> bool:
+    """Return whether a path is Unicode without control characters, so that it can be stored, printed and typed."""
+    if path.isascii():
+        return path.isprintable()
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return not any(sign < " " or "\x7f" <= sign <= "\x9f" for sign in path)
+
+
+def _statuses(directories: Sequence[Path]) -> Iterator[os.stat_result]:
+    for directory in directories:
+        with suppress(OSError):
+            yield directory.stat()
+
+
+_DIGEST_BYTES: Final = 8
+_DIGEST_BITS: Final = (1 << 8 * _DIGEST_BYTES) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was chosen at one time; equal looks are the same files.
+
+    Attributes:
+        files: how many.
+        digest: of their paths, sizes and times.
+        devices: the file systems that hold them.
+        root: device and inode of the root.
+        seconds: how long it took; it is not compared.
+    """
+
+    files: int
+    digest: int
+    devices: frozenset[int]
+    root: tuple[int, int]
+    seconds: float = field(default=0.0, compare=False)
+
+
+def look(selection: Selection, clock: Callable[[], float] = time.perf_counter) -> Look:
+    """Look at the files of a selection.
+
+    Raises:
+        NotFoundError: there is nothing at its root.
+        UsageError: a glob is not valid, or the root is never indexed.
+    """
+    begun = clock()
+    found = discover(selection)
+    digest, directories = 0, set()
+    for file in found.files:
+        # A sum, so that no list has to be kept; each term is of the whole of one file. Python's own hash of a tuple
+        # will not do: it is so nearly linear that two files may change places without changing the sum.
+        whole = f"{file.size} {file.mtime_ns} {file.path}".encode("utf-8", "surrogateescape")
+        term = blake2b(whole, digest_size=_DIGEST_BYTES).digest()
+        digest = (digest + int.from_bytes(term, "big")) & _DIGEST_BITS
+        directories.add(os.path.dirname(file.location))  # noqa: PTH120 - the walk speaks in strings
+    devices = frozenset(status.st_dev for each in directories if (status := _status(each)))
+    root = _status(str(selection.root))
+    return Look(len(found.files), digest, devices, (root.st_dev, root.st_ino) if root else (0, 0), clock() - begun)
+
+
+def _status(place: str) -> os.stat_result | None:
+    try:
+        return os.stat(place)  # noqa: PTH116 - the walk speaks in strings
+    except OSError:
+        return None

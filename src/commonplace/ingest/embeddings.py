@@ -1,0 +1,229 @@
+"""Make the vectors that stored passages still lack: here and now, or in a thread beside the calls of an engine."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError
+from commonplace.ingest.passages import passage_text
+from commonplace.models.contract import TokenizedText
+from commonplace.models.registry import by_space
+from commonplace.ranking.arrays import quantise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.models.contract import Embedder
+    from commonplace.store.contract import Store
+    from commonplace.types import Embedding, IndexEntry, Progress
+
+BATCH: Final = 256
+"""So many passages are embedded between two transactions; a process that is killed loses no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedded:
+    """What was done: passages that got their vector now, and those that had it from a run before."""
+
+    made: int
+    resumed: int
+
+
+def reembed(store: Store, embedder: Embedder, progress: Progress | None = None) -> Reembedded:
+    """Give every passage that lacks one a vector of the next embedder, until none does at that moment.
+
+    Raises:
+        ModelError: the data of the embedder are missing or damaged.
+        ProviderError: a remote embedder did not answer; what was made is kept.
+        StoreError: the store cannot be written, or another process changes it to another embedder.
+    """
+    store.begin_reembedding(embedder.stamp)
+    begun = store.reembedding()
+    resumed = begun.done if begun else 0
+    made = 0
+    while entries := store.unembedded(BATCH):
+        vectors = _vectors(entries, embedder, store.embedding())
+        store.put_reembedded(
+            embedder.stamp, [(entry.number, vector) for entry, vector in zip(entries, vectors, strict=True)]
+        )
+        made += len(entries)
+        if progress is not None and (now := store.reembedding()) is not None:
+            progress("embedding passages", now.done, now.total)
+    return Reembedded(made, resumed)
+
+
+def _vectors(entries: list[IndexEntry], embedder: Embedder, held: Embedding | None) -> list[bytes]:
+    """Return a vector for each passage: the old one where its kind keeps its embedder.
+
+    One that the old embedder gave zeros has zeros: it is found by words alone.
+    """
+    vectors: dict[int, bytes] = {}
+    wanted = []
+    for entry in entries:
+        own = embedder.stamp.of(entry.kind)
+        stays = held is not None and held.of(entry.kind) == own
+        vectors[entry.number] = entry.vector if stays else bytes(own.dimensions)
+        if not entry.vector or (not stays and any(entry.vector)):
+            wanted.append(entry)
+    vectors |= made_vectors(wanted, embedder)
+    return [vectors[entry.number] for entry in entries]
+
+
+def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> dict[int, bytes]:
+    """Return a new vector for each passage, by number; those of one embedder are made at once.
+
+    Raises:
+        ProviderError: an embedder returned something else.
+    """
+    made: dict[int, bytes] = {}
+    for own in by_space(embedder):
+        some = [entry for entry in entries if embedder.stamp.of(entry.kind) == own.stamp]
+        made |= zip((entry.number for entry in some), _embedded(some, own), strict=True)
+    return made
+
+
+def _embedded(entries: Sequence[IndexEntry], embedder: Embedder) -> list[bytes]:
+    if not entries:
+        return []
+    found = np.asarray(embedder.embed([_tokenized(entry) for entry in entries]))
+    if found.shape != (len(entries), embedder.stamp.dimensions) or not np.isfinite(found).all():
+        raise ProviderError(
+            f"the embedder {embedder.stamp} returned something other than a vector for each of {len(entries)} texts"
+        )
+    return [row.tobytes() for row in quantise(found)]
+
+
+def _tokenized(entry: IndexEntry) -> TokenizedText:
+    text = passage_text(entry.title, entry.heading, entry.text)
+    return TokenizedText(text, np.frombuffer(entry.token_ids, "<u2"))
+
+
+_log = logging.getLogger(__name__)
+
+SLICE: Final = 32
+"""So many passages are embedded between two transactions; a process that is killed repeats no more."""
+LEASE_WAIT_S: Final = 60.0
+"""How long the next slice waits for another process's, which its kernel ends with the process."""
+LEFT_AT_CLOSE: Final = 64
+"""So many passages are still embedded when an engine closes; a longer backlog waits for the next one."""
+CLOSING_S: Final = 2.0
+"""So long at most an engine that closes waits for them."""
+YIELD_S: Final = 0.002
+"""Between two slices the thread lets others have the interpreter."""
+
+
+def embed_pending(store: Store, embedder: Embedder) -> int:
+    """Give the next slice of passages without a vector theirs, and return how many were tried.
+
+    Raises:
+        EmbedderMismatchError: the store's vectors are another embedder's by now.
+        ModelError, ProviderError: the embedder failed; what was stored is found by its words.
+    """
+    made = made_vectors(store.pending_vectors(SLICE), embedder)
+    if made:
+        store.fill_vectors(embedder.stamp, list(made.items()))
+    return len(made)
+
+
+class EmbeddingBacklog:
+    """The passages of a store that wait for their vectors. Safe for threads; one slice at a time, in all processes.
+
+    Args:
+        lock: a file whose lock is the lease of a slice: it ends with the process that holds it.
+        embedder: returns the store's embedder of now.
+        after: called after every slice that was written.
+    """
+
+    def __init__(self, store: Store, lock: Path, embedder: Callable[[], Embedder], after: Callable[[], None]) -> None:
+        self._store = store
+        self._lock = lock
+        self._embedder = embedder
+        self._after = after
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_stopped = threading.Event()
+
+    def catch_up(self) -> None:
+        """Embed what waits if that is one slice and nobody else embeds; else leave it to the thread."""
+        if not self._store.is_read_only and 0 < self._store.count_pending() <= SLICE:
+            with suppress(CommonplaceError):
+                self._slice(wait_s=0.0)
+
+    def drain(self, progress: Progress | None = None) -> None:
+        """Embed all that waits, and return when nothing does.
+
+        Where the embedder fails the rest stays as it is, and is found by its words.
+        """
+        total = self._store.count_pending()
+        if not total or self._store.is_read_only:
+            return
+        try:
+            self._drain(progress, total)
+        except CommonplaceError as error:
+            _log.warning("passages wait for their vectors, and are found by their words: %s", error)
+
+    def _drain(self, progress: Progress | None, total: int) -> None:
+        while self._slice():
+            if progress is not None:
+                left = self._store.count_pending()
+                total = max(total, left)
+                progress("embedding passages", total - left, total)
+
+    def start(self) -> None:
+        """Embed in a thread what waits; it ends when nothing does."""
+        with self._starting:
+            if self._is_stopped.is_set() or self._thread is not None:
+                return
+            if not self._store.is_read_only and self._store.count_pending():
+                self._thread = threading.Thread(target=self._work, name="embedding", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; what it can finish soon it finishes, a longer backlog stays for the next engine."""
+        thread = self._thread
+        if thread is not None:
+            if self._store.count_pending() <= LEFT_AT_CLOSE:
+                thread.join(CLOSING_S)
+            self._is_stopped.set()
+            thread.join()
+        self._is_stopped.set()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                while not self._is_stopped.is_set() and self._slice():
+                    time.sleep(YIELD_S)
+                is_faulty = False
+            except CommonplaceError as error:
+                _log.warning("passages wait for their vectors, and are found by their words: %s", error)
+                is_faulty = True
+            with self._starting:
+                # Whoever stored something since the last look has seen this thread, and started none.
+                if is_faulty or self._is_stopped.is_set() or not self._store.count_pending():
+                    self._thread = None
+                    return
+
+    def _slice(self, wait_s: float = LEASE_WAIT_S) -> int:
+        from commonplace.locks import FileLock
+
+        lease = FileLock(self._lock)
+        if not lease.acquire(wait_s):
+            return 0
+        try:
+            try:
+                done = embed_pending(self._store, self._embedder())
+            except EmbedderMismatchError:
+                done = embed_pending(self._store, self._embedder())
+        finally:
+            lease.release()
+        if done:
+            self._after()
+        return done

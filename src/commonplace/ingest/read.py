@@ -1,0 +1,132 @@
+"""Read one file into text with the stamp that belongs to it."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Final
+
+from commonplace.types import FileStamp
+
+_BINARY_WINDOW: Final = 8192
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED: Final = re.compile(rb"^(?:[^\n]*\n)?[ \t\f]*(?:#|//|/\*|<!--|;|--)[^\n]*?coding[:=][ \t]*([-\w.]+)")
+_MOST_FOREIGN: Final = 0.3
+_GENERATED: Final = re.compile(r"@generated\b|\bcode generated\b.*\bdo not edit\b", re.IGNORECASE)
+_LONG_LINE: Final = 400
+_SAMPLE: Final = 20_000
+_FEWEST_LETTERS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a file has no text: the reason is a key of the report's `skipped`, the detail a sentence or ""."""
+
+    reason: str
+    detail: str = ""
+
+
+def read_bytes(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
+    """Read a file and stamp it; the stamp's size and time are from before the reading, its hash is of what was read.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+    """
+    # A file may have become a pipe since it was found; O_NONBLOCK keeps the open from waiting for its writer.
+    descriptor = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return Refusal("not a regular file")
+        data = _read_up_to(descriptor, status.st_size, limit + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:
+        return Refusal("too large")
+    return data, FileStamp(sha256(data), status.st_size, status.st_mtime_ns)
+
+
+def _read_up_to(descriptor: int, expected: int, most: int) -> bytes:
+    data = os.read(descriptor, min(expected + 1, most))
+    if len(data) == expected:
+        return data
+    parts = [data]  # the file is being written, or comes in pieces
+    total = len(data)
+    while data and total < most:
+        data = os.read(descriptor, min(most - total, 1 << 16))
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
+
+
+def sha256(data: bytes) -> str:
+    """Return the hexadecimal SHA-256 of the data."""
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
+def to_text(data: bytes) -> tuple[str, str] | Refusal:
+    """Return the text of a file's bytes and a note about its encoding.
+
+    UTF-8, and UTF-16 or UTF-32 with a byte order mark, are read as such; else what the file declares in its first two
+    lines; else Windows-1252, if so few bytes are outside ASCII that the text can be told from binary data.
+    """
+    encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), None)
+    if encoding:
+        try:
+            return normalise(data[len(encoding[0]) :].decode(encoding[1])), ""
+        except UnicodeDecodeError:
+            return Refusal("unknown encoding", f"has the mark of {encoding[1]} and is not")
+    if b"\0" in data[:_BINARY_WINDOW]:
+        return Refusal("binary")
+    try:
+        return normalise(data.decode()), ""
+    except UnicodeDecodeError:
+        return _other_encoding(data)
+
+
+def _other_encoding(data: bytes) -> tuple[str, str] | Refusal:
+    declared = _DECLARED.match(data[:1000])
+    name = declared[1].decode("ascii", "replace") if declared else ""
+    if name and "escape" not in name:  # those are Python's own notations, no encodings of files
+        try:
+            return normalise(data.decode(name)), ""
+        except (LookupError, UnicodeError):
+            pass
+    foreign = len(data.translate(None, bytes(range(128))))
+    if foreign <= _MOST_FOREIGN * len(data):
+        try:
+            return normalise(data.decode("cp1252")), "is not UTF-8; read as Windows-1252"
+        except UnicodeDecodeError:
+            pass
+    return Refusal("unknown encoding", "is not UTF-8 and its encoding cannot be told; save it as UTF-8")
+
+
+def normalise(text: str) -> str:
+    r"""Return the text with "\n" for "\r\n" and "\r", and without NUL, which stores refuse."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def looks_generated(text: str) -> bool:
+    """Return whether a source text says at its start that a program wrote it, or is minified."""
+    if _GENERATED.search(text, 0, 600):
+        return True
+    return len(text) > 10 * _LONG_LINE and len(text) > _LONG_LINE * (text.count("\n") + 1)
+
+
+def looks_like_data(text: str) -> bool:
+    """Return whether a long text is figures and signs with hardly a letter, which nobody wrote or will read."""
+    signs = "".join(text[:_SAMPLE].split())
+    return len(signs) > _SAMPLE // 10 and sum(map(str.isalpha, signs)) < _FEWEST_LETTERS * len(signs)

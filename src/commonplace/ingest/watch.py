@@ -1,0 +1,377 @@
+"""Index again whenever files change: when that is due, and when it must not be done.
+
+What the system tells is a hint and no more: it is lost where too much happens, and silent on network drives and after
+a directory was replaced. So there is an end to every wait, and whoever waited looks for himself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+from commonplace.errors import CommonplaceError, NotFoundError
+from commonplace.ingest.discover import SKIPPED_DIRECTORIES, Look
+from commonplace.types import IndexReport
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+QUIET_S: Final = 0.5
+"""Files are indexed when they have not changed for so long: a branch switch or a build is one run, not hundreds."""
+UNREST_S: Final = 30.0
+"""So long at most is waited for that."""
+POLL_S: Final = 2.0
+"""Between two looks where the system tells nothing."""
+CHECK_S: Final = 60.0
+"""Between two looks where it tells of changes, in case that one was lost; and until a failed run is tried again."""
+LOOKING_SHARE: Final = 0.05
+"""At most this part of the time is spent on looking, however large the directory is."""
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """Raised through a run that is to end before it is done."""
+
+
+class Waiting(Protocol):
+    """How time passes for a watch; see `noticing.Alarm`."""
+
+    @property
+    def is_stopped(self) -> bool: ...
+    @property
+    def is_told(self) -> bool: ...
+    def arm(self) -> None: ...
+    def wait(self, most_s: float) -> None: ...
+    def rest(self, seconds: float) -> None: ...
+    def stop(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRun:
+    """What became of one change: either the report of the run, or why there was none."""
+
+    report: IndexReport | None = None
+    error: CommonplaceError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a watch is made of.
+
+    Attributes:
+        look: returns what an indexing would choose.
+        index: does one, with True until one has succeeded; raises Stopped where the watch was stopped meanwhile.
+        waiting: tells of changes.
+        release: called once, at the end.
+        clock: seconds, from any beginning.
+    """
+
+    look: Callable[[], Look]
+    index: Callable[[bool], IndexReport]
+    waiting: Waiting
+    release: Callable[[], None]
+    clock: Callable[[], float] = time.monotonic
+
+
+class Watch:
+    """Gives the run of an indexing at once, and then one for every change, until it is stopped; made by `Engine.index`.
+
+        with book.index("docs", watch=True) as watch:
+            for run in watch:
+                print(run.report or run.error)
+
+    Files are looked after only while the loop waits for the next run. `stop` ends it, from another thread as well. A
+    run that fails is given with its error, and tried again at the next change, or after a minute. Where the directory,
+    all files in it or the disk of some are gone, nothing is removed from the store, and the error says so.
+    """
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._waiting = means.waiting
+        self._tried: Look | str | None = None
+        self._indexed: Look | None = None
+        self._armed: tuple[object, ...] | None = None
+        self._told = ""
+        self._retry_at: float | None = None
+        self._owed_s = 0.0
+        self._is_closed = False
+
+    def __iter__(self) -> Iterator[WatchedRun]:
+        return self
+
+    def __next__(self) -> WatchedRun:
+        """Return the next run, when there is one.
+
+        Raises:
+            StopIteration: it was stopped.
+        """
+        try:
+            while not self._waiting.is_stopped:
+                run = self._step()
+                if run is not None:
+                    return run
+        except Stopped:
+            pass
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        raise StopIteration
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the system tells of changes; else they are looked for every two seconds, or less often."""
+        return self._waiting.is_told
+
+    def stop(self) -> None:
+        """End the loop: at once where it waits, else between two files. Safe to call from any thread, and twice."""
+        self._waiting.stop()
+
+    def close(self) -> None:
+        """Stop, and let another watch have the directory; called by the thread that loops, or after it ended."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._waiting.close()
+            self._means.release()
+
+    def _step(self) -> WatchedRun | None:
+        """Do what is due, and wait where nothing is."""
+        self._waiting.rest(self._owed_s)
+        self._owed_s = 0.0
+        seen = self._settled()
+        is_again = self._retry_at is not None and self._means.clock() >= self._retry_at
+        if self._waiting.is_stopped or (_key(seen) == self._tried and not is_again):
+            self._wait(seen)
+            return None
+        self._tried, self._retry_at = _key(seen), None
+        lost = seen if isinstance(seen, CommonplaceError) else self._lost(seen)
+        if isinstance(seen, Look) and lost is None:
+            return self._indexed_now(seen)
+        # What the system told of before is not there any more, and if it comes back, it is another one to the system.
+        self._armed = None
+        return self._failure(lost)
+
+    def _indexed_now(self, seen: Look) -> WatchedRun | None:
+        if self._armed != _place(seen) or not self._waiting.is_told:
+            self._waiting.arm()
+            self._armed = _place(seen)
+        try:
+            report = self._means.index(self._indexed is None)
+        except CommonplaceError as error:
+            self._retry_at = self._means.clock() + CHECK_S
+            return self._failure(error)
+        self._indexed, self._told, self._owed_s = seen, "", min(report.seconds, CHECK_S)
+        return WatchedRun(report)
+
+    def _failure(self, error: CommonplaceError | None) -> WatchedRun | None:
+        """Return the run that failed, unless the one before it failed alike."""
+        is_new, self._told = str(error) != self._told, str(error)
+        return WatchedRun(error=error) if is_new else None
+
+    def _lost(self, seen: Look) -> CommonplaceError | None:
+        """Return why files that are not there any more cannot be taken for deleted ones, if so."""
+        if self._indexed is None or self._indexed.devices <= seen.devices:
+            return None
+        if not seen.files:
+            what = f"none of {self._indexed.files:,} files can be seen any more"
+        else:
+            what = "a disk that held some of the files is gone"
+        return NotFoundError(
+            f"{what}, so nothing was removed from the store",
+            remedy="bring them back, or run `commonplace index build` and watch again",
+        )
+
+    def _settled(self) -> Look | CommonplaceError:
+        """Look, and where something changed, again until nothing does."""
+        seen = self._seen()
+        waited_s = 0.0
+        while self._tried not in {None, _key(seen)} and waited_s < UNREST_S and not self._waiting.is_stopped:
+            pause_s = max(QUIET_S, _spared_s(seen))
+            self._waiting.rest(pause_s)
+            before, seen = seen, self._seen()
+            if _key(seen) == _key(before):
+                break
+            waited_s += pause_s
+        return seen
+
+    def _seen(self) -> Look | CommonplaceError:
+        try:
+            return self._means.look()
+        except CommonplaceError as error:
+            return error
+
+    def _wait(self, seen: Look | CommonplaceError) -> None:
+        # A root that is gone or was replaced is one that the system tells nothing about.
+        is_told = self._waiting.is_told and isinstance(seen, Look) and _place(seen) == self._armed
+        most_s = max(CHECK_S if is_told else POLL_S, _spared_s(seen))
+        if self._retry_at is not None:
+            most_s = min(most_s, max(0.0, self._retry_at - self._means.clock()))
+        self._waiting.wait(most_s)
+
+
+def _key(seen: Look | CommonplaceError) -> Look | str:
+    return seen if isinstance(seen, Look) else str(seen)
+
+
+def _place(seen: Look) -> tuple[object, ...]:
+    """Return what the system is asked to tell about: of another directory, or a new disk in it, it tells nothing."""
+    return seen.root, seen.devices
+
+
+def _spared_s(seen: Look | CommonplaceError) -> float:
+    """Return how long to leave the machine to others after a look."""
+    return seen.seconds / LOOKING_SHARE if isinstance(seen, Look) else 0.0
+
+
+_STEP_MS: Final = 50
+_GROUP_MS: Final = 400
+_log = logging.getLogger(__name__)
+
+Open = Callable[[Path], Any]
+"""Gives an object like `watchfiles._rust_notify.RustNotify` for a directory or file; any error is one that cannot."""
+
+
+class Alarm:
+    """Wakes one thread that waits when files may have changed. `stop` may be called from any thread.
+
+    Args:
+        root: a directory or a file.
+        excluded: directories whose changes wake nobody, such as the store's own.
+        open_source: how the system is asked; it is asked again whenever `arm` is called.
+    """
+
+    def __init__(self, root: Path, excluded: Iterable[Path] = (), open_source: Open | None = None) -> None:
+        self._root = os.path.realpath(root)
+        self._silent = tuple(os.path.realpath(each) + os.sep for each in excluded)
+        self._open = open_source or open_native
+        self._rung = threading.Event()
+        self._stopped = threading.Event()
+        self._listening: _Listening | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nobody is to wait any more."""
+        return self._stopped.is_set()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the system tells of changes now."""
+        return self._listening is not None and self._listening.is_alive
+
+    def arm(self) -> None:
+        """Have the system tell of changes at the root as it is now; where it cannot, waits just end."""
+        self._disarm()
+        try:
+            source = self._open(Path(self._root))
+        except Exception as error:
+            # Not installed, too many directories for the system, a file system without events: all are told alike.
+            _log.info("changes below %s are looked for, not told: %s", self._root, error)
+            return
+        self._listening = _Listening(source, self._hear)
+
+    def wait(self, most_s: float) -> None:
+        """Return when something may have changed, after so many seconds, or when it is time to stop."""
+        self._rung.wait(most_s)
+        self._rung.clear()
+        if self.is_stopped:
+            self._rung.set()
+
+    def rest(self, seconds: float) -> None:
+        """Return after so many seconds, or when it is time to stop."""
+        self._stopped.wait(seconds)
+
+    def stop(self) -> None:
+        """End every wait, now and from now on."""
+        self._stopped.set()
+        self._rung.set()
+
+    def close(self) -> None:
+        """Stop, and let the system tell nothing more."""
+        self.stop()
+        self._disarm()
+
+    def _disarm(self) -> None:
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.end()
+
+    def _hear(self, paths: Iterable[str]) -> None:
+        if any(self._matters(path) for path in paths):
+            self._rung.set()
+
+    def _matters(self, path: str) -> bool:
+        """Return whether an indexing could choose what is at a path; whether it does is not asked here."""
+        if path.startswith(self._silent):
+            return False
+        inside = path[len(self._root) :] if path.startswith(self._root) else path
+        return SKIPPED_DIRECTORIES.isdisjoint(Path(inside).parts[:-1])
+
+
+class _Listening:
+    """A thread that passes on what a source tells, until one of them ends."""
+
+    def __init__(self, source: Any, hear: Callable[[Iterable[str]], None]) -> None:
+        self._source = source
+        self._hear = hear
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="commonplace-watch", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join(10 * _STEP_MS / 1000)
+        self._source.close()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                told = self._source.watch(_GROUP_MS, _STEP_MS, 0, self._ended)
+            except Exception as error:
+                # The edge of a foreign library: from here on changes are looked for.
+                _log.info("the system tells of no changes any more: %s", error)
+                return
+            if not isinstance(told, str):
+                self._hear(path for _, path in told)
+
+
+def open_native(root: Path) -> Any:
+    """Return what tells of changes below a root: the documented class in the Rust part of `watchfiles`, and no more.
+
+    The package's own `__init__` loads an asynchronous framework and `multiprocessing`, which a server that is there all
+    day would carry for nothing: 7.5 MB and 45 ms, against 1.6 MB and 5 ms.
+
+    Raises:
+        ImportError: it is not installed.
+        OSError: the root cannot be watched.
+    """
+    from importlib.machinery import PathFinder
+    from importlib.util import find_spec, module_from_spec
+
+    package = find_spec("watchfiles")
+    if package is None:
+        raise ImportError("watchfiles is not installed: pip install 'commonplace[watch]'")
+    spec = PathFinder.find_spec("watchfiles._rust_notify", package.submodule_search_locations)
+    if spec is None or spec.loader is None:
+        raise ImportError("this watchfiles has no native part")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    # No debugging, no polling, all below, no error passed over: with those of permission goes that of a missing root.
+    return module.RustNotify([str(root)], False, False, 0, True, False)

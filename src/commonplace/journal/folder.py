@@ -1,0 +1,264 @@
+"""The files of one namespace's pages: where they lie, how they are read and replaced.
+
+The pages of `default` are `memory/2026-11-21.md` and `MEMORY.md` beside that folder; those of another namespace are
+all in `memory/<name>/`, with a name that any file system keeps apart from others. No link is followed out of the
+store.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from commonplace.formats.journal import LONG_TERM_PAGE, is_page_name
+from commonplace.text.similarity import sha256
+
+MEMORY: Final = "memory"
+DEFAULT: Final = "default"
+MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
+NUL: Final = "\0"
+"""No editor writes it, and we write it as `&#0;`: where it stands, a disk or a program has lost what was there."""
+DRAFT: Final = ".commonplace-draft"
+"""How the name of a file ends that is to be a page when it is complete."""
+
+_COPY: Final = re.compile(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
+_DAMAGED: Final = re.compile(r"(.+)\.damaged-[0-9a-f]{8}\.md")
+_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_LONGEST_NAME: Final = 200
+"""Bytes; file systems take 255."""
+_KEPT_OF_LONG: Final = 100
+
+Stamp = tuple[int, int]
+"""Size and time of the last change, in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A page as it was read.
+
+    Attributes:
+        data: None where there is no such file, or none that can be read.
+        problem: why it cannot be read, a clause that continues its name; "" where it can, or is not there.
+    """
+
+    name: str
+    data: bytes | None = None
+    stamp: Stamp = (0, 0)
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text; its line ends are as they are."""
+        return "" if self.data is None else self.data.decode("utf-8")
+
+    @property
+    def sum(self) -> str:
+        """The SHA-256 of the bytes; "" where there are none."""
+        return "" if self.data is None else sha256(self.data).hexdigest()
+
+
+def directory_name(namespace: str) -> str:
+    """Return the name of a namespace's directory, different for each, whatever a file system does to capitals.
+
+    What is no small letter, digit, `_` or `-` is written as its UTF-8 bytes, `%2e`. A name that gets too long for a
+    file system is cut, and its SHA-256 tells it apart.
+    """
+    written = "".join(
+        character if character in _PLAIN else "".join(f"%{byte:02x}" for byte in character.encode())
+        for character in namespace
+    )
+    if len(written) <= _LONGEST_NAME:
+        return written
+    return f"{written[:_KEPT_OF_LONG]}~{sha256(namespace.encode()).hexdigest()}"
+
+
+class Folder:
+    """The pages of one namespace of a store."""
+
+    def __init__(self, directory: Path, namespace: str) -> None:
+        self._directory = directory
+        self._is_default = namespace == DEFAULT
+        self._pages = directory / MEMORY
+        if not self._is_default:
+            self._pages /= directory_name(namespace)
+
+    def path(self, name: str) -> Path:
+        """Return where a page, or a file beside it, lies."""
+        is_outside = self._is_default and name.startswith(LONG_TERM_PAGE.removesuffix(".md"))
+        return (self._directory if is_outside else self._pages) / name
+
+    def shown(self, name: str) -> str:
+        """Return a page's path relative to the store, as people and memories name it."""
+        return self.path(name).relative_to(self._directory).as_posix()
+
+    def fault(self) -> str:
+        """Return why the pages cannot be used at all, one sentence, or ""."""
+        for place in (self._pages, self._directory / MEMORY):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                if not stat.S_ISDIR(place.lstat().st_mode):
+                    return f"{place} is no directory, links are not followed; memories are kept in the store alone"
+        return ""
+
+    def stamps(self) -> dict[str, Stamp]:
+        """Return size and time of everything that has a page's name, without reading it."""
+        found: dict[str, Stamp] = {}
+        with suppress(FileNotFoundError), os.scandir(self._pages) as entries:
+            for entry in entries:
+                if is_page_name(entry.name) and self.path(entry.name).parent == self._pages:
+                    with suppress(FileNotFoundError):
+                        found[entry.name] = _stamp(entry.stat(follow_symlinks=False))
+        if self._is_default:
+            with suppress(FileNotFoundError):
+                found[LONG_TERM_PAGE] = _stamp(self.path(LONG_TERM_PAGE).lstat())
+        return found
+
+    def read(self, name: str) -> PageFile:
+        """Return a page as it is now."""
+        try:
+            # Not blocking: somebody may have put a pipe there, which nobody ever writes to.
+            handle = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return PageFile(name)
+        except OSError as error:
+            what = "is a link" if error.errno == errno.ELOOP else f"cannot be read ({error.strerror})"
+            return PageFile(name, problem=what)
+        try:
+            return _read_open(name, handle)
+        finally:
+            os.close(handle)
+
+    def replace(self, old: PageFile, text: str) -> PageFile | None:
+        """Write a page anew, whole or not at all; None where it is no longer what was read, and nothing was written.
+
+        Raises:
+            OSError: it cannot be written; the page is as it was. A store's directory that is gone is not made anew.
+        """
+        target = self.path(old.name)
+        if target.parent != self._directory:
+            (self._directory / MEMORY).mkdir(exist_ok=True)
+            self._pages.mkdir(exist_ok=True)
+        data = text.encode("utf-8")
+        draft = target.with_name(target.name + DRAFT)
+        try:
+            stamp = self._write(draft, data, target if old.data is not None else None)
+            if self.read(old.name).data != old.data or (old.data is None and os.path.lexists(target)):
+                return None
+            draft.replace(target)
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        return PageFile(old.name, data, stamp)
+
+    def keep(self, name: str, text: str) -> None:
+        """Write a file beside the pages, unless it is there already.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if not os.path.lexists(self.path(name)):
+            self.replace(PageFile(name), text)
+
+    def remove(self, old: PageFile) -> bool:
+        """Remove a page that is still what was read; return whether it went."""
+        if self.read(old.name).data != old.data:
+            return False
+        with suppress(OSError):
+            self.path(old.name).unlink()
+            return True
+        return False
+
+    def settle(self) -> None:
+        """Wait until the disk has the names of what was written."""
+        for place in {self._directory, self._directory / MEMORY, self._pages}:
+            with suppress(FileNotFoundError):
+                handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+    def keep_damaged(self, file: PageFile) -> str:
+        """Keep a page as it was read in a file beside it; return its name, the same for the same text.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        name = f"{file.name.removesuffix('.md')}.damaged-{file.sum[:8]}.md"
+        self.keep(name, file.text)
+        return name
+
+    def damaged_copies(self) -> dict[str, str]:
+        """Return of which page each file is that `keep_damaged` wrote, by its name."""
+        return {name: f"{copy[1]}.md" for name in self.copies() if (copy := _DAMAGED.fullmatch(name))}
+
+    def copies(self) -> list[str]:
+        """Return the names of the copies kept beside the pages, of conflicts and of damaged pages, sorted."""
+        found = [(name, _COPY.fullmatch(name)) for name in self._beside()]
+        return sorted(name for name, copy in found if copy and is_page_name(f"{copy[1]}.md"))
+
+    def drop_drafts(self) -> None:
+        """Remove what a process left that was killed while it wrote."""
+        for name in self._beside():
+            if name.endswith(DRAFT):
+                self.drop(name)
+
+    def drop(self, name: str) -> bool:
+        """Remove a file beside the pages, or a page whatever it holds; return whether it went."""
+        with suppress(OSError):
+            self.path(name).unlink()
+            return True
+        return False
+
+    def drop_directory(self) -> None:
+        """Remove the directory of the pages if nothing is left in it."""
+        if not self._is_default:
+            with suppress(OSError):
+                self._pages.rmdir()
+
+    def _beside(self) -> list[str]:
+        places = {self._pages, self._directory} if self._is_default else {self._pages}
+        found = []
+        for place in places:
+            with suppress(OSError):
+                found += [entry.name for entry in place.iterdir() if self.path(entry.name).parent == place]
+        return found
+
+    def _write(self, draft: Path, data: bytes, model: Path | None) -> Stamp:
+        """Write a draft with the rights of the page it is for; return its stamp, which a renaming does not change."""
+        with suppress(FileNotFoundError):
+            draft.unlink()
+        with draft.open("xb") as file:
+            if model is not None:
+                with suppress(OSError):
+                    os.fchmod(file.fileno(), stat.S_IMODE(model.stat().st_mode))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            return _stamp(os.fstat(file.fileno()))
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_size, status.st_mtime_ns
+
+
+def _read_open(name: str, handle: int) -> PageFile:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        return PageFile(name, problem="is no file")
+    try:
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(MAX_PAGE_BYTES + 1)
+        if len(data) > MAX_PAGE_BYTES:
+            return PageFile(name, problem=f"has {status.st_size:,} bytes, the limit is {MAX_PAGE_BYTES:,}")
+        data.decode("utf-8")
+    except OSError as error:
+        return PageFile(name, problem=f"cannot be read ({error.strerror})")
+    except UnicodeDecodeError as error:
+        return PageFile(name, problem=f"is no UTF-8 (at byte {error.start})")
+    return PageFile(name, data, _stamp(status))

@@ -1,0 +1,400 @@
+"""Take what people wrote and changed on pages into the store. It writes pages only to give new notes their ids."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from typing import Any, Final
+from uuid import uuid4
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.journal import Entry, category_of
+from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy, digest
+from commonplace.journal.baseline import (
+    Agreement,
+    Standing,
+    agree,
+    content_of,
+    differences,
+    judge,
+    meant_by_file,
+    meant_by_store,
+)
+from commonplace.journal.pages import entry_of, kind_of, local, resolved, said_when
+from commonplace.journal.report import Tally
+from commonplace.journal.snapshot import (
+    Found,
+    Situation,
+    kind_changed,
+    known_again,
+    outdated,
+    overlooked,
+    read_before,
+    without_secrets,
+)
+from commonplace.memory.validate import checked, refuse_unfit_id
+
+_NOON: Final = 12 * 60
+_LINK_TYPE: Final = "related"
+
+
+class Taking:
+    """Takes in what is new on the pages of a situation.
+
+    Attributes:
+        verdicts: by id, of the memories whose block was looked at.
+        agreed: the agreements that this has brought about.
+        refused: ids whose edit the store refused: their block stays as it is.
+        dropped: ids whose block a person removed.
+        reheaded: ids whose heading was the beginning of a text that is another one now.
+        overlooked: ids whose block is missing, though nobody has removed it.
+        forgotten: ids on pages that were forgotten, or that undoing took away: their blocks go.
+        written: ids of the memories that this has changed in the store.
+    """
+
+    def __init__(self, situation: Situation, tally: Tally) -> None:
+        self._at = situation
+        self._tally = tally
+        self._store = situation.ground.store
+        self.verdicts: dict[str, Verdict] = {}
+        self.agreed: dict[str, Agreement] = {}
+        self.refused: set[str] = set()
+        self.dropped: set[str] = set()
+        self.reheaded: set[str] = set()
+        self.overlooked: set[str] = set()
+        self.forgotten: set[str] = set()
+        self.written: set[str] = set()
+        self._again: dict[str, Found] = {}
+        self._before: dict[str, float] = {}
+        """By page, the time before which it must have been read by whoever saved it."""
+
+    def take_notes(self) -> bool:
+        """Make memories of the notes; return False where a page changed meanwhile, and the run has to begin anew.
+
+        The ids are on the page before the memories are in the store: a run that is killed in between leaves blocks with
+        unknown ids, which are taken in under these.
+        """
+        items: dict[str, dict[str, Any]] = {}
+        fresh: dict[str, dict[int, str]] = defaultdict(dict)
+        self._again = known_again(self._at)
+        self._before = read_before(self._at, self._again)
+        for id_, note in self._again.items():
+            fresh[note.page][note.index] = id_
+            self._at.blocks[id_] = replace(note, entry=replace(note.entry, id=id_))
+        for found, keeps_id in [
+            *((found, True) for found in self._unknown()),
+            *((note, False) for note in self._at.notes if note not in self._again.values()),
+        ]:
+            item = self._item(found)
+            if item is None:
+                continue
+            if keeps_id and _is_fit(found.entry.id):
+                item["id"] = found.entry.id
+                self._tally.notice(
+                    f"{item['source']} has a memory {found.entry.id!r:.80} that the store did not know; it was taken in"
+                )
+            else:
+                item["id"] = str(uuid4())
+                fresh[found.page][found.index] = item["id"]
+            items[item["id"]] = item
+        for name, ids in fresh.items():
+            try:
+                if not self._give_ids(name, ids):
+                    return False
+            except OSError as error:
+                self._leave(name, f"its new notes could not get their ids ({error.strerror})")
+                for id_ in ids.values():
+                    items.pop(id_, None)
+        if items:
+            self._keep(items)
+        return True
+
+    def take_edits(self, ids: Collection[str], with_room: Collection[str]) -> None:
+        """Decide who is right about memories, and let the store follow where it is the page.
+
+        Args:
+            ids: of memories that the store has.
+            with_room: the ids of the long-term memories that the long-term page has room for.
+        """
+        known = sorted(id_ for id_ in ids if id_ not in self.agreed and self._at.memory(id_) is not None)
+        for id_ in known:
+            if id_ in self._at.blocks:
+                self._take_block(id_, self._at.blocks[id_], self._at.agreed.get(id_))
+        self.overlooked = overlooked(self._at, self._again, self._before)
+        for id_ in known:
+            agreed = self._at.agreed.get(id_)
+            if id_ not in self._at.blocks and agreed is not None and agreed.page in self._at.seen:
+                self._take_removal(id_, agreed, with_room)
+
+    def _unknown(self) -> list[Found]:
+        """Return the blocks of memories that the store does not know, but for those that were deleted there."""
+        unknown = {id_: found for id_, found in self._at.blocks.items() if self._at.memory(id_) is None}
+        if unknown:
+            self.forgotten = unknown.keys() & self._at.forgotten()
+            for id_ in self._at.taken_away(unknown.keys() - self.forgotten):
+                # Nobody asked for it, and nobody changed it: else it could not have been undone.
+                self.forgotten.add(id_)
+                del unknown[id_]
+        for id_ in unknown.keys() & self.forgotten:
+            where = self._at.folder.shown(unknown.pop(id_).page)
+            self._tally.notice(
+                f"{where} had memory {id_!r:.80}, which was forgotten, and was removed from there; what is to be "
+                f"remembered anew is written without that comment"
+            )
+        return [found for found in unknown.values() if found.entry.text.strip()]
+
+    def _item(self, found: Found) -> dict[str, Any] | None:
+        """Return a note as a memory to be kept, None where it cannot be one."""
+        entry, shown = found.entry, self._at.folder.shown(found.page)
+        is_long = kind_of(found.page) == "long"
+        item = {
+            "content": content_of(entry),
+            "tier": "long" if is_long else "short",
+            "tags": list(entry.tags),
+            "at": _time_of_note(*said_when(entry, found.page), self._at.ground.now()),
+            "category": category_of(entry.section) if is_long else "",
+            "origin": "user",
+            "source": shown,
+        }
+        try:
+            checked(item, max_bytes=self._at.ground.max_bytes, force=True)
+        except UsageError as error:
+            self._tally.notice(f"a note in {shown} was not taken in and stays there: {error.args[0]}")
+            return None
+        return item
+
+    def _give_ids(self, name: str, ids: Mapping[int, str]) -> bool:
+        file = self._at.seen[name].file
+        written = self._at.folder.replace(file, assign_ids(file.text, ids, kind_of(name)))
+        if written is None:
+            return False
+        self._tally.pages_written += 1
+        page = self._at.reread(written).page
+        for index, id_ in ids.items():
+            block = page.blocks[index]
+            self._at.blocks[id_] = Found(name, index, block.entry, block.raw)
+        return True
+
+    def _keep(self, items: Mapping[str, dict[str, Any]]) -> None:
+        # Forced: what a person wrote down is a memory, also where it repeats another one.
+        for memory in self._at.ground.keeper().remember(list(items.values()), force=True):
+            self._tally.added += 1
+            self._tell(memory.notices, self._at.blocks[memory.id].page)
+        self._reload(items)
+        for id_ in items:
+            found = self._at.blocks[id_]
+            self._link(id_, self._leads_to(found.entry) - {id_}, set())
+            note = Standing(since=self._at.ground.now(), is_note=True)
+            self._accept(id_, found, None, content_of(found.entry), note)
+
+    def _take_block(self, id_: str, found: Found, agreed: Agreement | None) -> None:
+        stored = self._at.memory(id_)
+        assert stored is not None
+        is_live = stored.expired_at is None
+        file = meant_by_file(found.entry, found.page, agreed, stored, self._at.own_sections())
+        store = meant_by_store(stored, self._at.links(id_))
+        verdict = judge(agreed, file, store if is_live else None)
+        if verdict == "conflict" and is_live and digest(without_secrets(file)) == digest(store):
+            verdict = "same"  # a run that was killed has taken it in
+        if is_live and agreed is not None and verdict in ("take file", "conflict"):
+            verdict = self._unless_outdated(found, agreed, verdict)
+        self.verdicts[id_] = verdict
+        if not file.text.strip() and verdict == "take file":
+            self._archive(id_)
+            return
+        if verdict == "conflict":
+            self._keep_copy(found, store_has=is_live)
+            return
+        is_moved = kind_changed(found, agreed)
+        if verdict == "take file" and not self._edit(id_, found, file, store, is_live=is_live):
+            return
+        if is_moved or (verdict == "take file" and self._has_old_heading(id_, found, file.text)):
+            self.reheaded.add(id_)
+        if is_moved or (verdict == "take file" and not is_live):
+            self._set_tier(id_, found)
+        if agreed is not None and agreed.page not in ("", found.page):
+            self._tally.moved += 1
+        if verdict == "take file" or is_moved or (verdict == "same" and is_live):
+            self._accept(id_, found, agreed, file.text)
+
+    def _unless_outdated(self, found: Found, agreed: Agreement, verdict: Verdict) -> Verdict:
+        """Return what becomes of an edit if its words are those of an editor that has not seen the store's."""
+        what = outdated(self._at, found, agreed, self._before.get(found.page, float("inf")))
+        if what == "words":
+            shown = self._at.folder.shown(found.page)
+            self._tally.notice(
+                f"{shown} was saved with older words of memory {found.entry.id!r:.80}, which was changed in the store "
+                f"meanwhile; the store's were written there again: `commonplace update` brings the older ones back"
+            )
+            return "take store"
+        return "conflict" if what else verdict
+
+    def _take_removal(self, id_: str, agreed: Agreement, with_room: Collection[str]) -> None:
+        """Archive a memory whose block is gone, unless the store had it go, or the whole page was lost."""
+        seen, stored = self._at.seen[agreed.page], self._at.memory(id_)
+        assert stored is not None
+        if seen.is_lost or not seen.is_news or stored.expired_at is not None:
+            return
+        if id_ in self.overlooked:
+            is_sure = agreed.page in self._before
+            advice = "open the page anew before you remove it" if is_sure else "remove it once more to archive it"
+            self._tally.notice(
+                f"{self._at.folder.shown(agreed.page)} was saved without a memory that had come to it meanwhile; that "
+                f"was put back: {advice}"
+            )
+            return
+        belongs = self._at.likely_page(stored, agreed) == agreed.page
+        has_room = stored.record.tier != "long" or id_ in with_room
+        verdict = judge(agreed, None, meant_by_store(stored, self._at.links(id_)))
+        if belongs and has_room and verdict == "take file":
+            self.verdicts[id_] = verdict
+            self._archive(id_)
+            self._tally.notice(
+                f"memory {id_!r:.80} was archived, since its entry was removed from "
+                f"{self._at.folder.shown(agreed.page)}"
+            )
+
+    def _edit(self, id_: str, found: Found, file: Entry, store: Entry, *, is_live: bool) -> bool:
+        """Write what a block says of a memory; return False where that was not to be."""
+        keeper, changes = self._at.ground.keeper(), differences(file, store)
+        stored = self._at.memory(id_)
+        version = stored.record.version if stored else 0
+        try:
+            if not is_live:
+                checked({"content": file.text, **changes}, max_bytes=self._at.ground.max_bytes, force=True)
+                version = keeper.restore(id_).version
+                self._tally.restored += 1
+            if changes:
+                updated = keeper.update(id_, changes)
+                self._tally.updated += 1
+                self._tell(updated.notices, found.page)
+                if updated.version > version + 1:
+                    self._tally.notice(
+                        f"memory {id_!r:.80} was changed in the store while its edit in "
+                        f"{self._at.folder.shown(found.page)} was taken in; that version is kept among its versions"
+                    )
+        except NotFoundError:
+            return False
+        except UsageError as error:
+            self.refused.add(id_)
+            where = self._at.folder.shown(found.page)
+            self._tally.notice(f"an edit in {where} was not taken in and stays there: {error.args[0]}")
+            return False
+        links, before = found.entry.links, set(self._at.links(id_))
+        gone = {target for target in before if not {target, self._at.heading(target)} & set(links)}
+        if self._link(id_, self._leads_to(found.entry) - before - {id_}, gone) and not changes:
+            self._tally.updated += 1
+        self._reload([id_])
+        return True
+
+    def _set_tier(self, id_: str, found: Found) -> None:
+        """Let a memory that a person put on another kind of page have the tier of that page."""
+        tier = "long" if kind_of(found.page) == "long" else "short"
+        stored = self._at.memory(id_)
+        if stored is not None and stored.expired_at is None and stored.record.tier != tier:
+            with suppress(NotFoundError):  # gone meanwhile: the next run sees that
+                self._at.ground.keeper().set_tier(id_, tier)
+            self._reload([id_])
+
+    def _has_old_heading(self, id_: str, found: Found, said: str) -> bool:
+        """Return whether a heading is no person's words but those with which the text began before it was edited."""
+        stored, topic = self._at.memory(id_), found.entry.topic
+        is_as_said = stored is not None and stored.record.content == said
+        return said == found.entry.text and topic != "" and is_as_said and self._at.heading(id_) != topic
+
+    def _archive(self, id_: str) -> None:
+        with suppress(NotFoundError):
+            self._at.ground.keeper().archive([id_])
+            self._tally.archived += 1
+        self._reload([id_])
+        self.dropped.add(id_)
+
+    def _link(self, id_: str, new: set[str], gone: set[str]) -> bool:
+        keeper = self._at.ground.keeper
+        for target in sorted(new):
+            with suppress(NotFoundError):
+                keeper().link(id_, target, _LINK_TYPE, 1.0)
+        for target in sorted(gone):
+            keeper().unlink(id_, target, None)
+        if new or gone:
+            self._reload([id_])
+        return bool(new or gone)
+
+    def _accept(
+        self,
+        id_: str,
+        found: Found,
+        before: Agreement | None,
+        said: str,
+        standing: Standing | None = None,
+    ) -> None:
+        """Take it that a block, as it stands there and was read, and the store say the same now."""
+        stored = self._at.memory(id_)
+        if stored is not None:
+            if before and before.page == found.page:
+                is_saved = found.page in self._at.changed_pages()
+                standing = before.standing.as_seen() if is_saved else before.standing
+            links = self._at.links(id_)
+            self.agreed[id_] = agree(found.entry, found.page, stored, links, said=said, standing=standing or Standing())
+
+    def _keep_copy(self, found: Found, *, store_has: bool) -> None:
+        stored = self._at.memory(found.entry.id)
+        kind = kind_of(found.page)
+        links = self._at.links(found.entry.id)
+        kept = entry_of(stored, kind, links, self._at.own_sections()) if store_has and stored else None
+        copy = conflict_copy(found.page, found.entry, kept, local(self._at.ground.now()), kind=kind)
+        try:
+            self._at.folder.keep(copy.name, copy.text)
+        except OSError as error:
+            self.refused.add(found.entry.id)
+            self._leave(found.page, f"what was changed there and in the store could not be kept ({error.strerror})")
+            return
+        shown = self._at.folder.shown(copy.name)
+        self._tally.conflicts[shown] = None
+        self._tally.notice(
+            f"a memory was changed in {self._at.folder.shown(found.page)} and in the store; the store's version holds, "
+            f"the other one is kept in {shown}"
+        )
+
+    def _leads_to(self, entry: Entry) -> set[str]:
+        """Return the memories that the links of a block lead to."""
+        return {id_ for link in entry.links if (id_ := self._target(link))}
+
+    def _target(self, link: str) -> str:
+        """Return the id that a link leads to, by id or by the heading of one block that was read; "" for none."""
+        if _is_fit(link) and self._at.memory(link) is not None:
+            return link
+        headed = [id_ for id_, found in self._at.blocks.items() if found.entry.topic == link]
+        return headed[0] if len(headed) == 1 and self._at.memory(headed[0]) is not None else ""
+
+    def _reload(self, ids: Iterable[str]) -> None:
+        listed = list(ids)
+        self.written.update(listed)
+        self._at.reload(listed)
+
+    def _leave(self, page: str, why: str) -> None:
+        """Let what is new on a page wait for the next run."""
+        self._at.unsure.add(page)
+        self._tally.notice(f"{self._at.folder.shown(page)}: {why}; that waits there")
+
+    def _tell(self, notices: tuple[str, ...], page: str) -> None:
+        for notice in notices:
+            self._tally.notice(f"{self._at.folder.shown(page)}: {notice}; the page was left as it is")
+
+
+def _time_of_note(day: date | None, minutes: int | None, now: float) -> float:
+    """Return when a new note is from: now where it is of today and says no time."""
+    if minutes is None and (day is None or day == local(now).date()):
+        return now
+    return resolved(day or local(now).date(), _NOON if minutes is None else minutes)
+
+
+def _is_fit(id_: str) -> bool:
+    try:
+        refuse_unfit_id(id_)
+    except UsageError:
+        return False
+    return True

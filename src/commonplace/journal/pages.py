@@ -1,0 +1,212 @@
+"""How a memory stands on a page: which page, which time of the day, which words are its heading. It reads nothing.
+
+Pages are for people, so days and times are those of this machine's time zone.
+
+Nothing but pages can be read here, whatever a caller names: a name is compared with those of the pages that are
+there.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from commonplace.dates.time import moment_of
+from commonplace.errors import StoreError
+from commonplace.formats.journal import (
+    LONG_TERM_PAGE,
+    Entry,
+    PageKind,
+    day_of,
+    page_name,
+    parse_page,
+    section_of,
+    topic_of,
+)
+from commonplace.journal.folder import Folder, Stamp
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import Store
+    from commonplace.types import StoredMemory
+
+_GAP = "\n\n"
+
+
+def kind_of(page: str) -> PageKind:
+    """Return what kind of page has this name."""
+    return "long" if page == LONG_TERM_PAGE else "day"
+
+
+def title_of(page: str) -> str:
+    """Return the title that a new page of this name gets."""
+    return "Memory" if page == LONG_TERM_PAGE else page.removesuffix(".md")
+
+
+def local(at: float) -> datetime:
+    """Return seconds since the epoch as a moment of this machine's time zone."""
+    moment = moment_of(at)
+    try:
+        return moment.astimezone()
+    except (OverflowError, ValueError):  # the first and the last day there is, east or west of Greenwich
+        return moment
+
+
+def resolved(day: date, minutes: int) -> float:
+    """Return the seconds since the epoch of a wall time of this machine's time zone."""
+    wall = datetime(day.year, day.month, day.day, minutes // 60, minutes % 60, tzinfo=UTC)
+    try:
+        return wall.replace(tzinfo=None).timestamp()
+    except (OverflowError, ValueError, OSError):
+        return wall.timestamp()
+
+
+def time_of(stored: StoredMemory) -> float:
+    """Return when it happened, or else when it was stored."""
+    return stored.record.born_at if stored.owner.at is None else stored.owner.at
+
+
+def minute_of(at: float) -> int:
+    """Return the minutes since the epoch: what a page says of a time, wherever it is read."""
+    return math.floor(local(at).timestamp() / 60)
+
+
+def day_page(at: float) -> str:
+    """Return the name of the page of a time's day."""
+    return page_name(local(at).date())
+
+
+def said_when(entry: Entry, page: str) -> tuple[date | None, int | None]:
+    """Return day and minutes as a page says them; None is what it does not say."""
+    return (entry.day, None) if kind_of(page) == "long" else (day_of(page), entry.at_minutes)
+
+
+def heading_and_text(content: str) -> tuple[str, str]:
+    """Return the words for the heading, and the text below: a first line that is all of the heading is not repeated."""
+    topic = topic_of(content)
+    if topic and content.startswith(topic + _GAP):
+        rest = content[len(topic) + len(_GAP) :]
+        if rest.strip() and topic_of(rest) != topic:
+            return topic, rest
+    return topic, content
+
+
+def joined(topic: str, text: str) -> str:
+    """Return the content of a memory whose heading is a part of what it says."""
+    return f"{topic}{_GAP}{text}"
+
+
+def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sections: Iterable[str] = ()) -> Entry:
+    """Return a memory as it stands on a page.
+
+    Args:
+        links: as the page is to write them.
+        own_sections: the names of a person's own sections of the long-term page.
+    """
+    topic, text = heading_and_text(stored.record.content)
+    when = local(time_of(stored))
+    is_long = kind == "long"
+    return Entry(
+        id=stored.owner.id,
+        at_minutes=None if is_long else when.hour * 60 + when.minute,
+        topic=topic,
+        text=text,
+        tags=tuple(tag for tag in stored.owner.tags if tag.strip()),
+        links=tuple(link for link in links if link.strip()),
+        section=section_of(stored.record.category, own_sections) if is_long else "",
+        day=when.date() if is_long else None,
+    )
+
+
+_MOST_BYTES: Final = 512 * 1024
+"""Of a page in which memories are looked for: reading a larger one takes longer than a search."""
+_MOST_PAGES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PagePlace:
+    """Where a memory stands: a page, as people name it, and its lines there, from 1, both included."""
+
+    path: str
+    first_line: int
+    last_line: int
+
+
+class PageReader:
+    """Reads the pages of one namespace. Safe for threads."""
+
+    def __init__(self, directory: Path, namespace: str, store: Store) -> None:
+        self._folder = Folder(directory, namespace)
+        self._namespace = namespace
+        self._store = store
+        self._lock = threading.Lock()
+        self._places: dict[str, tuple[Stamp, dict[str, PagePlace]]] = {}
+
+    def names(self) -> list[str]:
+        """Return the names of the pages relative to the store: the long-term page, then days, the newest first."""
+        if self._folder.fault():
+            return []
+        found = sorted(self._stamps(), key=lambda name: (name == LONG_TERM_PAGE, name), reverse=True)
+        return [self._folder.shown(name) for name in found]
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a page, None where there is no page of that name.
+
+        Raises:
+            StoreError: the page cannot be read.
+        """
+        if path not in self.names():
+            return None
+        file = self._folder.read(Path(path).name)
+        if file.problem:
+            raise StoreError(f"{path} {file.problem}", remedy="make it a file of UTF-8 text again")
+        return file.text.removeprefix("\ufeff")
+
+    def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
+        """Return where memories stand on pages; those that stand on none, or on a very large one, are absent."""
+        wanted = set(ids)
+        if not wanted or self._folder.fault():
+            return {}
+        pages = {block.id: block.page for block in self._store.blocks(self._namespace, sorted(wanted))}
+        stamps = self._stamps()
+        found: dict[str, PagePlace] = {}
+        for page in set(pages.values()) & stamps.keys():
+            standing = self._standing(page, stamps[page])
+            found.update({id_: place for id_, place in standing.items() if id_ in wanted})
+        return found
+
+    def memory_at(self, path: str, line: int) -> str | None:
+        """Return the id of the memory that stands on a line of a page; None where none does, or there is no page."""
+        if path not in self.names():
+            return None
+        page = Path(path).name
+        stamp = self._stamps().get(page)
+        standing = self._standing(page, stamp) if stamp is not None else {}
+        return next((id_ for id_, place in standing.items() if place.first_line <= line <= place.last_line), None)
+
+    def _stamps(self) -> dict[str, Stamp]:
+        """Return what pages there are; what cannot be looked at is told by the mirror, and holds none here."""
+        try:
+            return self._folder.stamps()
+        except OSError:
+            return {}
+
+    def _standing(self, page: str, stamp: Stamp) -> dict[str, PagePlace]:
+        with self._lock:
+            known = self._places.get(page)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        file = self._folder.read(page)
+        blocks = parse_page(file.text, kind_of(page)).blocks if len(file.data or b"") <= _MOST_BYTES else ()
+        shown = self._folder.shown(page)
+        standing = {block.entry.id: PagePlace(shown, block.start_line, block.end_line) for block in blocks}
+        with self._lock:
+            self._places.pop(page, None)
+            while len(self._places) >= _MOST_PAGES:
+                self._places.pop(next(iter(self._places)))  # the one that was read first
+            self._places[page] = (file.stamp, standing)
+        return standing

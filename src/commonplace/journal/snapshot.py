@@ -1,0 +1,548 @@
+"""What a run of the mirror finds: pages, agreements, memories, and which block is whose.
+
+An editor that was open for a while has not seen what came to its page meanwhile. A save does not tell when its editor
+read the page; a note without its id tells that it was before that id was written, an entry that came to the page
+later than all that are on it, that it may well have been before. And a page may be damaged: by a full disk, by an
+editor that was killed, by another file in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from commonplace.formats.journal import (
+    LONG_TERM_PAGE,
+    SECTIONS,
+    Entry,
+    Page,
+    conflict_line,
+    id_in,
+    parse_page,
+    render_entry,
+    split_lines,
+)
+from commonplace.journal.baseline import Agreement, content_of, decode, text_digest
+from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
+from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, time_of, title_of
+from commonplace.ledger.undone import taken_away
+from commonplace.types import Selection, StoredMemory
+
+if TYPE_CHECKING:
+    from commonplace.journal.report import Tally
+    from commonplace.memory.service import Keeper
+    from commonplace.memory.view import Fading
+    from commonplace.store.contract import Store
+    from commonplace.types import StoredMemory
+
+RECEIPT: Final = "receipt"
+"""The kind of the notes that name what was forgotten."""
+
+QUIET_NS: Final = 200_000_000
+"""A page that was saved less than this long ago may still be being written."""
+
+_FEW: Final = 200
+"""So many memories are read one by one; more in one go, which looks at every memory there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the mirror of one namespace stands on.
+
+    Attributes:
+        keeper: returns who writes memories; asked for when there is something to write.
+        count_tokens: of a text.
+        now: seconds since the epoch.
+        max_bytes: of a memory's content.
+    """
+
+    directory: Path
+    namespace: str
+    store: Store
+    keeper: Callable[[], Keeper]
+    count_tokens: Callable[[str], int]
+    fading: Fading
+    now: Callable[[], float]
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A page in a run.
+
+    Attributes:
+        is_news: somebody else has changed it since it was last read or written.
+        is_lost: it is gone, or empty, although it had blocks, or it had several and has none: that is an accident.
+        damage: why nothing on it is believed, a clause that continues its name; "" where it is.
+    """
+
+    file: PageFile
+    page: Page
+    is_news: bool
+    is_lost: bool
+    damage: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the page is written on: its text, of a damaged one only what stands before the first block."""
+        return self.page.preamble if self.damage else self.file.text
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A block on a page; `index` is its place among the page's blocks."""
+
+    page: str
+    index: int
+    entry: Entry
+    raw: str
+
+
+class Situation:
+    """One run's view of pages and store; pages and memories are read once, when they are first asked for.
+
+    Attributes:
+        known, agreed, due: what the store knows of pages, of blocks, and of memories whose Markdown is due.
+        news: the pages whose stamp is another than the store knows; `gone` are no longer there.
+        seen: the pages that were read.
+        left: pages that cannot be read, or not yet, and are left alone.
+        unsure: pages on which something waits for another page that is left alone; they are read again.
+        blocks: whose block is where.
+        notes: blocks that are no memory's: without an id, with an unknown one, or copies of another block.
+    """
+
+    def __init__(self, ground: Ground, folder: Folder, tally: Tally, believed: Collection[str] = ()) -> None:
+        self.ground = ground
+        self.folder = folder
+        self._tally = tally
+        self._believed = believed
+        store, space = ground.store, ground.namespace
+        self.due = store.due(space)
+        self.known = {page.page: page for page in store.pages(space)}
+        self.stamps: dict[str, Stamp] = folder.stamps()
+        self.news = {
+            name
+            for name, stamp in self.stamps.items()
+            if name not in self.known or stamp != (self.known[name].size, self.known[name].mtime_ns)
+        }
+        self.gone = self.known.keys() - self.stamps.keys()
+        self.agreed: dict[str, Agreement] = {}
+        self.seen: dict[str, Seen] = {}
+        self.left: set[str] = set()
+        self.unsure: set[str] = set()
+        self.blocks: dict[str, Found] = {}
+        self.notes: list[Found] = []
+        self._sums: dict[str, str] = {}
+        self._memories: dict[str, StoredMemory | None] = {}
+        self._links: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def is_quiet(self) -> bool:
+        """True where there is nothing to do."""
+        return not (self.due or self.news or self.gone)
+
+    def look(self, *, thorough: bool, wall_ns: int | None) -> None:
+        """Read the pages that have to do with what is new on either side, and find out whose block is where.
+
+        Args:
+            thorough: read every page, and take none for unchanged.
+            wall_ns: the time; pages that were saved just before it are left for later. None reads them too.
+        """
+        for block in self.ground.store.blocks(self.ground.namespace):
+            agreed = decode(block.page, block.digest)
+            if agreed is not None:
+                self.agreed[block.id] = agreed
+        self.load(self.due)
+        pages = set(self.stamps) if thorough else set(self.news)
+        pages |= self.gone
+        for id_ in self.due:
+            stored, agreed = self._memories[id_], self.agreed.get(id_)
+            pages.add(agreed.page if agreed else "")
+            pages.add(self.likely_page(stored, agreed))
+        for name in sorted(pages - {""}):
+            is_fresh = wall_ns is not None and name in self.news and 0 <= wall_ns - self.stamps[name][1] < QUIET_NS
+            if is_fresh:
+                self.left.add(name)
+            else:
+                self._read(name, thorough=thorough)
+        self._find()
+        self._distrust()
+
+    def page(self, name: str) -> Seen | None:
+        """Return a page, None for one that is left alone."""
+        if name not in self.seen and name not in self.left:
+            self._read(name, thorough=False)
+            if name in self.seen and self.seen[name].is_news:
+                self.unsure.add(name)  # nobody has looked at what is new on it
+        return self.seen.get(name)
+
+    def reread(self, file: PageFile) -> Seen:
+        """Take in a page as it was just written; blocks and notes on it are those that stand there now."""
+        before = self.seen[file.name]
+        seen = self.seen[file.name] = Seen(file, _parsed(file), before.is_news, before.is_lost)
+        return seen
+
+    def load(self, ids: Iterable[str]) -> None:
+        """Read memories, and their links, that were not read yet."""
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._memories]
+        self._memories.update(dict.fromkeys(missing))
+        self._memories.update(read_memories(self.ground, missing))
+        self._links.update(dict.fromkeys(missing, ()))
+        self._links.update(read_links(self.ground, missing))
+
+    def reload(self, ids: Iterable[str]) -> None:
+        """Read memories and links again."""
+        listed = list(ids)
+        for id_ in listed:
+            self._memories.pop(id_, None)
+        self.load(listed)
+
+    def memory(self, id_: str) -> StoredMemory | None:
+        """Return the latest version of a memory, live or archived."""
+        self.load([id_])
+        return self._memories[id_]
+
+    def links(self, id_: str) -> tuple[str, ...]:
+        """Return the ids that a memory is linked to, sorted."""
+        self.load([id_])
+        return self._links.get(id_, ())
+
+    def changed_pages(self) -> set[str]:
+        """Return the pages that were read and had not the bytes that the store knows of."""
+        known = {page.page: page.sha256 for page in self.known.values()}
+        return {name for name, read in self._sums.items() if read and read != known.get(name)}
+
+    def heading(self, id_: str) -> str:
+        """Return the heading that a memory has on a page, "" for one that is not there."""
+        stored = self.memory(id_)
+        return "" if stored is None else heading_and_text(stored.record.content)[0]
+
+    def own_sections(self) -> tuple[str, ...]:
+        """Return the names of the sections of the long-term page that are not ours."""
+        seen = self.seen.get(LONG_TERM_PAGE)
+        return tuple(section.name for section in seen.page.sections if section.name not in SECTIONS) if seen else ()
+
+    def likely_page(self, stored: StoredMemory | None, agreed: Agreement | None) -> str:
+        """Return the page that a memory belongs on, "" for none; whether the long-term page has room is not asked.
+
+        It stays on the page of a day where it was put, wherever this machine has gone since.
+        """
+        if stored is None or stored.expired_at is not None:
+            return ""
+        if stored.record.tier == "long":
+            return LONG_TERM_PAGE
+        if stored.record.tier != "short":
+            return ""
+        at = time_of(stored)
+        stays = agreed is not None and agreed.page not in ("", LONG_TERM_PAGE) and agreed.minute == minute_of(at)
+        return agreed.page if stays and agreed is not None else day_page(at)
+
+    def own(self, name: str) -> set[str]:
+        """Return the ids of the live memories that page and store agreed to have on a page, and that belong there."""
+        agreed = {id_: each for id_, each in self.agreed.items() if each.page == name}
+        self.load(agreed)
+        return {id_ for id_, each in agreed.items() if self.likely_page(self._memories[id_], each) == name}
+
+    def forgotten(self) -> set[str]:
+        """Return the ids that receipts name: what has them must not come back."""
+        store, space = self.ground.store, self.ground.namespace
+        ids: set[str] = set()
+        for note in store.notes(None, RECEIPT):
+            body = json.loads(note.body)
+            if body.get("namespace") == space:
+                ids.update(body.get("ids", ()))
+        return ids
+
+    def taken_away(self, ids: Collection[str]) -> set[str]:
+        """Return those of some ids whose memory a merge had made that was undone."""
+        return taken_away(self.ground.store.ledger(self.ground.namespace), ids)
+
+    def _read(self, name: str, *, thorough: bool) -> None:
+        file, known = self.folder.read(name), self.known.get(name)
+        if file.problem:
+            self.left.add(name)
+            self._tally.notice(f"{self.folder.shown(name)} {file.problem}; it was left as it is")
+            return
+        is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
+        page = _parsed(file)
+        is_ours = known is not None and file.sum == known.sha256
+        if not is_ours and (line := self._unmerged(file, page)):
+            self.left.add(name)
+            self._tally.notice(
+                f"{self.folder.shown(name)} has the marks of a merge that nobody has resolved (line {line}); it was "
+                f"left as it is: keep one version of each entry there"
+            )
+            return
+        had = sum(agreed.page == name for agreed in self.agreed.values())
+        is_blank = file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n"))
+        is_lost = (known is not None and had > 0 and is_blank) or (is_news and not page.blocks and had > 1)
+        self.seen[name] = Seen(file, page, is_news, is_lost)
+        self._sums[name] = file.sum
+
+    def _unmerged(self, file: PageFile, page: Page) -> int:
+        """Return the line at which a conflict of a version control begins, 0 where there is none.
+
+        A memory may speak of such marks; then the store has them too, in this version or in an earlier one.
+        """
+        line = conflict_line(file.text)
+        if not line:
+            return 0
+        mark = file.text.split("\n")[line - 1].strip()
+        versions = self.ground.store.versions
+        said = (
+            version.record.content.split("\n")
+            for block in page.blocks
+            if block.entry.id
+            for version in versions(self.ground.namespace, block.entry.id)
+        )
+        return 0 if any(mark in lines for lines in said) else line
+
+    def _distrust(self) -> None:
+        """Let no page be believed on which so much is missing, or torn, that nobody can have meant it."""
+
+        found = damages(self, self._believed)
+        for name, why in found.items():
+            seen = self.seen[name]
+            if not self.own(name):
+                # There is nothing that could be written again in the place of what stands there.
+                del self.seen[name], self._sums[name]
+                self.left.add(name)
+                self._tally.notice(f"{self.folder.shown(name)} {why}; it was left as it is")
+                continue
+            preamble = "" if NUL in seen.page.preamble else seen.page.preamble
+            self.seen[name] = Seen(seen.file, Page(preamble, ()), seen.is_news, is_lost=True, damage=why)
+        if found:
+            self.blocks, self.notes = {}, []
+            self._find()
+
+    def _find(self) -> None:
+        everywhere: dict[str, list[Found]] = defaultdict(list)
+        for name, seen in sorted(self.seen.items()):
+            for index, block in enumerate(seen.page.blocks):
+                found = Found(name, index, block.entry, block.raw)
+                if block.entry.id:
+                    everywhere[block.entry.id].append(found)
+                elif seen.is_news and block.entry.text.strip():
+                    self.notes.append(found)
+        self.load(everywhere)
+        for id_, places in everywhere.items():
+            self._assign(id_, places)
+        self.notes.sort(key=lambda found: (found.page, found.index))
+
+    def _assign(self, id_: str, places: Sequence[Found]) -> None:
+        """Tell a memory's own block from copies of it: the one at home, else the first."""
+        agreed = self.agreed.get(id_)
+        home = agreed.page if agreed else ""
+        own = next((found for found in places if found.page == home), None)
+        if own is None and home in self.stamps and home not in self.seen:
+            # Its page is as it was, and has it; or nobody can tell what it has, and the others wait.
+            is_unknown = home in self.left
+            self.unsure.update(found.page for found in places if is_unknown)
+            copies = [] if is_unknown else list(places)
+        else:
+            own = own or places[0]
+            copies = [found for found in places if found is not own and not self._is_half_moved(id_, found, agreed)]
+            self.blocks[id_] = own
+        self.notes += [found for found in copies if self.seen[found.page].is_news]
+
+    def _is_half_moved(self, id_: str, found: Found, agreed: Agreement | None) -> bool:
+        """Return whether a run that was killed may have written a block where it goes, and not removed the other."""
+        stored = self._memories[id_]
+        if stored is None or found.page != self.likely_page(stored, agreed):
+            return False
+        said = text_digest(content_of(found.entry, None, stored))
+        versions = self.ground.store.versions(self.ground.namespace, id_)
+        return any(said == text_digest(version.record.content) for version in versions)
+
+
+def read_memories(ground: Ground, ids: Sequence[str]) -> dict[str, StoredMemory]:
+    """Return the latest versions of memories as they are now; those that are not there are absent."""
+    store, space = ground.store, ground.namespace
+    if len(ids) <= _FEW:
+        return {id_: stored for id_ in ids if (stored := store.memory(space, id_)) is not None}
+    return {stored.owner.id: stored for stored in store.memories(space, Selection(ids=tuple(ids), order="id"))}
+
+
+def read_links(ground: Ground, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the ids that memories are linked to, sorted; memories without links are absent."""
+    targets: dict[str, set[str]] = defaultdict(set)
+    wanted = set(ids)
+    for link in ground.store.links(ground.namespace, ids) if ids else ():
+        if link.source in wanted:
+            targets[link.source].add(link.target)
+    return {source: tuple(sorted(found)) for source, found in targets.items()}
+
+
+def kind_changed(found: Found, agreed: Agreement | None) -> bool:
+    """Return whether a person moved a block between a day's page and the long-term page."""
+    return agreed is not None and agreed.page != "" and kind_of(found.page) != kind_of(agreed.page)
+
+
+def _parsed(file: PageFile) -> Page:
+    return parse_page(file.text, kind_of(file.name))
+
+
+MANY: Final = 5
+"""A person removes fewer entries between two looks at a page; so many, if they are `MANY_SHARE` of it, are doubted."""
+MANY_SHARE: Final = 1 / 4
+
+_TELLING: Final = len("### 2026-11-21 abc")
+"""Characters of an entry that nobody begins by chance at the same time."""
+
+
+def known_again(at: Situation) -> dict[str, Found]:
+    """Return, by id, the notes that are memories already: they were given that id on their page, which is not there.
+
+    So it is where an editor that read the page before is saved a second time.
+    """
+    noted = {note.page for note in at.notes}
+    gone: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for id_, agreed in at.agreed.items():
+        if agreed.page in noted and agreed.standing.is_note and id_ not in at.blocks:
+            for said in {text_digest(each.record.content) for each in _versions(at, id_)}:
+                gone[agreed.page, said].append(id_)
+    found: dict[str, Found] = {}
+    for note in at.notes if gone else ():
+        same = gone.get((note.page, text_digest(content_of(without_secrets(note.entry)))), ())
+        if again := next((id_ for id_ in same if id_ not in found), None):
+            found[again] = note
+    return found
+
+
+def read_before(at: Situation, again: Mapping[str, Found]) -> dict[str, float]:
+    """Return, by page, the earliest time before which whoever saved it must have read it.
+
+    Args:
+        again: what `known_again` returned.
+    """
+    times: dict[str, float] = {}
+    for id_, note in again.items():
+        times[note.page] = min(at.agreed[id_].standing.since, times.get(note.page, float("inf")))
+    return times
+
+
+def overlooked(at: Situation, again: Collection[str], before: Mapping[str, float]) -> set[str]:
+    """Return the ids of missing blocks that whoever saved their page has most likely never seen.
+
+    What came to a page after it was read is among them every time; where nobody knows when it was read, what no saved
+    page has had yet, if it came later than all that are on the page, or than another one where there are none.
+
+    Args:
+        again: the ids of notes whose id is written back in this run.
+        before: by page, when it had been read at the latest.
+    """
+    missing: set[str] = set()
+    for page in at.changed_pages():
+        standing = {id_: each.standing for id_, each in at.agreed.items() if each.page == page}
+        if not standing:
+            continue
+        earliest = min(each.since for each in standing.values())
+        there = [each.since for id_, each in standing.items() if id_ in at.blocks and id_ not in again]
+        latest, read = max(there, default=earliest), before.get(page, float("inf"))
+        missing |= {
+            id_
+            for id_, each in standing.items()
+            if id_ not in at.blocks and (each.since >= read or (each.since > latest and not each.is_seen))
+        }
+    return missing
+
+
+def damages(at: Situation, believed: Collection[str] = ()) -> dict[str, str]:
+    """Return, by page, why what stands there cannot be what a person meant: a clause that continues its name.
+
+    Args:
+        believed: pages of which a person has said that what is missing was meant to go.
+    """
+    again = known_again(at)
+    put_back = overlooked(at, again, read_before(at, again))
+    found: dict[str, str] = {}
+    for name in sorted(at.changed_pages()):
+        seen = at.seen[name]
+        if NUL in seen.file.text:
+            found[name] = "holds NUL characters, as a damaged file does"
+        elif name not in believed and not seen.is_lost:
+            missing = at.own(name) - at.blocks.keys() - again.keys()
+            if missing and (why := _doubt(at, seen, missing, missing - put_back)):
+                found[name] = why
+    return found
+
+
+def _doubt(at: Situation, seen: Seen, missing: Collection[str], gone: Collection[str]) -> str:
+    """Return why nobody can have removed these entries from a page, "" where somebody may have.
+
+    Args:
+        missing: ids of those that are not there; `gone` without those that may have come while an editor was open.
+    """
+    name, text = seen.file.name, seen.file.text
+    # One entry that lacks nothing but its comment may have lost that by a person's hand.
+    is_cut = len(missing) > 1 or not text.endswith(("\n", "\r"))
+    if any(_is_torn(at, seen, id_, was_seen=id_ in gone, may_be_whole=is_cut) for id_ in missing):
+        return "breaks off in the middle of an entry"
+    there = {id_ for id_, found in at.blocks.items() if found.page == name}
+    had = len(gone) + sum(each.page == name for id_, each in at.agreed.items() if id_ in there)
+    if had == 1 and gone and f"# {title_of(name)}" not in text.partition("\n")[0]:
+        return "has nothing left of what stood there, not even its title"
+    if len(gone) == had > 1 or (len(gone) >= MANY and len(gone) >= MANY_SHARE * had):
+        return f"lacks {len(gone)} of its {had} entries at once"
+    return ""
+
+
+def _is_torn(at: Situation, seen: Seen, id_: str, *, was_seen: bool, may_be_whole: bool) -> bool:
+    """Return whether a page ends in the middle of the entry of a memory.
+
+    Args:
+        was_seen: whoever saved the page had that entry before.
+        may_be_whole: it may lack nothing but its comment.
+    """
+    lines = split_lines(seen.file.text)
+    ends = [number for number, line in enumerate(lines, 1) if id_in(line.rstrip("\r\n"))]
+    ends += [block.start_line - 1 for block in seen.page.blocks[-1:] if not ends]
+    tail = "".join(line.rstrip("\r\n") + "\n" for line in lines[ends[-1] :]).strip() if ends else ""
+    stored = at.memory(id_)
+    if not tail or stored is None:
+        return False
+    kind = kind_of(seen.file.name)
+    entry = entry_of(stored, kind, at.links(id_), at.own_sections())
+    whole = render_entry(entry, kind)
+    if tail.startswith(render_entry(replace(entry, id=""), kind).strip()) and not may_be_whole:
+        return False
+    # Of one that nobody has seen there, a heading's time may be the beginning of a person's own note.
+    return whole.startswith(tail) and (was_seen or len(tail) > _TELLING)
+
+
+def outdated(at: Situation, found: Found, agreed: Agreement, read: float) -> Literal["", "words", "heading"]:
+    """Return what of a block is from before the store changed it: all its words, its heading alone, or nothing.
+
+    Args:
+        read: when its page had been read at the latest.
+    """
+    if agreed.page != found.page or not (agreed.standing.changed or read < float("inf")):
+        return ""
+    *older, latest = _versions(at, found.entry.id)
+    older = [each for each in older if each.record.content != latest.record.content]
+    if any(_says(found.entry, each) for each in older):
+        return "words"
+    topic = found.entry.topic
+    shown = {heading_and_text(each.record.content)[0] for each in older} - {at.heading(found.entry.id)}
+    return "heading" if topic in shown - {""} or agreed.standing.changed >= read else ""
+
+
+def without_secrets(entry: Entry) -> Entry:
+    """Return an entry as the store would have it."""
+    from commonplace.redaction import redact
+
+    return replace(entry, text=redact(entry.text).text, tags=tuple(redact(tag).text for tag in entry.tags))
+
+
+def _says(entry: Entry, version: StoredMemory) -> bool:
+    return set(entry.tags) == set(version.owner.tags) and (
+        text_digest(content_of(entry, None, version)) == text_digest(version.record.content)
+    )
+
+
+def _versions(at: Situation, id_: str) -> list[StoredMemory]:
+    return list(at.ground.store.versions(at.ground.namespace, id_))

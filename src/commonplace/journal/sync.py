@@ -1,0 +1,374 @@
+"""When the mirror runs: now and then between two calls, when asked to, and at the end. One process at a time.
+
+There is no thread of its own. A call that finds little to do passes by; what it costs to write pages decides how soon
+they are written again, so that a busy process never spends more than a small share of its time on them.
+
+A run that is killed at any point, or that finds a page changed under its hands, is simply done again: everything it
+records is what a page and the store really say at that moment, and what is due stays due until then.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
+from commonplace.formats.journal import LONG_TERM_PAGE
+from commonplace.journal.baseline import Agreement, encode
+from commonplace.journal.folder import NUL, Folder
+from commonplace.journal.import_edits import Taking
+from commonplace.journal.report import SyncReport, Tally
+from commonplace.journal.snapshot import Ground, Situation, read_links, read_memories
+from commonplace.journal.write_pages import Placing, with_room
+from commonplace.locks import FileLock
+from commonplace.store.contract import MirroredBlock, MirroredPage
+
+if TYPE_CHECKING:
+    from commonplace.journal.folder import Folder
+    from commonplace.journal.report import Tally
+    from commonplace.journal.snapshot import Ground
+    from commonplace.types import StoredMemory
+
+LOCK: Final = "memory.lock"
+
+LOOK_EVERY_S: Final = 1.0
+FLUSH_AFTER_S: Final = 2.0
+MOST_PENDING: Final = 64
+_REST: Final = 20
+"""After a run, the mirror rests for so many times as long as that took."""
+
+_ATTEMPTS: Final = 5
+_SHOWN: Final = 5
+_CLOSE_WAIT_S: Final = 5.0
+_SYNC_WAIT_S: Final = 60.0
+
+_log = logging.getLogger("commonplace.journal")
+
+
+class Mirror:
+    """Keeps the Markdown of one namespace in step with the store. Safe for threads.
+
+    Args:
+        stopwatch: seconds since any fixed moment.
+        wall_ns: nanoseconds since the epoch, as the file system has them.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        *,
+        stopwatch: Callable[[], float] = time.monotonic,
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._ground = ground
+        self._stopwatch = stopwatch
+        self._wall_ns = wall_ns
+        self._folder = Folder(ground.directory, ground.namespace)
+        self._lock = FileLock(ground.directory / LOCK)
+        self._told: set[str] = set()
+        self._pending = 0
+        self._looked: float | None = None
+        self._flushed = stopwatch()
+        self._rests_until = self._flushed
+
+    def pick_up(self) -> None:
+        """Take in what people changed since the last look, at most once a second; called before every call."""
+        now = self._stopwatch()
+        if self._looked is not None and now - self._looked < LOOK_EVERY_S:
+            return
+        # Another process may have left something due when it was killed.
+        is_due = self._looked is None and bool(self._ground.store.due(self._ground.namespace))
+        self._looked = now
+        if is_due or self._is_time(now) or self._has_news():
+            self._pass_by(0.0)
+
+    def written(self) -> None:
+        """Count a write, and let the pages follow when it is time; called after every call that writes."""
+        self._pending += 1
+        if self._is_time(self._stopwatch()):
+            self._pass_by(0.0)
+
+    def settle(self) -> None:
+        """Write what is still to be written, waiting a little for another process; called at the end.
+
+        A page that was saved a moment ago may be half saved: what belongs on it stays due, for the next process.
+        """
+        if self._pending:
+            self._pass_by(_CLOSE_WAIT_S)
+
+    def sync(self, accept: str | Path | None = None) -> SyncReport:
+        """Bring every page and the store together now, and say what was done.
+
+        Args:
+            accept: see `Engine.sync`.
+
+        Raises:
+            NotFoundError: `accept` names neither a page nor a damaged one that was kept.
+            UsageError: what it names holds NUL characters.
+            StoreBusyError: another process was at it for longer than a minute.
+            StoreError: the page cannot be written.
+        """
+        tally = Tally()
+        if self._ground.store.is_read_only:
+            tally.notice("the store is read-only; pages and memories were left as they are")
+            return tally.report()
+        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
+            if accept is None:
+                self._run(tally, thorough=True, is_patient=False)
+            else:
+                self._accept(accept, tally)
+        return self._told_of(tally)
+
+    def _accept(self, path: str | Path, tally: Tally) -> None:
+        """Take in a page as a person left it, however much is missing from it; one that was kept is put back first."""
+        folder = self._folder
+        copies = folder.damaged_copies()
+        names = {folder.shown(name): name for name in (*folder.stamps(), *copies)}
+        wanted = Path(path).expanduser().absolute()
+        found = [name for shown, name in names.items() if str(path) == shown or wanted == folder.path(name).absolute()]
+        if not found:
+            raise NotFoundError(f"there is no page {str(path)!r:.200}", remedy=_pages_there(sorted(names)))
+        page = copies.get(found[0], found[0])
+        if found[0] in copies:
+            kept = folder.read(found[0])
+            if kept.problem or NUL in kept.text:
+                why = kept.problem or "holds NUL characters, as a damaged file does"
+                raise UsageError(f"{folder.shown(found[0])} {why}", remedy="make it a page of text before")
+            self._run(tally, thorough=True, is_patient=False)  # what came to the page since stays
+            if folder.replace(folder.read(page), kept.text) is None:
+                raise StoreBusyError(
+                    f"{folder.shown(page)} is being changed all the time", remedy="close it, and try again"
+                )
+        self._run(tally, thorough=True, is_patient=False, believed=(page,))
+        if found[0] in copies:
+            folder.drop(found[0])
+
+    def forget(self, namespace: str, ids: Sequence[str]) -> int:
+        """Remove the blocks of memories and the conflict copies that name one of them; return how many went.
+
+        What else stands on a page stays as it is, also what was not taken in yet. Nothing is written to the store.
+
+        Raises:
+            StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
+            StoreError: a page cannot be written.
+        """
+        from commonplace.journal.write_pages import forget
+
+        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
+            return forget(Folder(self._ground.directory, namespace), ids)
+
+    def drop_all(self, namespace: str) -> int:
+        """Remove all pages and conflict copies of a namespace that is deleted; return how many files went.
+
+        Raises:
+            StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
+            StoreError: a page cannot be written.
+        """
+        from commonplace.journal.write_pages import drop_all
+
+        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
+            return drop_all(Folder(self._ground.directory, namespace))
+
+    def _is_time(self, now: float) -> bool:
+        is_due = self._pending >= MOST_PENDING or (self._pending > 0 and now - self._flushed >= FLUSH_AFTER_S)
+        return is_due and now >= self._rests_until
+
+    def _has_news(self) -> bool:
+        """Return whether a page is not as the store knows it, by its stamp alone."""
+        known = self._ground.store.pages(self._ground.namespace)
+        try:
+            return {page.page: (page.size, page.mtime_ns) for page in known} != self._folder.stamps()
+        except OSError:
+            return True  # what is wrong with the folder is told by a run
+
+    def _pass_by(self, wait_s: float) -> None:
+        """Run if nobody else does; whatever goes wrong with Markdown is no reason for a call to fail."""
+        if self._ground.store.is_read_only:
+            return
+        tally = Tally()
+        try:
+            if self._lock.acquire(wait_s):
+                try:
+                    self._run(tally, thorough=False, is_patient=True)
+                finally:
+                    self._lock.release()
+        except CommonplaceError as error:
+            tally.notice(f"pages and memories could not be brought together: {error}")
+        self._told_of(tally)
+
+    def _run(self, tally: Tally, *, thorough: bool, is_patient: bool, believed: Collection[str] = ()) -> None:
+
+        began = self._stopwatch()
+        pending, self._pending = self._pending, 0
+        try:
+            fault = self._folder.fault()
+            if fault:
+                tally.notice(fault)
+                return
+            wall_ns = self._wall_ns() if is_patient else None
+            for _ in range(_ATTEMPTS):
+                if run(self._ground, self._folder, tally, thorough=thorough, wall_ns=wall_ns, believed=believed):
+                    return
+            tally.notice("somebody goes on changing the pages; they are brought together at the next call")
+            self._pending += 1
+        except OSError as error:
+            self._pending += pending
+            tally.notice(f"pages and memories could not be brought together: {error}")
+        except BaseException:
+            self._pending += pending
+            raise
+        finally:
+            self._flushed = self._stopwatch()
+            self._rests_until = self._flushed + _REST * (self._flushed - began)
+
+    def _told_of(self, tally: Tally) -> SyncReport:
+        """Log each notice once, and return the report."""
+        report = tally.report()
+        for notice in report.notices:
+            if notice not in self._told:
+                self._told.add(notice)
+                _log.warning("%s", notice)
+        return report
+
+
+def _pages_there(shown: Sequence[str]) -> str:
+    return f"name one of {', '.join(shown[-_SHOWN:])}" if shown else "this namespace has none"
+
+
+@contextmanager
+def _faults_told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"a page cannot be changed: {error}", remedy="make it writable, and try again") from error
+
+
+_SETTLED_AT_ONCE: Final = 1_000
+"""So that other writers wait for milliseconds only."""
+
+
+def run(
+    ground: Ground,
+    folder: Folder,
+    tally: Tally,
+    *,
+    thorough: bool,
+    wall_ns: int | None,
+    believed: Collection[str] = (),
+) -> bool:
+    """Bring pages and store together once; return False where a page was changed meanwhile and it is to be done again.
+
+    Args:
+        thorough: read every page, changed or not.
+        wall_ns: the time; pages that were saved just before it are left for later. None reads them too.
+        believed: pages of which a person has said that what is missing was meant to go.
+
+    Raises:
+        StoreError: the store cannot be written.
+        OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
+    """
+    at = Situation(ground, folder, tally, believed)
+    if at.is_quiet and not thorough:
+        return True
+    folder.drop_drafts()
+    at.look(thorough=thorough, wall_ns=wall_ns)
+    taking = Taking(at, tally)
+    if not taking.take_notes():
+        return False
+    ids = _concerned(at) | taking.forgotten
+    at.load(ids)
+    taking.take_edits(ids, with_room(at) if LONG_TERM_PAGE in at.seen else ())
+    if tally.changes or taking.overlooked:
+        # What was taken in is agreed on, whatever becomes of the pages.
+        dropped: dict[str, Agreement | None] = dict.fromkeys(taking.dropped)
+        # What else was new on a page is none any more: so it could not be told again who has overlooked what.
+        overlooked = {
+            id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
+            for id_ in taking.overlooked
+        }
+        _record(at, {**taking.agreed, **dropped, **overlooked}, due=taking.overlooked)
+    placing = Placing(at, tally, taking)
+    placing.place(ids)
+    if tally.pages_written:
+        folder.settle()
+    tally.read |= at.changed_pages()
+    recorded = [name for name in at.seen if name not in placing.failed | at.unsure]
+    settled = [id_ for id_ in sorted({*at.due, *taking.written}) if id_ in placing.agreed]
+    _record(at, placing.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
+    for begin in range(_SETTLED_AT_ONCE, len(settled), _SETTLED_AT_ONCE):
+        _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE])
+    return not placing.is_stale
+
+
+def _concerned(at: Situation) -> set[str]:
+    """Return the ids of the memories that this run is about."""
+    fresh = {name for name, seen in at.seen.items() if seen.is_news or seen.is_lost}
+    on_pages = {id_ for id_, found in at.blocks.items() if found.page in fresh}
+    were_there = {id_ for id_, agreed in at.agreed.items() if agreed.page in fresh}
+    return {*at.due, *on_pages, *were_there}
+
+
+def _record(
+    at: Situation,
+    agreed: Mapping[str, Agreement | None],
+    *,
+    settled: Iterable[str] = (),
+    pages: Iterable[str] = (),
+    due: Iterable[str] = (),
+) -> None:
+    """Write to the store what is agreed on.
+
+    Args:
+        settled: ids whose pages are written; what somebody changed since it was read stays due.
+        pages: whose state is to be known.
+        due: ids whose pages are to be written.
+    """
+    ground, done = at.ground, list(settled)
+    space = ground.namespace
+    states = [_state(at, name) for name in pages]
+    changed = [(name, state) for name, state in states if state != at.known.get(name)]
+    fresh = {id_: each for id_, each in agreed.items() if each is None or each != at.agreed.get(id_)}
+    if not (done or changed or fresh) or space not in ground.store.namespaces():
+        return
+    with ground.store.change_memories(space) as change:
+        # Nobody else can write now, so this is what holds when the change is committed.
+        ids = [*done, *fresh]
+        now, links = read_memories(ground, ids), read_links(ground, ids)
+        for id_, each in fresh.items():
+            if each is None or id_ not in now:
+                change.drop_block(id_)
+            else:
+                change.set_block(MirroredBlock(id_, each.page, encode(each)))
+        for id_ in due:
+            if id_ in now:
+                change.revise(now[id_].number, now[id_].record)
+        for name, state in changed:
+            if state is None:
+                change.drop_page(name)
+            else:
+                change.set_page(state)
+        change.settle_due(
+            [
+                id_
+                for id_ in done
+                if _shown(now.get(id_)) == _shown(at.memory(id_)) and links.get(id_, ()) == at.links(id_)
+            ]
+        )
+
+
+def _state(at: Situation, name: str) -> tuple[str, MirroredPage | None]:
+    file = at.seen[name].file
+    return name, None if file.data is None else MirroredPage(name, *file.stamp, file.sum)
+
+
+def _shown(stored: StoredMemory | None) -> tuple[object, ...]:
+    """Return what of a memory a page tells."""
+    if stored is None:
+        return ()
+    record, owner = stored.record, stored.owner
+    return (stored.expired_at is None, record.tier, record.content, record.category, owner.tags, owner.at)

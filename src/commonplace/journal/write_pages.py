@@ -1,0 +1,322 @@
+"""Write pages so that every memory stands where it belongs, and nothing else on them changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import StoreBusyError
+from commonplace.formats.journal import (
+    LONG_TERM_PAGE,
+    MOST_TOKENS,
+    SECTIONS,
+    Block,
+    Entry,
+    fit,
+    id_in,
+    parse_page,
+    render_entry,
+    split_lines,
+)
+from commonplace.formats.journal_edit import digest, with_changes
+from commonplace.journal.baseline import UNSEEN, Agreement, Standing, agree, meant_by_store
+from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
+from commonplace.journal.pages import entry_of, kind_of, time_of, title_of
+from commonplace.types import Selection
+
+if TYPE_CHECKING:
+    from commonplace.journal.import_edits import Taking
+    from commonplace.journal.report import Tally
+    from commonplace.journal.snapshot import Found, Seen, Situation
+    from commonplace.types import StoredMemory
+
+_FEWEST_TOKENS: Final = 12
+"""An entry with its heading and the comment that carries its id has more."""
+
+
+def with_room(at: Situation, rewritten: Collection[str] = ()) -> set[str]:
+    """Return the ids of the long-term memories that are to stand on the long-term page; ties by id.
+
+    Args:
+        rewritten: ids whose block on the page will not stay as it is.
+    """
+    seen, ground = at.page(LONG_TERM_PAGE), at.ground
+    if seen is None:
+        return set()
+    wanted = Selection(tiers=("long",), statuses=("active", "promoted"), order="id")
+    memories = [each for each in ground.store.memories(ground.namespace, wanted) if each.expired_at is None]
+    now = ground.now()
+    memories.sort(key=lambda each: (-ground.fading.raw(each.record, now), each.owner.id))
+    blocks = {block.entry.id: block for block in seen.page.blocks if block.entry.id}
+    rest = with_changes(seen.text, dict.fromkeys(blocks), title=title_of(LONG_TERM_PAGE), kind="long")
+    there = {section.name for section in seen.page.sections}
+    # With all that may yet be needed, so that what has room now has it once they are written.
+    frame = [f"# {title_of(LONG_TERM_PAGE)}"] if not rest.strip() else []
+    frame += [f"## {name}" for name in SECTIONS if name not in there]
+    used = ground.count_tokens("\n".join([rest, *frame]))
+    kept = {id_: block for id_, block in blocks.items() if id_ not in rewritten}
+    at.load([each.owner.id for each in memories if each.owner.id not in kept])
+    return set(fit(_counts(at, memories, kept, MOST_TOKENS - used), used=used))
+
+
+def _counts(
+    at: Situation, memories: list[StoredMemory], kept: dict[str, Block], room: int
+) -> Iterator[tuple[str, int]]:
+    """Yield (id, tokens) for as long as anything can have room."""
+    for stored in memories:
+        if room <= _FEWEST_TOKENS:
+            return
+        id_ = stored.owner.id
+        if id_ in kept:
+            text = kept[id_].raw
+        else:
+            text = render_entry(entry_of(stored, "long", at.links(id_), at.own_sections()), "long")
+        tokens = at.ground.count_tokens(text)
+        if tokens < room:
+            room -= tokens
+        yield id_, tokens
+
+
+_Changes = dict[str, Entry | None]
+
+
+class Placing:
+    """Brings the pages of a situation in line with the store.
+
+    Attributes:
+        agreed: by id, what both sides say from now on; None where there is nothing to remember of a block.
+        failed: pages that could not be written.
+        is_stale: a page was changed by somebody else meanwhile; the run has to be done once more.
+    """
+
+    def __init__(self, situation: Situation, tally: Tally, taking: Taking) -> None:
+        self._at = situation
+        self._tally = tally
+        self._taking = taking
+        self._changes: dict[str, _Changes] = defaultdict(dict)
+        self._targets: dict[str, str] = {}
+        self._rewritten: set[str] = set()
+        self.agreed: dict[str, Agreement | None] = {}
+        self.failed: set[str] = set()
+        self.is_stale = False
+
+    def place(self, ids: Iterable[str]) -> None:
+        """Write the pages on which these memories stand, or are to stand."""
+        listed = set(ids)
+        outdated = {id_ for id_ in listed if self._taking.verdicts.get(id_) in ("take store", "conflict")}
+        outdated |= self._taking.reheaded
+        room: set[str] = set()
+        if LONG_TERM_PAGE in self._at.seen or any(self._is_long(id_) for id_ in listed):
+            room = with_room(self._at, outdated)
+            listed |= room | {id_ for id_, found in self._at.blocks.items() if found.page == LONG_TERM_PAGE}
+        for id_ in sorted(listed - self._taking.refused, key=self._order):
+            self._plan(id_, room, is_outdated=id_ in outdated)
+        for name in sorted(self._changes):
+            self._write(self._at.seen[name], self._changes[name])
+        for id_ in self._targets:
+            self._agree(id_)
+
+    def _plan(self, id_: str, room: set[str], *, is_outdated: bool) -> None:
+        """Note what becomes of the block of one memory, unless its page is left alone."""
+        at = self._at
+        stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
+        home = agreed.page if agreed else ""
+        if stored is None and found is not None and id_ not in self._taking.forgotten:
+            return  # a note that was not taken in
+        if home in at.left or (found is None and home in at.stamps and home not in at.seen):
+            return
+        target = at.likely_page(stored, agreed)
+        if target == LONG_TERM_PAGE and id_ not in room:
+            target = ""
+        if target and at.page(target) is None:
+            return
+        self._targets[id_] = target
+        if found is not None and found.page != target:
+            self._changes[found.page][id_] = None
+        stays = found is not None and found.page == target and not is_outdated
+        if target and stored is not None and not stays:
+            links = self._links(stored, found)
+            self._rewritten.add(id_)
+            self._changes[target][id_] = entry_of(stored, kind_of(target), links, at.own_sections())
+
+    def _links(self, stored: StoredMemory, found: Found | None) -> list[str]:
+        """Return the links to be written: by the words that a person used, and those that lead nowhere yet."""
+        at, written = self._at, found.entry.links if found else ()
+        targets = {target: at.heading(target) for target in at.links(stored.owner.id)}
+        shown = [target if target in written or name not in written else name for target, name in targets.items()]
+        return [*shown, *(link for link in written if link not in shown and at.memory(link) is None)]
+
+    def _write(self, seen: Seen, changes: _Changes) -> None:
+        """Write one page, or note that it could not be."""
+        name, old = seen.file.name, seen.file
+        text = self._changed(seen, changes)
+        if text == old.text and (text.strip() or not seen.is_lost):
+            return
+        shown = self._at.folder.shown(name)
+        try:
+            copy = self._at.folder.keep_damaged(old) if seen.text != old.text else ""
+            if text.strip() in ("", f"# {title_of(name)}"):
+                is_done = old.data is None or self._at.folder.remove(old)
+                written: PageFile | None = PageFile(name) if is_done else None
+            else:
+                written = self._at.folder.replace(old, text)
+        except OSError as error:
+            self.failed.add(name)
+            self._tally.notice(f"{shown} could not be written ({error.strerror}); its memories are in the store")
+            return
+        if written is None:
+            self.failed.add(name)
+            self.is_stale = True
+            return
+        self._tally.pages_written += written.data is not None
+        self._at.reread(written)
+        if copy:
+            self._tally.conflicts[self._at.folder.shown(copy)] = None
+        if seen.is_lost and written.data is not None:
+            self._tally.notice(_told_of_loss(shown, seen, self._at.folder.shown(copy) if copy else ""))
+
+    def _changed(self, seen: Seen, changes: _Changes) -> str:
+        """Return the new text of a page; what would make it too large for a page stays in the store alone."""
+        old, name = seen.text, seen.file.name
+        ids = {*changes, *(block.entry.id for block in seen.page.blocks)}
+        ranks = {id_: self._order(id_) for id_ in ids if self._at.memory(id_) is not None}
+        text = with_changes(old, changes, title=title_of(name), kind=kind_of(name), ranks=ranks)
+        if len(text) * 4 <= MAX_PAGE_BYTES or len(text.encode("utf-8")) <= MAX_PAGE_BYTES:
+            return text
+        there = {block.entry.id for block in self._at.seen[name].page.blocks}
+        kept: _Changes = {}
+        size = len(old.encode("utf-8"))
+        for id_, entry in changes.items():
+            size += 0 if entry is None else 2 * len(entry.text.encode("utf-8", "surrogatepass")) + 1024
+            if entry is None or size <= MAX_PAGE_BYTES:
+                kept[id_] = entry
+            else:
+                self._targets[id_] = ""
+                if id_ in there:
+                    kept[id_] = None
+        self._tally.notice(f"{self._at.folder.shown(name)} is full; {len(changes) - len(kept)} memories are not on it")
+        return with_changes(old, kept, title=title_of(name), kind=kind_of(name), ranks=ranks)
+
+    def _agree(self, id_: str) -> None:
+        """Note what both sides say of one memory, now that its pages are written."""
+        at, target = self._at, self._targets[id_]
+        stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
+        if {target, found.page if found else ""} & self.failed:
+            return
+        if stored is None or id_ in self._taking.dropped:
+            self.agreed[id_] = None
+            return
+        if target and id_ in self._rewritten:
+            entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
+            standing = self._standing(id_, target, agreed)
+            self.agreed[id_] = agree(entry, target, stored, at.links(id_), standing=standing)
+            self._tally.moved += bool(agreed and agreed.page and agreed.page != target)
+        elif target:
+            self.agreed[id_] = agreed
+        else:
+            if agreed is None and found is not None:
+                agreed = agree(found.entry, found.page, stored, at.links(id_), standing=Standing())
+            meaning = digest(meant_by_store(stored, at.links(id_)))
+            self.agreed[id_] = replace(agreed, page="", store=meaning, standing=UNSEEN) if agreed else None
+
+    def _standing(self, id_: str, target: str, agreed: Agreement | None) -> Standing:
+        """Return how a block stands on a page, now that it was written there from what the store says."""
+        at, now = self._at, self._at.ground.now()
+        before = agreed.standing if agreed and agreed.page in (target, "") else UNSEEN
+        if id_ in self._taking.overlooked or agreed is None or agreed.page != target:
+            return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._taking.overlooked)
+        found = at.blocks.get(id_)
+        is_saved = found is not None and found.page == target and target in at.changed_pages()
+        stored = at.memory(id_)
+        is_as_agreed = stored is not None and agreed.store == digest(meant_by_store(stored, at.links(id_)))
+        changed = before.changed if is_as_agreed else now
+        return replace(before, changed=changed, is_seen=before.is_seen or is_saved)
+
+    def _agreed_now(self, id_: str) -> Agreement | None:
+        return self._taking.agreed.get(id_) or self._at.agreed.get(id_)
+
+    def _is_long(self, id_: str) -> bool:
+        stored = self._at.memory(id_)
+        return stored is not None and stored.expired_at is None and stored.record.tier == "long"
+
+    def _order(self, id_: str) -> tuple[float, str, int, str]:
+        stored = self._at.memory(id_)
+        return (
+            (0.0, "", 0, id_) if stored is None else (time_of(stored), stored.owner.session, stored.owner.position, id_)
+        )
+
+
+def _told_of_loss(shown: str, seen: Seen, copy: str) -> str:
+    """Return what people are told of a page that was not believed."""
+    if not seen.damage:
+        return f"{shown} was deleted or emptied; it was written again from the store"
+    kept = f"; what stood there is kept in {copy}" if copy else ""
+    if copy and NUL not in seen.file.text:
+        kept += f": if you meant it, `commonplace sync --accept {copy}` takes it in after all"
+    return f"{shown} {seen.damage}, and was written again from the store{kept}"
+
+
+_ATTEMPTS: Final = 5
+
+
+def forget(folder: Folder, ids: Sequence[str]) -> int:
+    """Remove every block of these memories, copies of it too, and the files beside the pages; return how many went.
+
+    A conflict copy goes that names one of them; a damaged page that was kept, also where its page names one: what it
+    has of a memory may have lost its mark.
+
+    Raises:
+        OSError: a page cannot be written.
+        StoreBusyError: somebody goes on changing a page.
+    """
+    if not ids or folder.fault():
+        return 0
+    folder.drop_drafts()
+    wanted = set(ids)
+    named = {name: _forget_on(folder, name, wanted) for name in sorted(folder.stamps())}
+    gone, page_of = sum(named.values()), folder.damaged_copies()
+    for name in folder.copies():
+        if named.get(page_of.get(name, "")) or _ids_in(folder.read(name).text) & wanted:
+            gone += folder.drop(name)
+    if gone:
+        folder.settle()
+    return gone
+
+
+def drop_all(folder: Folder) -> int:
+    """Remove every page and conflict copy, and the directory where nothing else is in it; return how many files."""
+    if folder.fault():
+        return 0
+    folder.drop_drafts()
+    gone = sum(folder.drop(name) for name in [*sorted(folder.stamps()), *folder.copies()])
+    folder.drop_directory()
+    return gone
+
+
+def _forget_on(folder: Folder, name: str, wanted: set[str]) -> int:
+    for _ in range(_ATTEMPTS):
+        file = folder.read(name)
+        text, gone = _without(file.text, name, wanted)
+        if not gone:
+            return 0
+        is_empty = text.strip() in ("", f"# {title_of(name)}")
+        if folder.remove(file) if is_empty else folder.replace(file, text):
+            return gone
+    raise StoreBusyError(f"{folder.shown(name)} is being changed all the time", remedy="close it, and try again")
+
+
+def _without(text: str, name: str, wanted: Collection[str]) -> tuple[str, int]:
+    """Return a page without some memories, and how many blocks went. Of an id that stands twice, one goes at a time."""
+    gone = 0
+    while True:
+        found = {block.entry.id for block in parse_page(text, kind_of(name)).blocks} & set(wanted)
+        if not found:
+            return text, gone
+        gone += len(found)
+        text = with_changes(text, dict.fromkeys(found), title=title_of(name), kind=kind_of(name))
+
+
+def _ids_in(text: str) -> set[str]:
+    return {id_ for line in split_lines(text) if (id_ := id_in(line.rstrip("\r\n")))}

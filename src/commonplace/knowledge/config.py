@@ -1,0 +1,353 @@
+"""How a knowledge service is configured: the contract's MemoryConfig, in both spellings.
+
+What a foreign object does wrong arrives as a `ProviderError`.
+
+Whatever a re-ranker returns, no candidate is added, changed or counted twice: only the order and the scores are its.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from commonplace.errors import CommonplaceError, ConfigError, ProviderError, UsageError
+from commonplace.formats.yaml import fault_of
+from commonplace.redaction import redact
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.ingest.passages import Destination
+    from commonplace.models import contract
+    from commonplace.search.request import Request
+    from commonplace.search.result import SearchResult
+    from commonplace.store.contract import Store
+    from commonplace.types import Embedding, Progress
+
+MAX_TOP_K: Final = 1000
+MAX_FACTOR: Final = 100
+_LIMITS: Final = {"rerank_top_k": MAX_TOP_K, "retrieval_factor": MAX_FACTOR}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """What a knowledge service uses. In JSON a name is written `rerankTopK`, as in the contract, or `rerank_top_k`.
+
+    Attributes:
+        sqlite_enabled: False keeps everything in this process, and nothing on disk.
+        sqlite_path: the store's directory, or the `store.db` in it; a name such as `memory.db` is the
+            directory `memory` beside it. "" is the engine's own store.
+        vector_enabled: False makes and uses no vectors: what is indexed is found by its words.
+        rerank_enabled: whether a language model puts what was found into a better order.
+        rerank_model: its name; without a provider it is OpenAI's.
+        rerank_top_k: how many lines a retrieval returns that names no limit, 1–1000.
+        retrieval_factor: so many times more candidates than lines are found for re-ranking, 1–100.
+        use_batch_rerank: one call for all candidates, in place of one for each.
+
+    Raises:
+        ConfigError: a value is of the wrong kind or out of its range.
+    """
+
+    sqlite_enabled: bool = True
+    sqlite_path: str = ""
+    vector_enabled: bool = True
+    rerank_enabled: bool = True
+    rerank_model: str = "gpt-4o-mini"
+    rerank_top_k: int = 10
+    retrieval_factor: int = 3
+    use_batch_rerank: bool = True
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not type(field.default):
+                remedy = f"give {_KINDS[type(field.default)]}"
+                raise ConfigError(f"{_camel(field.name)} is {value!r:.80}", path=_camel(field.name), remedy=remedy)
+        for name, most in _LIMITS.items():
+            value = getattr(self, name)
+            if not 1 <= value <= most:
+                remedy = f"give a whole number from 1 to {most:,}"
+                raise ConfigError(f"{_camel(name)} is {value}", path=_camel(name), remedy=remedy)
+        if "\0" in self.sqlite_path:
+            raise ConfigError("sqlitePath holds a null character", path="sqlitePath", remedy="name a directory")
+        if self.rerank_enabled and not self.rerank_model.strip():
+            raise ConfigError("rerankModel is empty", path="rerankModel", remedy="name a model, or set rerankEnabled")
+
+    @classmethod
+    def from_json(cls, document: object) -> MemoryConfig:
+        """Return the configuration in a JSON object, or in one that was parsed already.
+
+        What is absent, or null, has its default; what is false is false. Names are taken in camelCase and snake_case,
+        in any case of letters.
+
+        Raises:
+            ConfigError: it is no JSON object, or a name is unknown or occurs in two spellings.
+        """
+        given = document
+        if isinstance(given, str | bytes):
+            try:
+                given = json.loads(given)
+            except (ValueError, RecursionError) as error:
+                told = f"the configuration is no JSON: {fault_of(error)}"
+                raise ConfigError(told, path="", remedy="correct it") from error
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"the configuration is {given!r:.80}", path="", remedy="give an object")
+        known = {_plain(field.name): field.name for field in fields(cls)}
+        values: dict[str, Any] = {}
+        for written, value in given.items():
+            name = known.get(_plain(str(written)))
+            if name is None:
+                names = ", ".join(_camel(field.name) for field in fields(cls))
+                raise ConfigError(f"{written!r:.80} is unknown", path=str(written), remedy=f"known are {names}")
+            if name in values:
+                raise ConfigError(f"{written!r:.80} occurs twice", path=str(written), remedy="give one spelling of it")
+            values[name] = value
+        return cls(**{name: value for name, value in values.items() if value is not None})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, in the contract's spelling."""
+        return {_camel(name): value for name, value in asdict(self).items()}
+
+
+_KINDS: Final[Mapping[type, str]] = {bool: "true or false", str: "a text", int: "a whole number"}
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a service stands on.
+
+    Attributes:
+        place: where the store is, "" for one that is in no file.
+        embedder: the name of what makes the store's vectors.
+        destination: makes passages; asked for before each writing.
+        search: answers a request from the store.
+        after: called with how many items were written or deleted.
+    """
+
+    store: Store
+    namespace: str
+    place: str
+    embedder: Callable[[], str]
+    destination: Callable[[], Destination]
+    search: Callable[[Request], SearchResult]
+    now: Callable[[], float]
+    after: Callable[[int], None] = lambda _: None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a service works with.
+
+    Attributes:
+        vectors: of an embedder of its own, None where the store's makes them.
+        reranker: opens what re-ranks; a `ProviderError` says why there is none. None is not to re-rank.
+        reranker_name: by which it is told.
+        no_vectors: why an embedder that was asked for by name cannot be had, or "".
+    """
+
+    config: MemoryConfig
+    vectors: Vectors | None = None
+    reranker: Callable[[], Reranker] | None = None
+    reranker_name: str = ""
+    no_vectors: str = ""
+
+
+AT_ONCE: Final = 128
+
+
+class Embedder(Protocol):
+    """The contract's embedder. It may have a `name` or a `model` that tells its vectors from others'."""
+
+    def embed(self, *texts: str) -> Sequence[Sequence[float]]:
+        """Return one vector for each text."""
+        ...
+
+
+class Vectors:
+    """Vectors of one embedder that is not the store's. Safe for threads where the embedder is.
+
+    Attributes:
+        name: of the embedder; vectors of different names are never compared.
+        dimensions: of the vectors that it returned last, 0 before the first.
+    """
+
+    def __init__(self, name: str, embed: Callable[[Sequence[str]], Sequence[Sequence[float]]]) -> None:
+        self.name = name
+        self.dimensions = 0
+        self._embed = embed
+
+    def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return float32, shape (len(texts), d).
+
+        Raises:
+            ProviderError: the embedder failed, or returned something other than one vector for each text.
+        """
+        import numpy as np
+
+        found: list[Sequence[float]] = []
+        for begin in range(0, len(texts), AT_ONCE):
+            part = texts[begin : begin + AT_ONCE]
+            found += self._asked(part)
+        if len({len(vector) for vector in found}) > 1:
+            raise ProviderError(f"the embedder {self.name} returned vectors of different lengths")
+        try:
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+                vectors = np.array(found, dtype=np.float32) if texts else np.zeros((0, 0), np.float32)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ProviderError(f"the embedder {self.name} returned what is no vector: {error}") from error
+        if vectors.ndim != 2:
+            raise ProviderError(f"the embedder {self.name} returned what is no vector, but lists of lists")
+        if texts and (not vectors.shape[1] or not np.isfinite(vectors).all()):
+            raise ProviderError(f"the embedder {self.name} returned a vector that is empty or holds what is no number")
+        if texts:
+            self.dimensions = vectors.shape[1]
+        return vectors
+
+    def _asked(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        try:
+            found = list(self._embed(texts))
+            sizes = [len(vector) for vector in found]
+        except CommonplaceError:
+            raise
+        except Exception as error:  # it is somebody else's, and may raise anything
+            told = redact(f"{type(error).__name__}: {error}").text
+            raise ProviderError(f"the embedder {self.name} failed: {told}") from error
+        if len(sizes) != len(texts):
+            raise ProviderError(f"the embedder {self.name} returned {len(sizes)} vectors for {len(texts)} texts")
+        return found
+
+
+class NoVectors:
+    """Stands in a store's embedder's place where nothing is to be embedded: every text has the vector zero."""
+
+    def __init__(self, stamp: Embedding) -> None:
+        self._stamp = stamp
+
+    @property
+    def stamp(self) -> Embedding:
+        """That of the store's vectors."""
+        return self._stamp
+
+    def embed(self, texts: Sequence[contract.TokenizedText]) -> NDArray[np.float32]:
+        """Return zeros, float32, shape (len(texts), dimensions)."""
+        import numpy as np
+
+        return np.zeros((len(texts), self._stamp.of("knowledge").dimensions), np.float32)
+
+
+def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) -> Vectors:
+    """Return the vectors of an embedder: one of the contract, with `embed(*texts)`, or one of ours, with a stamp.
+
+    Args:
+        tokenize: the WordPiece ids of a text, which ours want.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if not callable(getattr(embedder, "embed", None)):
+        raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give an object with `embed(*texts)`")
+    stamp = getattr(embedder, "stamp", None)
+    if stamp is None:
+        foreign = cast("Embedder", embedder)
+        return Vectors(_name(embedder), lambda texts: foreign.embed(*texts))
+    from commonplace.models.contract import TokenizedText
+
+    ours = cast("contract.Embedder", embedder)
+
+    def embed(texts: Sequence[str]) -> Any:
+        return ours.embed([TokenizedText(text, tokenize(text)) for text in texts])
+
+    return Vectors(str(stamp), embed)
+
+
+def _name(embedder: object) -> str:
+    for attribute in ("name", "model"):
+        value = getattr(embedder, attribute, None)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    kind = type(embedder)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Reranker(Protocol):
+    """The contract's re-ranker; ours are of this kind too."""
+
+    def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> Sequence[Any]:
+        """Return results with `content` and `score`, best first; an `index` tells equal contents apart."""
+        ...
+
+
+def checked_reranker(given: object) -> Reranker:
+    """Return a re-ranker.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not callable(getattr(given, "rerank", None)):
+        raise UsageError(f"the re-ranker is {given!r:.80}", remedy="give an object with `rerank(query, texts, top_k)`")
+    return given  # type: ignore[return-value] # it has what the protocol asks for
+
+
+def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: int) -> list[tuple[int, float]]:
+    """Return at most `top_k` places of candidates with scores, best first, ties in the order given.
+
+    A result that is no candidate is passed over; candidates that have none follow with score 0. A score beyond 0–1, as
+    some models give them, counts for the order, and is told as the nearer end.
+
+    Raises:
+        ProviderError: the re-ranker failed, or returned no results.
+    """
+    try:
+        results = list(reranker.rerank(query, list(candidates), top_k))
+    except CommonplaceError:
+        raise
+    except Exception as error:  # it may be somebody else's, and raise anything
+        raise ProviderError(redact(f"the re-ranker failed: {type(error).__name__}: {error}").text) from error
+    scores = _scores(results, candidates)
+    if not scores:
+        raise ProviderError("the re-ranker returned none of the candidates")
+    order = sorted(range(len(candidates)), key=lambda place: (place not in scores, -scores.get(place, 0.0), place))
+    return [(place, min(1.0, max(0.0, scores.get(place, 0.0)))) for place in order[:top_k]]
+
+
+def _scores(results: Sequence[object], candidates: Sequence[str]) -> dict[int, float]:
+    """Return the score of each place that a result names, by its index, else by its content."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, content in enumerate(candidates):
+        places[content].append(place)
+    scores: dict[int, float] = {}
+    for result in results:
+        content, index, score = (_value(result, name) for name in ("content", "index", "score"))
+        named = places.get(content, ()) if isinstance(content, str) else ()
+        free = [each for each in named if each not in scores]
+        if free:
+            scores[index if index in free else free[0]] = _score(score)
+    return scores
+
+
+def _value(result: object, name: str) -> Any:
+    return result.get(name) if isinstance(result, Mapping) else getattr(result, name, None)
+
+
+def _score(given: object) -> float:
+    """Return a score; what is no finite number, NumPy's and decimal ones among them, is 0."""
+    try:
+        score = 0.0 if isinstance(given, bool) else float(given)  # type: ignore[arg-type] # that is what is tried
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return score if math.isfinite(score) else 0.0

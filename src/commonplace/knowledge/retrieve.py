@@ -1,0 +1,293 @@
+"""Find an agent's knowledge for a query: a first stage by vectors and words, then a re-ranker.
+
+Whatever cannot be used is left out and told: a query has an answer as long as the store can be read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from commonplace.errors import CommonplaceError
+from commonplace.knowledge.config import reranked
+from commonplace.knowledge.index import embedder_of, is_stale
+from commonplace.knowledge.results import KnowledgeHit, Retrieval
+from commonplace.models.cache import AgingCache, Bounds
+from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
+from commonplace.search.signals import DENSE
+from commonplace.text.snippet import snippet
+from commonplace.types import Confidence, Filter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.knowledge.config import Ground, Means
+    from commonplace.search.result import SearchResult
+    from commonplace.types.knowledge import StoredKnowledge
+
+_log = logging.getLogger(__name__)
+
+VECTORS_CACHE: Final = Bounds(most=16, most_bytes=64 << 20, ttl_s=5 * 60)
+MAX_CONTENT_CHARACTERS: Final = 4_000
+"""A longer text would drown the prompt that it is put into; a re-ranker reads no more of it either."""
+_AGENTS_NAMED: Final = 10
+_FEWEST_CANDIDATES: Final = 100
+"""What each of the lexical and the dense recall of a search brings at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, checked.
+
+    Attributes:
+        limit: how many lines at most, 1–1000.
+        min_score: 0–1; what the first stage scores lower is left out.
+        reranks: False leaves the first stage's order.
+    """
+
+    agent: str
+    query: str
+    limit: int
+    min_score: float = 0.0
+    reranks: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An item's number beside its vector of an embedder of the caller's own."""
+
+    numbers: list[int]
+    vectors: NDArray[np.int8]
+
+
+class _Ranked(NamedTuple):
+    number: int
+    score: float
+    similarity: float | None = None
+    confidence: Confidence | None = None
+    passage: str = ""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a stage found, best first, and what is to be told."""
+
+    ranked: list[_Ranked] = field(default_factory=list)
+    is_degraded: bool = False
+    notices: list[str] = field(default_factory=list)
+
+    def degrade(self, notice: str) -> None:
+        """Tell that something could not be used."""
+        self.is_degraded = True
+        self.notices.append(notice)
+
+
+class Retriever:
+    """Answers queries over one store. Safe for threads."""
+
+    def __init__(self, ground: Ground, means: Means) -> None:
+        self._ground = ground
+        self._means = means
+        self._rows: AgingCache[_Row] = AgingCache(VECTORS_CACHE)
+
+    def retrieve(self, asked: Asked) -> Retrieval:
+        """Return the best items of an agent for a query; of a query without words nothing.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        begun = time.perf_counter()
+        if not asked.query.strip():
+            return Retrieval(asked.agent, asked.query, notices=("the query is empty",))
+        query = asked.query[:MAX_QUERY_CHARACTERS]
+        count = min(MAX_LIMIT, asked.limit * self._means.config.retrieval_factor)
+        found = self._first_stage(asked.agent, query, count)
+        items = self._ground.store.knowledge(self._ground.namespace).of_numbers([each.number for each in found.ranked])
+        # What was found may have been deleted since.
+        candidates = [
+            _hit(items[each.number], each, query)
+            for each in found.ranked
+            if each.score >= asked.min_score and each.number in items and items[each.number].deleted_at is None
+        ]
+        if not candidates:
+            found.notices += self.notices_of(asked.agent)
+        hits, reranked_by = self._second_stage(asked, candidates, found)
+        return Retrieval(
+            agent=asked.agent,
+            query=asked.query,
+            hits=tuple(hits[: asked.limit]),
+            candidates=len(candidates),
+            reranked_by=reranked_by,
+            degraded=found.is_degraded,
+            notices=tuple(found.notices),
+            latency_ms=round((time.perf_counter() - begun) * 1000),
+        )
+
+    def notices_of(self, agent: str) -> tuple[str, ...]:
+        """Say so where an agent has no knowledge at all: its name may be misspelt."""
+        known = [each.agent for each in self._ground.store.knowledge(self._ground.namespace).agents() if each.items]
+        if agent in known:
+            return ()
+        more = ", …" if len(known) > _AGENTS_NAMED else ""
+        others = f"; those that have: {', '.join(map(repr, known[:_AGENTS_NAMED]))}{more}" if known else ""
+        return (f"no agent {agent!r} has knowledge here{others}",)
+
+    def forget_caches(self) -> None:
+        """Drop what is kept of vectors."""
+        self._rows.clear()
+
+    def _first_stage(self, agent: str, query: str, count: int) -> _Found:
+        found = _Found()
+        means = self._means
+        if means.no_vectors:
+            found.degrade(f"searched by words alone: {means.no_vectors}")
+        if means.vectors is not None and embedder_of(self._ground, means):
+            ranked = self._by_own_vectors(agent, query, count, found)
+            if ranked is not None:
+                found.ranked = ranked
+                return found
+        result = self._ground.search(self._request(agent, query, count))
+        if result.degraded:
+            found.is_degraded = True
+        found.notices += result.notices
+        found.ranked = self._numbers(result)
+        return found
+
+    def _by_own_vectors(self, agent: str, query: str, count: int, found: _Found) -> list[_Ranked] | None:
+        """Return the best items of an agent by cosine; None where that cannot be had, which is told."""
+        vectors = self._means.vectors
+        assert vectors is not None
+        import numpy as np
+
+        try:
+            asked = vectors.of([query])[0]
+        except CommonplaceError as error:
+            _log.info("a query was not embedded: %s", error)
+            found.degrade(f"searched with the store's own vectors and words: {error}")
+            return None
+        rows = self._rows_of(agent)
+        if rows is None:
+            found.degrade(
+                f"searched with the store's own vectors and words, for not all of {agent}'s knowledge was embedded by"
+                f" {vectors.name}; index it again"
+            )
+            return None
+        found_cosines = cosines(asked, rows.vectors)
+        # The rows are in the order of their numbers, which a stable sort keeps among equals.
+        best = np.argsort(-found_cosines.clip(0.0), kind="stable")[:count].tolist()
+        similar = [(rows.numbers[place], float(found_cosines[place])) for place in best]
+        return [_Ranked(number, max(0.0, cosine), cosine) for number, cosine in similar]
+
+    def _rows_of(self, agent: str) -> _Row | None:
+        """Return the vectors of an agent's items, None where some are of another embedder."""
+        import numpy as np
+
+        store, vectors = self._ground.store, self._means.vectors
+        assert vectors is not None
+        key = (agent, vectors.dimensions, store.token(store.change()))
+        rows = self._rows.get(key)
+        if rows is None:
+            items = store.knowledge(self._ground.namespace).items(agent)
+            if any(is_stale(item, vectors.name, vectors) for item in items):
+                return None
+            data = b"".join(item.record.vector for item in items)
+            rows = _Row([item.number for item in items], np.frombuffer(data, np.int8).reshape(-1, vectors.dimensions))
+            self._rows.put(key, rows, len(data) + 64 * len(items))
+        return rows
+
+    def _request(self, agent: str, query: str, count: int) -> Request:
+        is_lexical = not self._means.config.vector_enabled or self._means.no_vectors
+        return Request(
+            query=query,
+            namespace=self._ground.namespace,
+            limit=count,
+            method="bm25" if is_lexical else "two-stage",
+            wanted=Filter(kinds=("knowledge",), agents=(agent,)),
+            min_score=0.0,
+            stage1_limit=max(_FEWEST_CANDIDATES, count),
+            by_words=bool(is_lexical),
+        )
+
+    def _numbers(self, result: SearchResult) -> list[_Ranked]:
+        """Return the numbers of the items that hits are of, with what is known of each hit."""
+        numbers = result.trace.numbers
+        passages = self._ground.store.passages(self._ground.namespace, list(numbers.values()))
+        return [
+            _Ranked(
+                passages[numbers[hit.id]].owner_number,
+                hit.score,
+                # What has no vector, or is compared with none, has exactly 0.
+                hit.signals.get(DENSE) or None,
+                hit.confidence,
+                hit.text,
+            )
+            for hit in result.hits
+            if numbers.get(hit.id) in passages
+        ]
+
+    def _second_stage(
+        self, asked: Asked, candidates: Sequence[KnowledgeHit], found: _Found
+    ) -> tuple[list[KnowledgeHit], str]:
+        """Return the candidates in the re-ranker's order, where there are more than are wanted, and its name."""
+        means = self._means
+        if not asked.reranks or means.reranker is None or len(candidates) <= asked.limit:
+            return list(candidates), ""
+        try:
+            order = reranked(means.reranker(), asked.query, [hit.content for hit in candidates], asked.limit)
+        except CommonplaceError as error:
+            _log.info("what was retrieved was not re-ranked: %s", error)
+            found.degrade(f"in the order of the first stage, for {means.reranker_name} did not re-rank it: {error}")
+            return list(candidates), ""
+        return [_rescored(candidates[place], score) for place, score in order], means.reranker_name
+
+
+def _hit(item: StoredKnowledge, found: _Ranked, query: str) -> KnowledgeHit:
+    record, content = item.record, item.record.content
+    if len(content) > MAX_CONTENT_CHARACTERS:
+        passage = found.passage or snippet(content, query, limit=MAX_CONTENT_CHARACTERS, layout="code").text
+        content = passage[:MAX_CONTENT_CHARACTERS]
+    known = json.loads(record.metadata)
+    return KnowledgeHit(item.owner.id, record.agent, content, found.score, found.similarity, known, found.confidence)
+
+
+def _rescored(hit: KnowledgeHit, score: float) -> KnowledgeHit:
+    return replace(hit, score=score)
+
+
+def cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the cosine of the angle between two vectors, -1 to 1.
+
+    It is 0 where they have different lengths, where one is all zeros, and where one holds what is no number: nothing
+    can be said of those.
+    """
+    if not 0 < len(one) == len(other):
+        return 0.0
+    largest = [max(map(abs, vector)) for vector in (one, other)]
+    if not all(0 < most < math.inf for most in largest):
+        return 0.0
+    # Scaled first: the squares of very large and very small numbers are none.
+    first, second = ([value / most for value in vector] for vector, most in zip((one, other), largest, strict=True))
+    length = math.sqrt(math.fsum(value * value for value in first) * math.fsum(value * value for value in second))
+    product = math.fsum(a * b for a, b in zip(first, second, strict=True)) / length
+    return max(-1.0, min(1.0, product)) if math.isfinite(product) else 0.0
+
+
+def cosines(query: NDArray[np.float32], rows: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the cosine of a vector with each row, float32, shape (n,); 0 for a row of zeros.
+
+    Args:
+        query: float32, shape (d,).
+        rows: int8, shape (n, d), each with a scale of its own.
+    """
+    import numpy as np
+
+    values = rows.astype(np.float32)
+    lengths = np.linalg.norm(values, axis=1) * np.linalg.norm(query)
+    found: NDArray[np.float32] = np.divide(values @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return np.clip(found, -1, 1)

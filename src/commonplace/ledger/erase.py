@@ -1,0 +1,157 @@
+"""What the ledger tells of memories that are forgotten goes: their ids, and every free word beside them.
+
+Nobody can tell which words of an issue came from a memory: what remains of it is that it was, who did what on it and
+when, and the other memories that it names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from commonplace.formats.beads import split_notes
+from commonplace.ledger import rules
+from commonplace.text.escaping import strings
+from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection
+
+if TYPE_CHECKING:
+    from commonplace.ledger.rules import Doer
+    from commonplace.store.graph_contract import LedgerChange, LedgerReading
+    from commonplace.types.ledger import Reversal
+
+FORGOTTEN = "a memory of it was forgotten"
+_IDS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """The issues that name some memories, and the issues whose changes, which are kept to be undone, do."""
+
+    issues: tuple[str, ...] = ()
+    reversals: tuple[str, ...] = ()
+
+
+def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
+    """Return what names any of these memories: as what it is about, or anywhere in its notes."""
+    ids = tuple(memory_ids)
+    if not ids:
+        return Naming()
+    about, undoing = dict[str, None](), dict[str, None]()
+    for begin in range(0, len(ids), _IDS_AT_ONCE):
+        some = ids[begin : begin + _IDS_AT_ONCE]
+        about |= dict.fromkeys(issue.id for issue in ledger.issues(IssueSelection(memory_ids=some)))
+        undoing |= dict.fromkeys(each.issue for each in ledger.reversals(memory_ids=some))
+    wanted = frozenset(ids)
+    for id_, texts in ledger.bodies():
+        if id_ not in about and not wanted.isdisjoint(_named_in(*texts)):
+            about[id_] = None
+    return Naming(tuple(about), tuple(undoing))
+
+
+def all_there_is(ledger: LedgerReading) -> Naming:
+    """Return every issue, and every issue whose change is kept to be undone."""
+    return Naming(
+        tuple(issue.id for issue in ledger.issues(IssueSelection())),
+        tuple(reversal.issue for reversal in ledger.reversals()),
+    )
+
+
+def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer) -> Naming:
+    """Let nothing in the ledger tell of memories any more; what was to be done with them is closed.
+
+    A change that made or changed one of them cannot be undone any more.
+    """
+    found, gone = naming(ledger, memory_ids), frozenset(memory_ids)
+    for id_ in found.reversals:
+        ledger.drop_reversal(id_)
+    for id_ in dict.fromkeys((*found.issues, *found.reversals)):
+        issue = ledger.issue(id_)
+        events = [replace(event, why="") for event in ledger.events(id_)]
+        rewrite(ledger, id_, None if issue is None else _without(issue, gone, doer), events)
+        is_unfinished = issue is not None and issue.status in UNFINISHED
+        rules.tell(ledger, id_, doer, "forgotten", FORGOTTEN if is_unfinished else "")
+    return found
+
+
+def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequence[IssueEvent]) -> None:
+    """Write an issue and all that was done on it anew; what undoes its change stays.
+
+    Args:
+        issue: None where another program keeps it.
+    """
+    reversal: Reversal | None = ledger.reversal(id_)
+    ledger.drop_issue(id_)
+    if issue is not None:
+        ledger.put_issue(issue)
+    for event in events:
+        ledger.add_event(event)
+    if reversal is not None:
+        ledger.put_reversal(reversal)
+
+
+def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any], Any]) -> Issue:
+    """Return an issue whose texts were cleaned, the JSON in its notes value by value; names stay."""
+    found, behind = split_notes(issue.notes)
+    notes = json.dumps(clean_json(found), ensure_ascii=False) + clean(behind) if found else clean(issue.notes)
+    return replace(
+        issue,
+        title=clean(issue.title),
+        description=clean(issue.description),
+        notes=notes if notes.strip() != issue.notes.strip() else issue.notes,
+        close_reason=clean(issue.close_reason),
+        dependencies=_json(clean_json(json.loads(issue.dependencies)), issue.dependencies),
+        comments=_json(clean_json(json.loads(issue.comments)), issue.comments),
+        rest=_json(clean_json(json.loads(issue.rest)), issue.rest),
+    )
+
+
+def held_texts(ledger: LedgerReading) -> Iterator[str]:
+    """Yield every text that a ledger holds."""
+    for issue in ledger.issues(IssueSelection()):
+        yield from (issue.id, issue.title, issue.agent, issue.description, issue.notes, issue.status, issue.issue_type)
+        yield from (issue.close_reason, issue.claimed_by, *issue.memory_ids, *issue.labels)
+        for text in (issue.dependencies, issue.comments, issue.rest):
+            yield text
+            yield from strings(json.loads(text))
+        yield from strings(split_notes(issue.notes)[0])
+    for event in ledger.events():
+        yield from (event.actor, event.act, event.why)
+    for reversal in ledger.reversals():
+        yield from (reversal.run, reversal.steps, *reversal.memory_ids, *strings(json.loads(reversal.steps)))
+
+
+def _without(issue: Issue, gone: frozenset[str], doer: Doer) -> Issue:
+    kept = tuple(id_ for id_ in issue.memory_ids if id_ not in gone)
+    action = split_notes(issue.notes)[0].get("action")
+    word = action if isinstance(action, str) and action.isalpha() and len(action) <= 20 else ""
+    told = {"memory_ids": list(kept), "agent": issue.agent, **({"action": word} if word else {})}
+    over = {"status": "closed", "closed_at": doer.now, "close_reason": FORGOTTEN}
+    return replace(
+        issue,
+        title=rules.title_of(word, len(issue.memory_ids)),
+        memory_ids=kept,
+        description="",
+        notes=json.dumps(told),
+        dependencies="[]",
+        comments="[]",
+        rest="{}",
+        updated_at=doer.now,
+        retry_at=None,
+        claimed_by="",
+        claimed_at=None,
+        **(over if issue.status in UNFINISHED else {"close_reason": ""}),
+    )
+
+
+def _named_in(notes: str, *others: str) -> set[str]:
+    found = {*strings(split_notes(notes)[0])}
+    for text in others:
+        if len(text) > len("[]"):
+            found |= {*strings(json.loads(text))}
+    return found
+
+
+def _json(value: Any, before: str) -> str:
+    return before if value == json.loads(before) else json.dumps(value, ensure_ascii=False)

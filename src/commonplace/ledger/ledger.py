@@ -1,0 +1,382 @@
+"""The ledger of one namespace as a person or a program uses it: each call is one transaction, `tend` is a few."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.dates.time import iso
+from commonplace.errors import NotFoundError, StoreError, UsageError
+from commonplace.files import read_file
+from commonplace.formats.beads import read, split_notes, to_line
+from commonplace.ledger import rules
+from commonplace.ledger.rate_limit import Pace
+from commonplace.ledger.rules import Doer, ImportedIssues, take_in, without_secrets
+from commonplace.types.ledger import UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import MemoryChange, MemoryStore
+    from commonplace.store.graph_contract import LedgerChange
+
+ESCALATED_AFTER_S: Final = 7 * 86400.0
+
+AT_ONCE: Final = 1000
+"""So many issues are changed in one transaction: whoever wants to write waits for it a fraction of a second."""
+
+_PROCESS: Final = re.compile(r".*@(?P<host>[^@]+):(?P<pid>[0-9]{1,10})", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Tended:
+    """The ids of the issues whose claims were released, that were opened again, and that grew more urgent."""
+
+    released: tuple[str, ...] = ()
+    reopened: tuple[str, ...] = ()
+    escalated: tuple[str, ...] = ()
+
+
+def tend(pace: Pace, actor: str, *, is_gone: Callable[[str], bool]) -> Tended:
+    """Do what is due: release claims, open blocked issues again, raise the urgency of old ones.
+
+    Issues are looked for without a transaction and changed in parts, each one transaction and one operation of the rate
+    limit: however many are due, others come to write in between, and what is interrupted goes on the next time.
+
+    Args:
+        is_gone: tells whether the process of a claim's actor is known not to run any more.
+    """
+    now = pace.now()
+    waiting = pace.store.ledger(pace.namespace).issues(IssueSelection(statuses=UNFINISHED))
+    due = [issue.id for issue in waiting if _is_due(issue, now, is_gone)]
+    parts: list[Tended] = []
+
+    def some(ids: tuple[str, ...], change: MemoryChange) -> Callable[[], None]:
+        return lambda: parts.append(_tend(change.ledger, ids, Doer(actor, pace.now()), is_gone))
+
+    for begin in range(0, len(due), AT_ONCE):
+        pace.write(partial(some, tuple(due[begin : begin + AT_ONCE])))
+    return Tended(
+        released=tuple(id_ for part in parts for id_ in part.released),
+        reopened=tuple(id_ for part in parts for id_ in part.reopened),
+        escalated=tuple(id_ for part in parts for id_ in part.escalated),
+    )
+
+
+def _tend(ledger: LedgerChange, ids: tuple[str, ...], doer: Doer, is_gone: Callable[[str], bool]) -> Tended:
+    """Do what is due with some issues, as they are by now."""
+    released, reopened, escalated = [], [], []
+    for issue in ledger.issues(IssueSelection(ids=ids)):
+        if release(ledger, issue, doer, is_gone=is_gone):
+            released.append(issue.id)
+        if _retry(ledger, issue, doer):
+            reopened.append(issue.id)
+        if _escalate(ledger, rules.known(ledger, issue.id), doer):
+            escalated.append(issue.id)
+    return Tended(tuple(released), tuple(reopened), tuple(escalated))
+
+
+def _is_due(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> bool:
+    return bool(_why_lapsed(issue, now, is_gone)) or _is_to_be_retried(issue, now) or _is_old(issue, now)
+
+
+def release(ledger: LedgerChange, issue: Issue, doer: Doer, *, is_gone: Callable[[str], bool]) -> bool:
+    """Open an issue again whose claim has lapsed; return whether it has.
+
+    What comes from elsewhere in progress, without a claim of ours, is somebody's work and left alone.
+    """
+    why = _why_lapsed(issue, doer.now, is_gone)
+    if not why:
+        return False
+    ledger.put_issue(replace(issue, status="open", updated_at=doer.now, claimed_by="", claimed_at=None))
+    rules.tell(ledger, issue.id, doer, "released", rules.line_of(why))
+    return True
+
+
+def _why_lapsed(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> str:
+    """Return why a claim holds no longer, "" where there is none or it holds."""
+    if issue.status != "in_progress" or issue.claimed_at is None:
+        return ""
+    if is_gone(issue.claimed_by):
+        return f"the process of {issue.claimed_by} is gone"
+    is_over = now - issue.claimed_at > rules.LEASE_S
+    return f"{issue.claimed_by} held it for more than {rules.LEASE_S / 60:.0f} minutes" if is_over else ""
+
+
+def process_is_gone(actor: str) -> bool:
+    """Return whether an actor is a process of this machine that does not run any more."""
+    found = _PROCESS.fullmatch(actor)
+    if found is None or found["host"] != socket.gethostname() or os.name == "nt":
+        return False  # on Windows, to ask whether a process runs is to end it
+    try:
+        os.kill(int(found["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False  # it runs, and is another user's
+    return False
+
+
+def actor_of(agent: str) -> str:
+    """Return an agent as an actor: with this machine and process."""
+    return f"{agent}@{socket.gethostname()}:{os.getpid()}"
+
+
+def _is_to_be_retried(issue: Issue, now: float) -> bool:
+    return issue.status == "blocked" and issue.retry_at is not None and issue.retry_at <= now
+
+
+def _retry(ledger: LedgerChange, issue: Issue, doer: Doer) -> bool:
+    if not _is_to_be_retried(issue, doer.now):
+        return False
+    retries = issue.retries + 1
+    ledger.put_issue(replace(issue, status="open", updated_at=doer.now, retries=retries, retry_at=None))
+    rules.tell(ledger, issue.id, doer, "reopened", f"retry {retries} of {len(rules.RETRY_AFTER_S)}")
+    return True
+
+
+def _is_old(issue: Issue, now: float) -> bool:
+    """Tell whether the urgency of an issue of ours is to be raised."""
+    if issue.status != "open" or not issue.agent or rules.urgency_of(issue) == URGENCIES[0]:
+        return False
+    since = issue.created_at if issue.escalated_at is None else issue.escalated_at
+    return now - since > ESCALATED_AFTER_S
+
+
+def _escalate(ledger: LedgerChange, issue: Issue, doer: Doer) -> bool:
+    if not _is_old(issue, doer.now):
+        return False
+    place = URGENCIES.index(rules.urgency_of(issue))
+    raised = rules.with_urgency(issue, URGENCIES[place - 1])
+    ledger.put_issue(replace(raised, updated_at=doer.now, escalated_at=doer.now))
+    why = f"from {URGENCIES[place]} to {URGENCIES[place - 1]}: open for more than {ESCALATED_AFTER_S / 86400:.0f} days"
+    rules.tell(ledger, issue.id, doer, "escalated", why)
+    return True
+
+
+_TIMES: Final = ("created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
+_MOST_BYTES: Final = 256 * 1024 * 1024
+
+
+class Ledger:
+    """The issues of one namespace of a store.
+
+    Args:
+        now: tells seconds since the epoch.
+        actor: who does what is done here: an agent with its machine and process, or a person's name.
+        is_gone: tells whether the process of a claim's actor is known not to run any more.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        namespace: str,
+        now: Callable[[], float],
+        actor: str,
+        *,
+        is_gone: Callable[[str], bool] = process_is_gone,
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._now = now
+        self._actor = actor
+        self._is_gone = is_gone
+
+    def create(
+        self,
+        agent: str,
+        memory_ids: Sequence[str],
+        action: str,
+        urgency: str = "medium",
+        extra_data: Mapping[str, Any] | None = None,
+    ) -> str:
+        """File an issue and return its id, or that of the unfinished one of the same agent about the same memories.
+
+        Raises:
+            NotFoundError: a memory is not there.
+            UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+        """
+        draft = rules.Draft(agent, memory_ids, action, urgency, extra_data or {})
+        rules.issue_of(draft, self._now())  # refused before a transaction begins
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in draft.memory_ids:
+                if change.find(id_) is None:
+                    raise NotFoundError(
+                        f"there is no memory {id_!r:.80} in this namespace", remedy="name memories that are there"
+                    )
+            return rules.file(change.ledger, draft, self._doer)
+
+    def query(
+        self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return issues, the oldest first, as `told` gives them; what is None restricts nothing.
+
+        Raises:
+            UsageError: there is no such agent, status or urgency.
+        """
+        wanted = IssueSelection(
+            agents=() if agent is None else (rules.agent_named(agent),),
+            statuses=() if status is None else (rules.status_named(status),),
+        )
+        level = None if urgency is None else rules.urgency_named(urgency)
+        found = self._store.ledger(self._namespace).issues(wanted)
+        return [told(issue) for issue in found if level in (None, rules.urgency_of(issue))]
+
+    def every(self) -> list[Issue]:
+        """Return all issues, the oldest first, ties by id."""
+        return self._store.ledger(self._namespace).issues(IssueSelection())
+
+    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
+        """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
+
+        It looks at these alone, however many others there are.
+        """
+        wanted = IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=tuple(memory_ids))
+        return [told(issue) for issue in self._store.ledger(self._namespace).issues(wanted)] if memory_ids else []
+
+    def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
+        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        return self._store.ledger(self._namespace).named(agent, statuses)
+
+    def claim(self, id_: str) -> bool:
+        """Take an open issue to work on; return False where others did, or it is blocked or closed.
+
+        A claim whose process is gone, or that is older than 15 minutes, is no claim any more.
+
+        Raises:
+            NotFoundError: there is no such issue.
+        """
+        with self._store.change_memories(self._namespace) as change:
+            issue = rules.known(change.ledger, id_)
+            release(change.ledger, issue, self._doer, is_gone=self._is_gone)
+            return rules.claim(change.ledger, id_, self._doer)
+
+    def close(self, id_: str, reason: str) -> None:
+        """Close an issue; see `filing.close`."""
+        with self._store.change_memories(self._namespace) as change:
+            rules.close(change.ledger, id_, reason, self._doer)
+
+    def block(self, id_: str, error: str) -> None:
+        """Block an issue; see `filing.block`."""
+        with self._store.change_memories(self._namespace) as change:
+            rules.block(change.ledger, id_, error, self._doer)
+
+    def reopen(self, id_: str, why: str = "") -> None:
+        """Open a blocked or closed issue again; see `filing.reopen`."""
+        with self._store.change_memories(self._namespace) as change:
+            rules.reopen(change.ledger, id_, self._doer, why)
+
+    def tend(self) -> Tended:
+        """Release lapsed claims, open blocked issues again that are to be retried, raise the urgency of old ones."""
+        pace = Pace(self._store, self._namespace, self._now, time.sleep, 0)
+        return tend(pace, self._actor, is_gone=self._is_gone)
+
+    def get(self, id_: str) -> Issue:
+        """Return an issue.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return rules.known(self._store.ledger(self._namespace), id_)
+
+    def history(self, id_: str) -> list[IssueEvent]:
+        """Return what was done on an issue, in order.
+
+        Raises:
+            NotFoundError: there is no such issue.
+        """
+        self.get(id_)
+        return self._store.ledger(self._namespace).events(id_)
+
+    def show(self, id_: str) -> dict[str, Any]:
+        """Return an issue as `told` gives it.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return told(self.get(id_))
+
+    def export(self, target: Path) -> int:
+        """Write every issue to a new file as beads has them, one a line, by creation; return how many.
+
+        Raises:
+            StoreError: the file exists already, or cannot be written.
+            UsageError: a time of an issue is beyond the years 1 to 9999.
+        """
+        issues = self.every()
+        lines = "".join(f"{to_line(issue)}\n" for issue in issues)
+        try:
+            with target.open("x", encoding="utf-8", newline="\n") as stream:
+                stream.write(lines)
+        except FileExistsError as error:
+            raise StoreError(f"{target} exists already", remedy="name a new file") from error
+        except OSError as error:
+            raise StoreError(
+                f"{target} cannot be written: {error.strerror}", remedy="name a file that can be written"
+            ) from error
+        return len(issues)
+
+    def import_(self, source: Path) -> ImportedIssues:
+        """Take in the issues of a file that beads or another ledger wrote, all or none; secrets are replaced.
+
+        Of two issues with one id the one that was changed last stays. An unfinished one that says the same as one here
+        is left out.
+
+        Raises:
+            NotFoundError: there is no such file.
+            UsageError: a line is no issue; the message says which and why. Nothing was imported.
+        """
+        issues = read(_lines(source), without_secrets)
+        with self._store.change_memories(self._namespace) as change:
+            return take_in(change.ledger, issues, self._doer, f"from {source.name}")
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
+        counted: dict[str, dict[str, int]] = {}
+        for (agent, status), count in sorted(self._store.ledger(self._namespace).counts().items()):
+            counted.setdefault(agent, {})[status] = count
+        return counted
+
+    @property
+    def _doer(self) -> rules.Doer:
+        return rules.Doer(self._actor, self._now())
+
+
+def _lines(source: Path) -> list[str]:
+    try:
+        data = read_file(source, _MOST_BYTES)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {source}", remedy="correct the path") from error
+    except OSError as error:
+        raise UsageError(
+            f"{source} cannot be read: {error.strerror}", remedy="name a file, or import it in parts"
+        ) from error
+    try:
+        return data.decode("utf-8-sig").split("\n")  # other ends of lines may stand in a text
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"line {number}: it is not UTF-8", remedy="correct it; nothing was imported") from error
+
+
+def told(issue: Issue) -> dict[str, Any]:
+    """Return an issue as plain values: notes as an object, the lines appended to them as `log`, times as text."""
+    values = asdict(issue)
+    parsed, _ = split_notes(issue.notes)
+    lines = rules.log(issue.notes)
+    for name in ("rest", "dependencies", "comments"):
+        del values[name]
+    times = {name: iso(values[name]) for name in _TIMES}
+    return {
+        **values,
+        **times,
+        "memory_ids": list(issue.memory_ids),
+        "labels": list(issue.labels),
+        "urgency": rules.urgency_of(issue),
+        "notes": parsed,
+        "log": lines,
+    }

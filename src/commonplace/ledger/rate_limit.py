@@ -1,0 +1,110 @@
+"""The rate limit: how many operations a minute all work on a store may do. It is kept in the store, for all processes.
+
+An operation is one write or one issue that is filed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from commonplace.errors import UsageError
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import MemoryChange, MemoryStore
+    from commonplace.store.graph_contract import LedgerChange, LedgerReading
+
+T = TypeVar("T")
+
+WINDOW_S: Final = 60.0
+_LEAST_WAIT_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Writes into one namespace as fast as the rate limit lets it.
+
+    Attributes:
+        now: seconds since the epoch.
+        sleep: waits for so many seconds.
+        limit: operations a minute; 0 is without limit.
+    """
+
+    store: MemoryStore
+    namespace: str
+    now: Callable[[], float]
+    sleep: Callable[[float], None]
+    limit: int
+
+    def write(self, due: Callable[[MemoryChange], Callable[[], T] | None]) -> T | None:
+        """Do what is due in one transaction that counts as one operation; return what came of it.
+
+        Args:
+            due: returns what is to be done in a transaction, None where nothing is; it is asked anew after each wait.
+        """
+        while True:
+            with self.store.change_memories(self.namespace) as change:
+                do = due(change)
+                if do is None:
+                    return None
+                wait = take(change.ledger, self.now(), 1, self.limit)
+                if not wait:
+                    return do()
+            self.sleep(wait)
+
+
+def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
+    """Take operations out of the window, and return 0; or take none, and return after how many seconds to try again.
+
+    More operations at once than the limit allows go when there were none within the window.
+
+    Args:
+        now: seconds since the epoch.
+        count: how many; 0 takes none.
+        limit: how many fit into the window; 0 is without limit, and they are counted all the same.
+
+    Raises:
+        UsageError: the count or the limit is below 0.
+    """
+    if count < 0:
+        raise UsageError(f"{count} operations", remedy="give 0 or more", parameters=("count",))
+    _refuse_below_zero(limit)
+    wait = _wait(_counted(ledger, now), now, min(count, limit), limit) if limit and count else 0.0
+    if not wait and count:
+        ledger.add_operations(now, count, keep_since=now - WINDOW_S)
+    return wait
+
+
+def remaining(ledger: LedgerReading, now: float, limit: int) -> int | None:
+    """Return how many operations still fit into the window, None where there is no limit.
+
+    Raises:
+        UsageError: the limit is below 0.
+    """
+    _refuse_below_zero(limit)
+    return max(0, limit - sum(count for _, count in _counted(ledger, now))) if limit else None
+
+
+def _wait(counted: list[tuple[float, int]], now: float, needed: int, limit: int) -> float:
+    free = limit - sum(count for _, count in counted)
+    for at, count in counted:
+        if free >= needed:
+            return 0.0
+        free += count
+        if free >= needed:
+            # Never 0, which would say that they were taken: reckoned in floats, a wait can come to nothing.
+            return max(at + WINDOW_S - now, _LEAST_WAIT_S)
+    return 0.0
+
+
+def _counted(ledger: LedgerReading, now: float) -> list[tuple[float, int]]:
+    """Return what is inside the window; of what a clock that went ahead wrote far in the future, nothing."""
+    return [
+        (at, count) for at, count in ledger.operations_since(now - WINDOW_S) if now - WINDOW_S < at <= now + WINDOW_S
+    ]
+
+
+def _refuse_below_zero(limit: int) -> None:
+    if limit < 0:
+        raise UsageError(f"a limit of {limit} operations", remedy="give 0 for no limit", parameters=("limit",))

@@ -1,0 +1,380 @@
+"""The rules of the ledger: how issues are filed, claimed, closed, blocked and opened again.
+
+Each function takes the ledger of a transaction that its caller holds, so that a change to memories and what the
+ledger tells of it are one.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.beads import AGENT_LABEL, split_notes
+from commonplace.redaction import cleaned_json, redact
+from commonplace.types.ledger import (
+    AGENTS,
+    ISSUE_STATUSES,
+    UNFINISHED,
+    URGENCIES,
+    Issue,
+    IssueEvent,
+    IssueStatus,
+    Urgency,
+)
+
+if TYPE_CHECKING:
+    from commonplace.store.graph_contract import LedgerChange, LedgerReading
+    from commonplace.types.ledger import Issue
+
+_LONGEST_LINE: Final = 2000
+_OURS: Final = ("memory_ids", "agent", "action")
+
+
+def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mapping[str, Any] | None) -> str:
+    """Return the notes of a new issue; secrets in what is added are replaced by placeholders.
+
+    Raises:
+        UsageError: what is added is no JSON, or has a name of ours.
+    """
+    added = dict(extra or {})
+    taken = [name for name in _OURS if name in added]
+    if taken:
+        raise UsageError(
+            f"extra_data has {taken[0]!r}, which the ledger writes itself",
+            remedy="give it another name",
+            parameters=("extra_data",),
+        )
+    told = {"memory_ids": list(memory_ids), "agent": agent, "action": action}
+    try:
+        plain = json.loads(json.dumps(added, allow_nan=False))
+        return json.dumps({**told, **without_secrets(plain)}, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"extra_data cannot be written as JSON: {error}",
+            remedy="give texts, numbers, lists and objects",
+            parameters=("extra_data",),
+        ) from error
+
+
+def log(notes: str) -> list[str]:
+    """Return the lines that were appended."""
+    return [line for line in split_notes(notes)[1].splitlines() if line.strip()]
+
+
+def appended(notes: str, text: str, at: float) -> str:
+    """Return notes with one more line; the JSON in front of them stays as it is."""
+    return f"{notes.rstrip()}\n{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ} {line_of(text)}"
+
+
+def line_of(text: str) -> str:
+    """Return a text as one line without secrets, cut where it is very long."""
+    line = redact(" ".join(text.split())).text
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+
+
+def without_secrets(value: Any) -> Any:
+    """Return what JSON holds, with placeholders for secrets."""
+    return cleaned_json(value, lambda text: redact(text).text)
+
+
+PRIORITIES: Final[Mapping[Urgency, int]] = {"high": 1, "medium": 2, "low": 3}
+LEASE_S: Final = 15 * 60.0
+"""How long a claim holds where nobody can tell whether its process still runs."""
+
+RETRY_AFTER_S: Final = (60.0, 300.0, 1500.0)
+"""How long after it was blocked an issue is opened again: the first time, the second, the third."""
+
+_VERBS: Final[Mapping[str, str]] = {"gc": "Archive", "relate": "Relate", "link": "Link"}
+_URGENCY_LABEL: Final = "urgency:"
+
+
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """Who does something in the ledger, and when.
+
+    Attributes:
+        actor: an agent with its machine and process, `agent@host:pid`, or a person's name.
+        now: seconds since the epoch.
+    """
+
+    actor: str
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an issue is to say.
+
+    Attributes:
+        action: one word.
+        extra: what the notes tell besides; JSON.
+        why: one line for the history.
+    """
+
+    agent: str
+    memory_ids: Sequence[str]
+    action: str
+    urgency: str = "medium"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+
+
+def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
+    """File an issue and return its id; where an unfinished one of the same agent names the same memories, return that.
+
+    Raises:
+        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+    """
+    issue = issue_of(draft, doer.now)
+    same = ledger.unfinished(issue.agent, issue.memory_ids)
+    if same is not None:
+        return same.id
+    id_ = issue.id
+    while ledger.issue(id_) is not None:
+        id_ = new_id()
+    ledger.put_issue(replace(issue, id=id_))
+    tell(ledger, id_, doer, "created", draft.why)
+    return id_
+
+
+def issue_of(draft: Draft, now: float) -> Issue:
+    """Return a new issue, under a new id.
+
+    Raises:
+        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
+    """
+    agent, urgency = agent_named(draft.agent), urgency_named(draft.urgency)
+    if isinstance(draft.memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in draft.memory_ids):
+        raise UsageError(
+            f"memory_ids is {draft.memory_ids!r:.80}", remedy="give a list of ids", parameters=("memory_ids",)
+        )
+    memory_ids = tuple(sorted(set(draft.memory_ids)))
+    if not memory_ids:
+        raise UsageError("an issue without memory_ids", remedy="name at least one", parameters=("memory_ids",))
+    if not isinstance(draft.action, str) or not draft.action.strip():
+        raise UsageError(f"the action is {draft.action!r:.80}", remedy="give one word", parameters=("action",))
+    action = line_of(draft.action)
+    return Issue(
+        id=new_id(),
+        title=title_of(action, len(memory_ids)),
+        agent=agent,
+        memory_ids=memory_ids,
+        notes=new_notes(agent, memory_ids, action, draft.extra),
+        priority=PRIORITIES[urgency],
+        labels=tuple(sorted((f"{AGENT_LABEL}{agent}", f"{_URGENCY_LABEL}{urgency}"))),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def new_id() -> str:
+    """Return an id that nobody has."""
+    return f"commonplace-{secrets.token_hex(4)}"
+
+
+def title_of(action: str, count: int) -> str:
+    """Return a title that a person understands; it holds no words of a memory."""
+    verb = _VERBS.get(action) or (action.capitalize() if action.isalpha() and len(action) <= 20 else "Look at")
+    return f"{verb} {count} {'memory' if count == 1 else 'memories'}"
+
+
+def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
+    """Let one work on an open issue; return False where others do already, or it is blocked or closed.
+
+    Raises:
+        NotFoundError: there is no such issue.
+    """
+    issue = known(ledger, id_)
+    if issue.status != "open":
+        return False
+    _put(ledger, issue, doer, status="in_progress", claimed_by=doer.actor, claimed_at=doer.now)
+    tell(ledger, id_, doer, "claimed")
+    return True
+
+
+def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
+    """Close an issue.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is closed already, or no reason is given.
+    """
+    issue, why = known(ledger, id_), said("reason", reason)
+    if issue.status == "closed":
+        raise UsageError(
+            f"issue {id_!r:.80} is closed already: {issue.close_reason}", remedy="open it again, or leave it"
+        )
+    _put(ledger, issue, doer, status="closed", closed_at=doer.now, close_reason=why, retry_at=None)
+    tell(ledger, id_, doer, "closed", why)
+
+
+def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
+    """Block an issue and append the error to its notes; three times it is opened again later, each time later still.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is closed, or no error is given.
+    """
+    issue, why = known(ledger, id_), said("error", error)
+    if issue.status == "closed":
+        raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
+    again = doer.now + RETRY_AFTER_S[issue.retries] if issue.retries < len(RETRY_AFTER_S) else None
+    told = appended(issue.notes, f"blocked: {why}", doer.now)
+    _put(ledger, issue, doer, status="blocked", notes=told, retry_at=again)
+    tell(ledger, id_, doer, "blocked", why)
+
+
+def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
+    """Open a blocked or closed issue again, with all its retries.
+
+    Raises:
+        NotFoundError: there is no such issue.
+        UsageError: it is open or in progress, what it changed still stands, or another one tells the same.
+    """
+    issue = known(ledger, id_)
+    if issue.status in ("open", "in_progress"):
+        raise UsageError(f"issue {id_!r:.80} is {issue.status}", remedy="only blocked and closed ones open again")
+    undone_by = ledger.reversal(id_)
+    if undone_by is not None and undone_by.undone_at is None:
+        raise UsageError(f"what issue {id_!r:.80} changed stands", remedy=f"undo it first: consolidate undo {id_}")
+    same = ledger.unfinished(issue.agent, issue.memory_ids) if issue.agent else None
+    if same is not None and same.id != id_:
+        raise UsageError(f"issue {same.id} is about the same memories", remedy="work on that one")
+    _put(ledger, issue, doer, status="open", closed_at=None, close_reason="", retries=0, retry_at=None)
+    tell(ledger, id_, doer, "reopened", line_of(why))
+
+
+def known(ledger: LedgerReading, id_: str) -> Issue:
+    """Return an issue.
+
+    Raises:
+        NotFoundError: there is none of that id.
+    """
+    issue = ledger.issue(id_)
+    if issue is None:
+        raise NotFoundError(
+            f"there is no issue {id_!r:.80} in this namespace", remedy="see `commonplace ledger list --all`"
+        )
+    return issue
+
+
+def not_open(issue: Issue) -> NotFoundError:
+    """Return the error of whoever wants to work on an issue that is not open: it tells why, and what to do."""
+    reopened = f"`commonplace ledger reopen {issue.id}` opens it again"
+    if issue.status == "in_progress":
+        why = f"{issue.claimed_by or 'somebody'} works on it"
+        lapses = f"a claim lapses with its process or after {LEASE_S / 60:.0f} minutes"
+        remedy = (
+            f"leave it to them; {lapses if issue.claimed_at is not None else 'such a claim does not lapse by itself'}"
+        )
+    elif issue.status == "blocked":
+        why = f"it is blocked: {(log(issue.notes) or ['nobody said why'])[-1]:.200}"
+        remedy = f"mend that; {reopened}"
+    elif issue.status == "closed":
+        why = f"it is closed: {issue.close_reason or 'nobody said why':.200}"
+        remedy = f"{reopened}, once what it changed is undone"
+    else:
+        # It was open a moment ago, or has a status that came with it from elsewhere.
+        why, remedy = f"it is {issue.status} by now", f"see `commonplace ledger show {issue.id}`"
+    return NotFoundError(f"issue {issue.id} is not open: {why}", remedy=remedy)
+
+
+def tell(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:
+    """Write down what was done on an issue."""
+    ledger.add_event(IssueEvent(id_, doer.now, doer.actor, act, why))
+
+
+def urgency_of(issue: Issue) -> Urgency:
+    """Return how urgent an issue is: by its label, else by its priority."""
+    for urgency in URGENCIES:
+        if f"{_URGENCY_LABEL}{urgency}" in issue.labels:
+            return urgency
+    return "high" if issue.priority <= 1 else "medium" if issue.priority == 2 else "low"
+
+
+def with_urgency(issue: Issue, urgency: Urgency) -> Issue:
+    """Return an issue with another urgency, in label and priority."""
+    others = [label for label in issue.labels if not label.startswith(_URGENCY_LABEL)]
+    labels = tuple(sorted({*others, f"{_URGENCY_LABEL}{urgency}"}))
+    return replace(issue, labels=labels, priority=PRIORITIES[urgency])
+
+
+def agent_named(name: str) -> str:
+    """Return an agent, or refuse a name that none has."""
+    return _one_of("agent", name, AGENTS)
+
+
+def urgency_named(name: str) -> Urgency:
+    """Return an urgency, or refuse a name that none has."""
+    return _one_of("urgency", name, URGENCIES)  # type: ignore[return-value] # one of them
+
+
+def status_named(name: str) -> IssueStatus:
+    """Return a status, or refuse a name that none has."""
+    return _one_of("status", name, ISSUE_STATUSES)  # type: ignore[return-value] # one of them
+
+
+def _one_of(what: str, name: str, choices: Sequence[str]) -> str:
+    if name not in choices:
+        raise UsageError(f"the {what} is {name!r:.80}", remedy=f"give one of {', '.join(choices)}", parameters=(what,))
+    return name
+
+
+def said(what: str, text: str) -> str:
+    """Return what somebody said as one line, or refuse it where it is nothing."""
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError(f"the {what} is {text!r:.80}", remedy="say it in a few words", parameters=(what,))
+    return line_of(text)
+
+
+def _put(ledger: LedgerChange, issue: Issue, doer: Doer, **changed: Any) -> None:
+    nobody: dict[str, Any] = {} if changed.get("status") == "in_progress" else {"claimed_by": "", "claimed_at": None}
+    ledger.put_issue(replace(issue, updated_at=doer.now, **nobody, **changed))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedIssues:
+    """What became of the issues of an import, by their ids.
+
+    Attributes:
+        replaced: those that were here, and were changed later elsewhere.
+        unchanged: those that were here as they are, or were changed later here.
+        same: those that tell the same as an unfinished issue here, and were left out.
+    """
+
+    added: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+
+
+def take_in(ledger: LedgerChange, issues: Iterable[Issue], doer: Doer, why: str = "") -> ImportedIssues:
+    """Write issues that come from elsewhere; of two with one id the one that was changed last stays.
+
+    An applied change that stands here keeps its issue as it is: otherwise it could be applied twice.
+    """
+    done: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "same": []}
+    for issue in issues:
+        what = _what(ledger, issue)
+        done[what].append(issue.id)
+        if what in ("added", "replaced"):
+            ledger.put_issue(issue)
+            tell(ledger, issue.id, doer, "imported", why)
+    return ImportedIssues(**{name: tuple(ids) for name, ids in done.items()})
+
+
+def _what(ledger: LedgerChange, issue: Issue) -> str:
+    here = ledger.issue(issue.id)
+    undoes = ledger.reversal(issue.id)
+    if here is not None and (issue.updated_at <= here.updated_at or (undoes and undoes.undone_at is None)):
+        return "unchanged"
+    if issue.agent and issue.memory_ids and issue.status in UNFINISHED:
+        same = ledger.unfinished(issue.agent, issue.memory_ids)
+        if same is not None and same.id != issue.id:
+            return "same"
+    return "added" if here is None else "replaced"

@@ -1,0 +1,330 @@
+"""What each method of the protocol answers, from what is offered.
+
+What a model can mend is a result that says so (`isError`); a protocol error is for what only a client can mend, a
+tool that does not exist or a request that is none (specification 2025-11-25 and later, server/tools, error handling).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias, TypeVar
+
+from commonplace.errors import CommonplaceError, NotFoundError
+from commonplace.formats.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, shortened
+from commonplace.mcp.registry import (
+    SERVER_KEY,
+    SESSION_RESOURCE_NOT_FOUND,
+    STATELESS_VERSIONS,
+    Contents,
+    Context,
+    Prompt,
+    Registry,
+    Resource,
+    ResourceTemplate,
+    ServerInfo,
+    Terms,
+    Tool,
+    ToolAnnotations,
+    ToolResult,
+)
+from commonplace.mcp.schema import integers, problems
+
+
+def server_form(info: ServerInfo) -> dict[str, Any]:
+    """Return what a server says it is."""
+    return {"name": info.name, "title": info.title, "version": info.version}
+
+
+def capabilities_form(registry: Registry) -> dict[str, Any]:
+    """Return the kinds of things that a server offers; none of its lists is announced when it changes."""
+    return {kind: {} for kind in ("tools", "resources", "prompts") if offers(registry, kind)}
+
+
+def offers(registry: Registry, kind: str) -> bool:
+    """Tell whether a server offers things of a kind: tools, resources or prompts."""
+    if kind == "resources":
+        return registry.resources is not None or bool(registry.templates)
+    return bool(registry.tools if kind == "tools" else registry.prompts)
+
+
+def tool_form(tool: Tool) -> dict[str, Any]:
+    """Return a tool as it is listed."""
+    form: dict[str, Any] = {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    }
+    if tool.output_schema is not None:
+        form["outputSchema"] = tool.output_schema
+    if tool.annotations is not None:
+        form["annotations"] = _hints(tool.annotations)
+    return form
+
+
+def resource_form(resource: Resource) -> dict[str, Any]:
+    """Return a resource as it is listed."""
+    form = {"uri": resource.uri, **_described(resource)}
+    return form if resource.size is None else {**form, "size": resource.size}
+
+
+def template_form(template: ResourceTemplate) -> dict[str, Any]:
+    """Return a template of resources as it is listed."""
+    return {"uriTemplate": template.uri_template, **_described(template)}
+
+
+def prompt_form(prompt: Prompt) -> dict[str, Any]:
+    """Return a prompt as it is listed."""
+    arguments = [
+        {"name": one.name, "description": one.description, "required": one.is_required} for one in prompt.arguments
+    ]
+    return {
+        "name": prompt.name,
+        "title": prompt.title,
+        "description": prompt.description,
+        "arguments": arguments,
+    }
+
+
+def _hints(annotations: ToolAnnotations) -> dict[str, bool]:
+    """Return the hints that differ from the protocol's defaults and mean something: a model reads them all."""
+    if annotations.read_only:
+        return {"readOnlyHint": True} | ({} if annotations.open_world else {"openWorldHint": False})
+    hints = {
+        "destructiveHint": (annotations.destructive, True),
+        "idempotentHint": (annotations.idempotent, False),
+        "openWorldHint": (annotations.open_world, True),
+    }
+    return {name: value for name, (value, default) in hints.items() if value is not default}
+
+
+def _described(thing: Resource | ResourceTemplate) -> Mapping[str, Any]:
+    return {
+        "name": thing.name,
+        "title": thing.title,
+        "description": thing.description,
+        "mimeType": thing.mime_type,
+    }
+
+
+PROBLEMS_TOLD = 5
+
+
+def call_tool(tools: Sequence[Tool], params: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Return the result of `tools/call`.
+
+    Raises:
+        ProtocolError: there is no such tool, or the arguments are no object.
+    """
+    named = {tool.name: tool for tool in tools}
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str) or name not in named:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}; there are {', '.join(named)}")
+    arguments = {} if arguments is None else arguments
+    if not isinstance(arguments, dict):
+        raise ProtocolError(INVALID_PARAMS, "the arguments of a tool are an object")
+    return _form(_run(named[name], arguments, context))
+
+
+def _run(tool: Tool, arguments: Mapping[str, Any], context: Context) -> ToolResult:
+    wrong = list(islice(problems(arguments, tool.input_schema), PROBLEMS_TOLD))
+    if wrong:
+        told = "".join(f"\n- {problem}" for problem in wrong)
+        told = f"{tool.name} was not run:{told}\nCorrect this and call it again."
+        return ToolResult(text=shortened(told), is_error=True)
+    try:
+        return tool.handler(integers(arguments, tool.input_schema), context)
+    except CommonplaceError as error:
+        return ToolResult(text=shortened(str(error)), is_error=True)
+    except Exception as error:
+        # The skin's outermost edge: the model learns that it is not to blame, the log learns what happened.
+        report_defect(f"the tool {tool.name} failed", error)
+        text = f"{tool.name} failed unexpectedly ({type(error).__name__}); other arguments or a later call may work"
+        return ToolResult(text=text, is_error=True)
+
+
+def report_defect(what: str, error: Exception) -> None:
+    """Log a defect of ours with its traceback."""
+    import logging
+
+    logging.getLogger("commonplace.mcp").error(what, exc_info=error)
+
+
+def _form(result: ToolResult) -> dict[str, Any]:
+    """A result for machines is repeated as text, for the clients and versions that read only that."""
+    text = result.text
+    if text is None:
+        text = json.dumps(result.structured, ensure_ascii=False, separators=(",", ":"))
+    form: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+    if result.structured is not None:
+        form["structuredContent"] = result.structured
+    if result.is_error:
+        form["isError"] = True
+    return form
+
+
+_LISTS_FRESH_MS = 300_000
+
+Params: TypeAlias = Mapping[str, Any]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How a method is answered.
+
+    Attributes:
+        answer: returns the result.
+        kind: what the server must offer for the method to be there, or "".
+        runs_handlers: whether it runs code of what is offered, which may take time.
+        fresh_ms: how long a stateless client may keep the result; None where it is not to be kept at all.
+        scope: for whom it may keep it.
+    """
+
+    answer: Callable[[Registry, Params, Context], dict[str, Any]]
+    kind: str = ""
+    runs_handlers: bool = False
+    fresh_ms: int | None = None
+    scope: str = "public"
+
+
+def method_of(name: str, registry: Registry, terms: Terms) -> Method:
+    """Return the method of that name.
+
+    Raises:
+        ProtocolError: this version has none of that name, or the server offers nothing that it is about.
+    """
+    method = (_STATELESS if terms.is_stateless else _SESSION).get(name)
+    if method is None or (method.kind and not offers(registry, method.kind)):
+        raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {name}")
+    return method
+
+
+def initialized(registry: Registry, terms: Terms) -> dict[str, Any]:
+    """Return the answer to `initialize`."""
+    return {
+        "protocolVersion": terms.version,
+        "capabilities": capabilities_form(registry),
+        "serverInfo": server_form(registry.info),
+        **_instructions(registry),
+    }
+
+
+def completed(method: Method, result: dict[str, Any], registry: Registry, terms: Terms) -> dict[str, Any]:
+    """Return a result with what its era adds to it: in the stateless one it says what it is and whose."""
+    if not terms.is_stateless:
+        return result
+    added: dict[str, Any] = {"resultType": "complete", "_meta": {SERVER_KEY: server_form(registry.info)}}
+    if method.fresh_ms is not None:
+        added |= {"ttlMs": method.fresh_ms, "cacheScope": method.scope}
+    return {**result, **added}
+
+
+def _instructions(registry: Registry) -> dict[str, str]:
+    return {"instructions": registry.info.instructions} if registry.info.instructions else {}
+
+
+def _discover(registry: Registry, _params: Params, _context: Context) -> dict[str, Any]:
+    return {
+        "supportedVersions": list(STATELESS_VERSIONS),
+        "capabilities": capabilities_form(registry),
+        **_instructions(registry),
+    }
+
+
+def _ping(_registry: Registry, _params: Params, _context: Context) -> dict[str, Any]:
+    return {}
+
+
+def _list(key: str, things: Sequence[_T], form: Callable[[_T], dict[str, Any]], params: Params) -> dict[str, Any]:
+    """Every list is one page, so that no cursor is ever given out."""
+    if params.get("cursor") is not None:
+        raise ProtocolError(INVALID_PARAMS, "the list has one page and this cursor is none of ours; leave it out")
+    return {key: [form(thing) for thing in things]}
+
+
+def _list_tools(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
+    return _list("tools", registry.tools, tool_form, params)
+
+
+def _list_prompts(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
+    return _list("prompts", registry.prompts, prompt_form, params)
+
+
+def _list_templates(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
+    return _list("resourceTemplates", registry.templates, template_form, params)
+
+
+def _list_resources(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
+    return _list("resources", _resources(registry), resource_form, params)
+
+
+def _call(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
+    return call_tool(registry.tools, params, context)
+
+
+def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise ProtocolError(INVALID_PARAMS, "resources/read names a uri, a string")
+    try:
+        contents = _contents(uri, registry, context)
+    except NotFoundError as error:
+        # The old code is never to be sent to a stateless client, and old clients look for it.
+        stateless = context.protocol_version in STATELESS_VERSIONS
+        code = INVALID_PARAMS if stateless else SESSION_RESOURCE_NOT_FOUND
+        raise ProtocolError(code, f"Resource not found: {error}", data={"uri": uri}) from error
+    form: dict[str, Any] = {"uri": uri, "mimeType": contents.mime_type}
+    if isinstance(contents.data, str):
+        form["text"] = contents.data
+    else:
+        from base64 import b64encode
+
+        form["blob"] = b64encode(contents.data).decode("ascii")
+    return {"contents": [form]}
+
+
+def _resources(registry: Registry) -> Sequence[Resource]:
+    return registry.resources() if registry.resources is not None else ()
+
+
+def _contents(uri: str, registry: Registry, context: Context) -> Contents:
+    for resource in _resources(registry):
+        if resource.uri == uri:
+            return resource.handler(uri, {}, context)
+    for template in registry.templates:
+        variables = template.variables_of(uri)
+        if variables is not None:
+            return template.handler(uri, variables, context)
+    raise NotFoundError(f"there is no {uri}")
+
+
+def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
+    prompts = {prompt.name: prompt for prompt in registry.prompts}
+    name, arguments = params.get("name"), params.get("arguments") or {}
+    if not isinstance(name, str) or name not in prompts:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name}; there are {', '.join(prompts)}")
+    prompt = prompts[name]
+    if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
+        raise ProtocolError(INVALID_PARAMS, "the arguments of a prompt are an object of strings")
+    if missing := [one.name for one in prompt.arguments if one.is_required and one.name not in arguments]:
+        raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
+    messages = prompt.handler(arguments, context)
+    told = [{"role": one.role, "content": {"type": "text", "text": one.text}} for one in messages]
+    return {"description": prompt.description, "messages": told}
+
+
+_BOTH: Mapping[str, Method] = {
+    "tools/list": Method(_list_tools, "tools", fresh_ms=_LISTS_FRESH_MS),
+    "tools/call": Method(_call, "tools", runs_handlers=True),
+    "resources/list": Method(_list_resources, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
+    "resources/templates/list": Method(_list_templates, "resources", fresh_ms=_LISTS_FRESH_MS),
+    "resources/read": Method(_read, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
+    "prompts/list": Method(_list_prompts, "prompts", fresh_ms=_LISTS_FRESH_MS),
+    "prompts/get": Method(_get_prompt, "prompts", runs_handlers=True),
+}
+_SESSION: Mapping[str, Method] = {"ping": Method(_ping), **_BOTH}
+_STATELESS: Mapping[str, Method] = {"server/discover": Method(_discover, fresh_ms=_LISTS_FRESH_MS), **_BOTH}

@@ -1,0 +1,401 @@
+"""Serve what a registry offers on two streams: which message is answered when, in which thread, and which not at all.
+
+Lists and pings are answered by the thread that reads, so that a client gets them while tools run; what runs handlers
+goes to a few threads. A request that is cancelled is not answered (specification, basic/patterns/cancellation).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from queue import Full, Queue
+from typing import Any, BinaryIO, TypeAlias, TypeVar
+
+from commonplace.errors import CommonplaceError, UsageError
+from commonplace.formats.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LONGEST_LINE,
+    Call,
+    LineWriter,
+    Malformed,
+    Message,
+    ProtocolError,
+    RequestId,
+    TooLong,
+    decode,
+    encode,
+    error_of,
+    id_at_an_end,
+    notification,
+    read_lines,
+    read_message,
+    result_of,
+)
+from commonplace.mcp.protocol import Method, completed, initialized, method_of, report_defect
+from commonplace.mcp.registry import (
+    SESSION_VERSIONS,
+    Context,
+    Registry,
+    Terms,
+    is_stateless,
+    opened_session,
+    progress_token,
+    stateless_terms,
+)
+
+_MOST_HEAPS, _TRIM_THRESHOLD = -8, -1
+"""M_ARENA_MAX and M_TRIM_THRESHOLD of mallopt(3) in the GNU C library."""
+_KEPT_FREE = 1 << 18
+
+_T = TypeVar("_T")
+_Job: TypeAlias = Callable[[], Callable[[], None]]
+
+
+class Pool:
+    """Runs work in at most `workers` threads while at most `waiting` more is queued; used from one thread.
+
+    A thread is started only when all others are busy, as each costs whoever it calls a connection of its own.
+    """
+
+    def __init__(self, workers: int, waiting: int) -> None:
+        self._workers = workers
+        self._jobs: Queue[_Job | None] = Queue(waiting)
+        self._threads: list[threading.Thread] = []
+
+    def submit(self, work: Callable[[], _T], deliver: Callable[[_T], None]) -> bool:
+        """Have `deliver(work())` called in a thread, neither of which may raise; False where the queue is full."""
+
+        def job() -> Callable[[], None]:
+            outcome = work()
+            return lambda: deliver(outcome)
+
+        try:
+            self._jobs.put_nowait(job)
+        except Full:
+            return False
+        if len(self._threads) < min(self._jobs.unfinished_tasks, self._workers):
+            if not self._threads:
+                _share_one_heap()
+            thread = threading.Thread(target=self._run, name=f"mcp-{len(self._threads) + 1}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return True
+
+    def finish(self) -> None:
+        """Wait until all that was submitted is delivered, and end the threads."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            deliver = job()
+            # Done before it is delivered: a client that then asks at once must find this thread free.
+            self._jobs.task_done()
+            deliver()
+
+
+def _share_one_heap() -> None:
+    """Keep the C library from giving each thread a heap, which would grow to the largest request that it ever served.
+
+    As Python runs one thread at a time, they would rarely wait for one another anyway. Nor is what one request took
+    kept for the next: 1 MB for a tenth of a millisecond. Where there is no such library, or it knows no such setting,
+    nothing happens.
+    """
+    import ctypes
+
+    with suppress(AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_MOST_HEAPS, 1)
+        library.mallopt(_TRIM_THRESHOLD, _KEPT_FREE)
+
+
+_INPUT, _OUTPUT, _ERRORS = 0, 1, 2
+_BUFFER = 64 * 1024
+
+
+@contextmanager
+def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Yield standard input and output for the protocol alone.
+
+    Meanwhile whatever prints, a library in C or a child process included, prints on standard error, and whatever
+    reads finds the end of input. Both are put back afterwards.
+    """
+    sys.stdout.flush()
+    # Above the standard three, and closed in children: one that outlives us must not keep the client waiting.
+    incoming, outgoing = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _ERRORS + 1) for number in (_INPUT, _OUTPUT))
+    _divert()
+    try:
+        with (
+            os.fdopen(incoming, "rb", _BUFFER, closefd=False) as reader,
+            os.fdopen(outgoing, "wb", 0, closefd=False) as writer,
+        ):
+            yield reader, writer
+    finally:
+        sys.stdout.flush()
+        os.dup2(incoming, _INPUT)
+        os.dup2(outgoing, _OUTPUT)
+        os.close(incoming)
+        os.close(outgoing)
+
+
+def _divert() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, _INPUT)
+    try:
+        os.dup2(_ERRORS, _OUTPUT)
+    except OSError:
+        # Standard error is closed.
+        os.dup2(nothing, _OUTPUT)
+    os.close(nothing)
+
+
+ENDED, CLIENT_GONE = 0, 1
+
+_NEWEST = Terms(SESSION_VERSIONS[-1], None)
+
+Settle: TypeAlias = Callable[[bytes | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many handlers run at a time, and how many requests may wait for one."""
+
+    workers: int = 4
+    waiting: int = 64
+
+
+def serve(
+    registry: Registry,
+    stdin: BinaryIO | None = None,
+    stdout: BinaryIO | None = None,
+    *,
+    limits: Limits | None = None,
+) -> int:
+    """Answer requests until the input ends, then finish what runs; without streams, on the process's own.
+
+    Returns:
+        ENDED (0), or CLIENT_GONE (1) where answers found no reader.
+    """
+    if stdin is not None and stdout is not None:
+        return _Connection(registry, LineWriter(stdout), limits or Limits()).run(stdin)
+    with standard_streams() as (reader, writer):
+        return serve(registry, reader, writer, limits=limits)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Request:
+    """A request that is being answered; `settle` is called once, with None where it is cancelled."""
+
+    id: RequestId
+    settle: Settle
+    cancellation: threading.Event
+
+
+class _Batch:
+    """Collects the answers to the messages of one line, and sends them as one when the last has come."""
+
+    def __init__(self, size: int, writer: LineWriter) -> None:
+        self._missing = size
+        self._answers: list[bytes] = []
+        self._writer = writer
+        self._turn = threading.Lock()
+
+    def settle(self, answer: bytes | None) -> None:
+        with self._turn:
+            self._missing -= 1
+            if answer is not None:
+                self._answers.append(answer)
+            if self._missing == 0 and self._answers:
+                self._writer.write(b"[" + b",".join(self._answers) + b"]")
+
+
+class _Progress:
+    """Sends what a handler tells of its progress, as long as it grows and somebody wants it."""
+
+    def __init__(self, token: RequestId | None, cancellation: threading.Event, writer: LineWriter) -> None:
+        self._token = token
+        self._cancellation = cancellation
+        self._writer = writer
+        self._done = float("-inf")
+
+    def __call__(self, done: float, total: float | None, message: str | None) -> None:
+        if self._token is None or self._cancellation.is_set() or done <= self._done:
+            return
+        self._done = done
+        told: dict[str, Any] = {"progressToken": self._token, "progress": done, "total": total, "message": message}
+        given = {name: value for name, value in told.items() if value is not None}
+        self._writer.write(encode(notification("notifications/progress", given)))
+
+
+class _Connection:
+    """One client on two streams. The session and the pool belong to the thread that reads."""
+
+    def __init__(self, registry: Registry, writer: LineWriter, limits: Limits) -> None:
+        self._registry = registry
+        self._writer = writer
+        self._pool = Pool(limits.workers, limits.waiting)
+        self._waiting = limits.waiting
+        self._session: Terms | None = None
+        self._open: dict[RequestId, _Request] = {}
+        self._turn = threading.Lock()
+
+    def run(self, stdin: BinaryIO) -> int:
+        try:
+            for line in read_lines(stdin):
+                self._take_line(line)
+                if self._writer.is_broken:
+                    break
+        except KeyboardInterrupt:
+            self._cancel_all()
+            raise
+        if self._writer.is_broken:
+            self._cancel_all()
+        self._pool.finish()
+        return CLIENT_GONE if self._writer.is_broken else ENDED
+
+    def _take_line(self, line: bytes | TooLong) -> None:
+        if isinstance(line, TooLong):
+            error = ProtocolError(INVALID_REQUEST, f"the line has more than {LONGEST_LINE} bytes; send less at a time")
+            self._send(encode(error_of(id_at_an_end(line.head, line.tail), error)))
+            return
+        try:
+            value = decode(line)
+            if not isinstance(value, list):
+                self._take(read_message(value), self._send)
+                return
+            messages = self._batch(value)
+        except ProtocolError as error:
+            self._send(encode(error_of(None, error)))
+            return
+        batch = _Batch(len(messages), self._writer)
+        for message in messages:
+            self._take(message, batch.settle)
+
+    def _batch(self, values: Sequence[Any]) -> Sequence[Message]:
+        if self._session is None or not self._session.has_batches:
+            raise ProtocolError(
+                INVALID_REQUEST, "batches are part of version 2025-03-26 alone; send one message a line"
+            )
+        if not values:
+            raise ProtocolError(INVALID_REQUEST, "a batch has at least one message")
+        return [_in_batch(read_message(value)) for value in values]
+
+    def _take(self, message: Message, settle: Settle) -> None:
+        if message is None:
+            settle(None)
+        elif isinstance(message, Malformed):
+            settle(encode(error_of(message.id, message.error)))
+        elif message.id is None:
+            self._take_notification(message)
+            settle(None)
+        else:
+            self._take_request(message, message.id, settle)
+
+    def _take_notification(self, call: Call) -> None:
+        asked = call.params.get("requestId")
+        if call.method == "notifications/cancelled" and isinstance(asked, int | str):
+            with self._turn:
+                request = self._open.get(asked)
+            if request is not None:
+                self._cancel(request)
+
+    def _take_request(self, call: Call, call_id: RequestId, settle: Settle) -> None:
+        try:
+            if call.method == "initialize":
+                self._session = opened_session(call.params)
+                settle(encode(result_of(call_id, initialized(self._registry, self._session))))
+                return
+            terms, method = self._terms_and_method(call)
+            request = self._opened(call_id, settle)
+        except ProtocolError as error:
+            settle(encode(error_of(call_id, error)))
+            return
+        work, deliver = partial(self._answer, call, request, terms, method), partial(self._close, request)
+        if not method.runs_handlers:
+            deliver(work())
+        elif not self._pool.submit(work, deliver):
+            text = f"{self._waiting} requests are waiting; send this one again when one of them has been answered"
+            deliver(encode(error_of(call_id, ProtocolError(INTERNAL_ERROR, text))))
+
+    def _terms_and_method(self, call: Call) -> tuple[Terms, Method]:
+        if is_stateless(call.params) or call.method == "server/discover":
+            terms = stateless_terms(call.params)
+            return terms, method_of(call.method, self._registry, terms)
+        method = method_of(call.method, self._registry, self._session or _NEWEST)
+        if self._session is None and call.method != "ping":
+            text = "send initialize first, or say in params._meta which version this request speaks"
+            raise ProtocolError(INVALID_PARAMS, text)
+        return self._session or _NEWEST, method
+
+    def _opened(self, call_id: RequestId, settle: Settle) -> _Request:
+        request = _Request(call_id, settle, threading.Event())
+        with self._turn:
+            if call_id in self._open:
+                text = f"the request with id {call_id!r} is still being answered; give each its own"
+                raise ProtocolError(INVALID_REQUEST, text)
+            self._open[call_id] = request
+        return request
+
+    def _answer(self, call: Call, request: _Request, terms: Terms, method: Method) -> bytes:
+        reporter = _Progress(progress_token(call.params), request.cancellation, self._writer)
+        context = Context(terms.version, terms.client, request.cancellation, reporter)
+        try:
+            if context.is_cancelled:
+                return b""
+            result = method.answer(self._registry, call.params, context)
+            return encode(result_of(request.id, completed(method, result, self._registry, terms)))
+        except ProtocolError as error:
+            told = error
+        except UsageError as error:
+            told = ProtocolError(INVALID_PARAMS, str(error))
+        except CommonplaceError as error:
+            told = ProtocolError(INTERNAL_ERROR, str(error))
+        except Exception as error:
+            # The skin's outermost edge: without an answer the client would wait for ever.
+            report_defect(f"{call.method} failed", error)
+            told = ProtocolError(INTERNAL_ERROR, f"{call.method} failed unexpectedly ({type(error).__name__})")
+        return encode(error_of(request.id, told))
+
+    def _close(self, request: _Request, answer: bytes) -> None:
+        if self._closes(request):
+            request.settle(answer)
+
+    def _closes(self, request: _Request) -> bool:
+        """Tell whether the request was open until now: answering and cancelling it may meet, and one of them wins."""
+        with self._turn:
+            if self._open.get(request.id) is not request:
+                return False
+            del self._open[request.id]
+            return True
+
+    def _cancel_all(self) -> None:
+        with self._turn:
+            requests = list(self._open.values())
+        for request in requests:
+            self._cancel(request)
+
+    def _cancel(self, request: _Request) -> None:
+        if self._closes(request):
+            request.cancellation.set()
+            request.settle(None)
+
+    def _send(self, answer: bytes | None) -> None:
+        if answer is not None:
+            self._writer.write(answer)
+
+
+def _in_batch(message: Message) -> Message:
+    """Refuse what a batch must not hold: the handshake, and requests of the era that has no batches."""
+    if isinstance(message, Call) and (message.method == "initialize" or is_stateless(message.params)):
+        return Malformed(ProtocolError(INVALID_REQUEST, "this request cannot be part of a batch"), message.id)
+    return message

@@ -1,0 +1,481 @@
+"""The tools: each turns arguments into one call of the engine, and its result into JSON and text for a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.mcp import schemas
+from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
+from commonplace.mcp.schemas import beginning, has_room, largest
+from commonplace.text.budget import MOST_TOKENS
+from commonplace.text.escaping import meant, visible
+
+if TYPE_CHECKING:
+    from commonplace import Memory
+    from commonplace.engine import Engine
+    from commonplace.engine.memory_api import Excerpt
+    from commonplace.graph.views import EntityView, RelationView
+    from commonplace.journal.pages import PagePlace
+    from commonplace.types import Hit, Link
+
+Arguments = Mapping[str, Any]
+
+SNIPPET_CHARACTERS: Final = 200
+_DEPTH, _LIMIT = 2, 10
+_QUERY_CHARACTERS: Final = 1_000
+
+
+def link(book: Engine, given: Arguments) -> ToolResult:
+    """Link two memories, or keep a fact about two names."""
+    if "fact" in given:
+        return _keep_fact(book, given)
+    try:
+        made = book.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
+    except NotFoundError as error:
+        error.advise("give the ids of two memories, or two names and a fact")
+        raise
+    return ToolResult(_plain_link(made), f"linked: {made.source} —{made.type}→ {made.target}")
+
+
+def graph(book: Engine, given: Arguments) -> ToolResult:
+    """Tell what is known of a memory or an entity, or what answers a query."""
+    if ("id" in given) == ("query" in given):
+        raise UsageError("memory_graph needs something to start at", remedy="give either id or query")
+    known = _about(book, given) if "id" in given else _answers(book, given)
+    items = [each for pair in zip_longest(known.facts, known.memories) for each in pair if each is not None]
+    items += known.entities
+
+    def told(size: int) -> tuple[dict[str, Any], str]:
+        return _told(book, known, items[:size], given.get("query", ""))
+
+    def fits(size: int) -> bool:
+        structured, text = told(size)
+        return has_room(book.count_tokens, json.dumps(structured), text)
+
+    size = largest(len(items), fits)
+    structured, text = told(size)
+    notes = [*known.notices, *([f"{size} of {len(items)} have room here"] if size < len(items) else [])]
+    return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    facts: Sequence[RelationView] = ()
+    entities: Sequence[EntityView] = ()
+    memories: Sequence[Memory] = ()
+    links: Sequence[Link] = ()
+    notices: Sequence[str] = ()
+
+
+def _about(book: Engine, given: Arguments) -> _Known:
+    """Return what lies about a memory, or else about an entity."""
+    id_, depth, limit, times = given["id"], given.get("depth", _DEPTH), given.get("limit", _LIMIT), _times(given)
+    try:
+        memory = book.get(id_, touch=False)
+    except NotFoundError:
+        try:
+            near = book.graph.neighbourhood(id_, depth, limit, **times)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"there is no memory {id_!r:.80}, and {error.args[0]}", remedy="name one by its id, or ask by a query"
+            ) from error
+        return _Known(near.relations, near.entities, notices=["there is more"] if near.is_capped else ())
+    around = book.neighbourhood(memory.id, depth=depth, limit=limit)
+    said = memory.content[:_QUERY_CHARACTERS]
+    made = book.graph.build_context(memory.entities, limit, query=said, **times)
+    return _Known(made.facts, made.entities, around.memories, around.links, made.notices)
+
+
+def _answers(book: Engine, given: Arguments) -> _Known:
+    """Return the facts and entities that answer a query, and what is linked to the memory that answers it best."""
+    query, limit, times = given["query"], given.get("limit", _LIMIT), _times(given)
+    facts = book.graph.search_edges(query, limit, **times)
+    entities = book.graph.search_entities(query, limit, **times)
+    hits = book.search(query, 1, ("memory",), as_of=times.get("as_of"))
+    # That there are no memories is no news to who is shown facts.
+    of_memories = hits.notices if hits.hits or not (facts or entities) else ()
+    notices = dict.fromkeys(chain(facts.notices, entities.notices, of_memories))
+    if not hits.hits:
+        return _Known(list(facts), list(entities), notices=list(notices))
+    around = book.neighbourhood(hits.hits[0].owner_id, depth=given.get("depth", _DEPTH), limit=limit)
+    return _Known(list(facts), list(entities), around.memories, around.links, list(notices))
+
+
+def _told(book: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
+    """Return both forms of an answer."""
+    from commonplace.formats.fence import Recalled, fence
+    from commonplace.graph.text import entity_item, fact_item
+
+    chosen = {id(each) for each in shown}
+    facts = [each for each in known.facts if id(each) in chosen]
+    entities = [each for each in known.entities if id(each) in chosen]
+    memories = [
+        {"id": each.id, "snippet": book.snippet(each.content, query, SNIPPET_CHARACTERS)}
+        for each in known.memories
+        if id(each) in chosen
+    ]
+    ids = {each["id"] for each in memories}
+    links = [_plain_link(each) for each in known.links if {each.source, each.target} <= ids]
+    structured = {
+        "facts": [_plain_fact(each) for each in facts],
+        "entities": [_plain_entity(each) for each in entities],
+        "memories": memories,
+        "links": links,
+    }
+    items = [*map(fact_item, facts), *map(entity_item, entities)]
+    items += [Recalled(each["id"], each["snippet"], "memory") for each in memories]
+    lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in links]
+    return structured, "\n".join(filter(None, [fence(items), *lines]))
+
+
+def _keep_fact(book: Engine, given: Arguments) -> ToolResult:
+    from commonplace.graph.text import RELATED, statement, when
+
+    if "strength" in given:
+        raise UsageError("a fact has no strength", remedy="leave it out")
+    type_ = given.get("type", RELATED)
+    stated = statement(given["source"], given["target"], given["fact"], relation_type=type_)
+    added = book.graph.add_episode(stated, source="json", source_description="memory_link")
+    notices = [
+        *added.notices,
+        *(f"ended: {each.fact} ({when(each)})" for each in added.ended),
+        *(f"disputed: {each.fact} ({when(each)})" for each in added.disputed),
+    ]
+    # The names as they are known, and the type that the sentence states: perhaps more than was given.
+    fact = added.relations[0] if added.relations else None
+    ends = (stated["source"], stated["target"]) if fact is None else (fact.source_name, fact.target_name)
+    type_ = type_ if fact is None else fact.relation_type
+    structured = {"source": ends[0], "target": ends[1], "type": type_, "notices": notices}
+    told = "kept, but it states no fact" if fact is None else f"kept: {ends[0]} —{type_}→ {ends[1]}"
+    return ToolResult(structured, "\n".join([told, *notices]))
+
+
+def _times(given: Arguments) -> dict[str, Any]:
+    return {name: given[key] for name, key in (("as_of", "asOf"), ("valid_at", "validAt")) if key in given}
+
+
+def _plain_fact(fact: RelationView) -> dict[str, Any]:
+    plain = fact.to_dict()
+    names = {"uuid": "uuid", "fact": "fact", "source": "source_name", "relation_type": "relation_type"}
+    names |= {"target": "target_name", "valid_from": "valid_from", "valid_to": "valid_to"}
+    names |= {"disputed": "disputed", "score": "score"}
+    return {name: plain[field] for name, field in names.items() if plain[field] or name == "score"}
+
+
+def _plain_entity(entity: EntityView) -> dict[str, Any]:
+    plain = entity.to_dict()
+    return {name: plain[name] for name in ("uuid", "name", "entity_type", "score")}
+
+
+def _plain_link(link: Link) -> dict[str, Any]:
+    return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength}
+
+
+Opened = Callable[[Context], "Engine"]
+"""Returns the engine, which is opened when the first tool is called, and tells it whom to report progress to."""
+
+MEMORY_SNIPPET_CHARACTERS: Final = 400
+_IDS_TOLD: Final = 20
+_REJECTED_TOLD: Final = 5
+
+
+def tools_of(opened: Opened) -> tuple[Tool, ...]:
+    """Return the tools over an engine."""
+    reads, adds = ToolAnnotations(read_only=True), ToolAnnotations(read_only=False, idempotent=True)
+    offered = (
+        ("memory_search", "Search", _SEARCH, schemas.SEARCH, schemas.SEARCH_RESULT, reads, _search),
+        ("memory_get", "Read", _GET, schemas.GET, schemas.GET_RESULT, reads, _get),
+        ("memory_context", "Context", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, reads, _context),
+        ("memory_store", "Remember", _STORE, schemas.STORE, schemas.STORE_RESULT, adds, _store),
+        ("memory_link", "Link", _LINK, schemas.LINK, schemas.LINK_RESULT, adds, link),
+        ("memory_graph", "Graph", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, reads, graph),
+        ("memory_why", "Explain", _WHY, schemas.WHY, schemas.WHY_RESULT, reads, _why),
+        ("memory_forget", "Forget", _FORGET, schemas.FORGET, schemas.FORGET_RESULT, _DESTROYS, _forget),
+    )
+    return tuple(
+        Tool(name, title, description, takes, _bound(handler, opened), gives, annotations)
+        for name, title, description, takes, gives, annotations, handler in offered
+    )
+
+
+_DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
+_SEARCH: Final = (
+    "Find what was remembered or indexed; weak results may not answer. Give also: the query in other words."
+)
+_GET: Final = "Read lines of a page, artifact or memory."
+_CONTEXT: Final = "What to know before a task, within a budget. Call it first."
+_STORE: Final = "Keep one thing worth knowing later: a decision and why, a preference, a lesson. No secrets."
+_LINK: Final = "Link two memories, or two names by a fact."
+_GRAPH: Final = "Facts and when they held, entities, linked memories."
+_WHY: Final = "Why a query finds a result."
+_FORGET: Final = "Delete memories with all copies. Without confirm it only tells what would go."
+
+
+_CALLED: Final = {
+    "as_of": "asOf",
+    "valid_at": "validAt",
+    "num_results": "limit",
+    "max_facts": "limit",
+    "relation_type": "type",
+}
+"""What the tools call parameters that the library calls otherwise."""
+_NAMES: Final = frozenset({"id", "ids", "path", "source", "target", "tag", "session"})
+"""Parameters that name something stored."""
+
+
+def _bound(
+    handler: Callable[[Engine, Arguments], ToolResult], opened: Opened
+) -> Callable[[Arguments, Context], ToolResult]:
+    def run(arguments: Arguments, context: Context) -> ToolResult:
+        try:
+            return handler(opened(context), arguments)
+        except UsageError as error:
+            error.rename(_CALLED)
+            raise
+        except NotFoundError as error:
+            named = _as_stored(arguments)
+            if named != arguments:
+                return run(named, context)
+            error.advise("memory_search and memory_graph tell what there is")
+            raise
+
+    return run
+
+
+def _as_stored(arguments: Arguments) -> Arguments:
+    """Return arguments with the names that the store has: a model read them with what nobody sees written out."""
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(each) for each in value]
+        return meant(value) if isinstance(value, str) else value
+
+    return {name: named(value) if name in _NAMES else value for name, value in arguments.items()}
+
+
+def _search(book: Engine, given: Arguments) -> ToolResult:
+    from commonplace.formats.fence import Recalled, fence
+
+    found = book.search(
+        given["query"],
+        given.get("maxResults", schemas.DEFAULT_RESULTS),
+        given.get("kinds") or None,
+        min_score=given.get("minScore"),
+        as_of=given.get("asOf"),
+        valid_at=given.get("validAt"),
+        also=given.get("also"),
+    )
+    book.log_retrieval(found)
+    if "asOf" not in given and "validAt" not in given:
+        book.count_use(found.hits)
+    places = book.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
+    results = [_result(book, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
+    labels = [_label(hit) for hit in found.hits]
+
+    def fits(size: int) -> bool:
+        return has_room(book.count_tokens, json.dumps(results[:size]), told(size))
+
+    def told(size: int) -> str:
+        return fence(
+            Recalled(f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
+            for each, label in zip(results[:size], labels, strict=False)
+        )
+
+    size = largest(len(results), fits)
+    notes = [*found.notices, *([f"{size} of {len(results)} results have room here"] if size < len(results) else [])]
+    if found.best_held_back is not None and not found.hits:
+        notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
+    text = told(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
+    return ToolResult({"results": results[:size]}, "\n".join([text, *notes]))
+
+
+def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
+    from commonplace.dates.time import moment_of
+
+    path = _path(hit, place)
+    if place is not None:
+        first, last = place.first_line, place.last_line
+    else:
+        first, last = hit.lines or _lines(book, hit, path)
+    return {
+        "id": hit.owner_id,
+        "path": path,
+        "startLine": first,
+        "endLine": last,
+        "score": round(hit.score, 4),
+        "confidence": hit.confidence,
+        "snippet": book.snippet(hit.text, query, MEMORY_SNIPPET_CHARACTERS),
+        "source": hit.kind,
+        **({} if hit.at is None else {"at": moment_of(hit.at).date().isoformat()}),
+        **({} if hit.superseded_by is None else {"supersededBy": hit.superseded_by}),
+    }
+
+
+def _path(hit: Hit, place: PagePlace | None) -> str:
+    """Return by what name `memory_get` reads a hit."""
+    from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
+    from commonplace.formats.journal import is_page_name
+
+    if place is not None:
+        return place.path
+    if not hit.path:
+        return f"{MEMORY_PREFIX}{hit.owner_id}"
+    return f"{ARTIFACT_PREFIX}{hit.path}" if is_page_name(hit.path.rpartition("/")[2]) else hit.path
+
+
+def _lines(book: Engine, hit: Hit, path: str) -> tuple[int, int]:
+    """Return the lines of a passage in its memory; in a document that is no file they count from the passage itself."""
+    from commonplace.engine.memory_api import MOST_LINES
+
+    size = hit.text.count("\n") + 1
+    # To find the text of a document that is no file, every owner has to be looked at: too much for each hit.
+    whole = book.read(path, 1, MOST_LINES).text if hit.kind == "memory" and size < MOST_LINES else hit.text
+    before = whole[: max(0, whole.find(hit.text))]
+    first = before.count("\n") + 1
+    return first, first + size - 1
+
+
+def _label(hit: Hit) -> str:
+    from commonplace.search.result import label
+
+    return f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit)
+
+
+def _get(book: Engine, given: Arguments) -> ToolResult:
+    from commonplace.formats.fence import Recalled, fence
+
+    first = given.get("from", 1)
+    excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES), touch=True)
+    _log_use(book, excerpt)
+    # As it goes out: what is written out takes more room.
+    lines = visible(excerpt.text).split("\n")
+    room = MOST_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
+
+    def fits(size: int) -> bool:
+        return book.count_tokens(json.dumps("\n".join(lines[:size]))) <= room
+
+    size = largest(len(lines), fits) or 1
+    text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, book.count_tokens)
+    structured: dict[str, Any] = {"path": excerpt.path, "text": text}
+    is_cut = len(text) < len("\n".join(lines[:size]))
+    if is_cut:
+        structured["cut"] = True
+    after = first + size
+    told = fence([Recalled(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
+    if is_cut:
+        told += f"\nLine {first} is longer than an answer may be, and was cut."
+    if after <= excerpt.total_lines:
+        structured["nextFrom"] = after
+        told += f"\nMore follows from line {after}."
+    return ToolResult(structured, told)
+
+
+def _log_use(book: Engine, excerpt: Excerpt) -> None:
+    """Log that something was read that a search may have named; of a page, what stands where the reading begins."""
+    from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
+
+    path = excerpt.path
+    if path.startswith(MEMORY_PREFIX):
+        book.log_use(path.removeprefix(MEMORY_PREFIX))
+    elif path not in book.pages():
+        book.log_use(path.removeprefix(ARTIFACT_PREFIX), "artifact")
+    elif (id_ := book.memory_at(path, excerpt.first_line)) is not None:
+        book.log_use(id_)
+
+
+def _context(book: Engine, given: Arguments) -> ToolResult:
+    budget = given.get("maxTokens", min(schemas.CONTEXT_TOKENS, book.settings.context.max_tokens))
+    made = book.context(given.get("task", ""), budget, agent=given.get("agent"))
+    book.log_retrieval(made, "context")
+    structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
+    return ToolResult(structured, "\n".join([made.text or _why_empty(made.left_out, budget), *made.notices]))
+
+
+def _why_empty(left_out: int, budget: int) -> str:
+    if left_out:
+        return f"What is relevant has no room in {budget} tokens; give more."
+    return "Nothing relevant is known yet."
+
+
+def _store(book: Engine, given: Arguments) -> ToolResult:
+    named = {name: value for name, value in given.items() if name != "id"}
+    if "id" not in given:
+        memory = book.remember(**named)
+    elif "origin" in given:
+        raise UsageError("the origin of a memory cannot be changed", remedy="leave it out, or store a new memory")
+    else:
+        # A correction: what is not named here stays as it is.
+        memory = book.update(given["id"], **named)
+    structured = {
+        "id": memory.id,
+        "outcome": memory.outcome,
+        "tier": memory.tier,
+        "notices": list(memory.notices),
+    }
+    return ToolResult(structured, "\n".join([f"{memory.outcome}: {memory.id} ({memory.tier})", *memory.notices]))
+
+
+def _forget(book: Engine, given: Arguments) -> ToolResult:
+    named = {name: given[name] for name in ("ids", "tag", "source", "session") if name in given}
+    if len(named) != 1:
+        raise UsageError(
+            f"memory_forget is told to forget by {len(named)} things", remedy="give one of ids, tag, source, session"
+        )
+    is_meant = bool(given.get("confirm"))
+    receipt = book.forget(named.pop("ids", None), dry_run=not is_meant, **named)
+    counts = {name: number for name, number in receipt.counts.items() if number}
+    notices = [*(f"waiting: {each}" for each in receipt.waiting), *(f"outside: {each}" for each in receipt.outside)]
+    if len(receipt.ids) > _IDS_TOLD:
+        notices.insert(0, f"{len(receipt.ids)} ids in all, {_IDS_TOLD} are shown")
+    notices += [*(f"still in {file}: {what}" for file, what in receipt.found), *receipt.notices]
+    told_notices = [beginning(each, 100, book.count_tokens) for each in notices[:_IDS_TOLD]]
+    structured = {
+        "forgotten": is_meant,
+        "verified": receipt.verified,
+        "ids": list(receipt.ids[:_IDS_TOLD]),
+        "counts": counts,
+        "notices": told_notices,
+    }
+    told = ", ".join(f"{name} {number}" for name, number in counts.items())
+    if not is_meant:
+        return ToolResult(structured, f"Would forget: {told}. Nothing was changed; confirm=true forgets it for good.")
+    proof = "nothing of it is left in the store" if receipt.verified else "not proved yet, see the notices"
+    return ToolResult(structured, "\n".join([f"Forgotten: {told}; {proof}.", *told_notices]))
+
+
+def _why(book: Engine, given: Arguments) -> ToolResult:
+    found = book.search(given["query"], schemas.MOST_RESULTS, min_score=0.0)
+    wanted = given["id"]
+    places = book.places(each.owner_id for each in found.hits if each.kind == "memory")
+    names = ((each, {each.id, each.owner_id, each.path, _path(each, places.get(each.owner_id))}) for each in found.hits)
+    hit = next((each for each, known in names if wanted and wanted in known), None)
+    if hit is None:
+        raise NotFoundError(
+            f"{wanted!r:.80} is not among the {len(found.hits)} nearest to that query",
+            remedy="give an id or path that memory_search returned for it",
+        )
+    receipt = book.why(found, hit.id)
+    signals = {each.name: round(each.value, 4) for each in receipt.signals}
+    rejected = [f"{each.reference} ({each.score:.2f}): {each.reason}" for each in receipt.rejected[:_REJECTED_TOLD]]
+    structured: dict[str, Any] = {
+        "rank": receipt.rank,
+        "score": round(receipt.score, 4),
+        "signals": {**signals, "probability": round(receipt.probability or 0.0, 4)},
+        "matched": _some(receipt.matched_terms),
+        "missing": _some(receipt.missing_terms),
+        "rejected": [beginning(each, 60, book.count_tokens) for each in rejected],
+    }
+    words = ", ".join(structured["matched"]) or "none"
+    told = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
+    moved = f" It stands before {receipt.stands_before}, which is older." if receipt.stands_before else ""
+    head = f"Rank {receipt.rank}, score {receipt.score:.2f}, {receipt.confidence}.{moved}"
+    return ToolResult(structured, f"{head} {told}. Words that match: {words}.")
+
+
+def _some(terms: Sequence[str]) -> list[str]:
+    return [term[:60] for term in terms[:_IDS_TOLD]]

@@ -1,0 +1,1 @@
+"""Memories: how they are taken in, changed, used and put away."""

@@ -1,0 +1,177 @@
+"""What becomes of a memory at the door: added, joined to one that says the same, or a new version of it. Rules only.
+
+It reads and writes through a `MemoryChange`, inside the transaction in which the answer holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from commonplace.search.request import MAX_QUERY_CHARACTERS, Request
+from commonplace.search.result import reference
+from commonplace.text.similarity import contained_share, is_near_duplicate
+from commonplace.types import TIERS, Filter, MemoryRecord, MemoryWrite, Owner, StoredMemory
+
+if TYPE_CHECKING:
+    from commonplace.memory.view import Fading, Outcome
+    from commonplace.search.retrieve import Searcher
+    from commonplace.store.contract import MemoryChange, Store
+
+_NUMBERS = re.compile(r"\d+")
+_MOST_COMPARED = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What was done with a write.
+
+    Attributes:
+        missing_tags: tags of the write that the memory it was joined with lacks.
+    """
+
+    stored: StoredMemory
+    outcome: Outcome
+    notices: tuple[str, ...] = ()
+    missing_tags: tuple[str, ...] = ()
+
+
+def admit(
+    change: MemoryChange, write: MemoryWrite, fading: Fading, now: float, *, has_given_id: bool, force: bool
+) -> Admission:
+    """Write a memory where it is new; touch the one that says the same already, whoever wrote it.
+
+    A turn of a conversation is never joined with another memory: what was said twice was said twice. With `force`
+    nothing is compared but ids.
+    """
+    if has_given_id:
+        known = change.find(write.owner.id)
+        if known is not None:
+            return _again(change, known, write, fading, now)
+    if not force and not write.owner.session:
+        twin = _twin(change, write)
+        if twin is not None:
+            return _join(change, twin, write, fading, now)
+    return Admission(_added(change, write, now), "added")
+
+
+def replaced(change: MemoryChange, known: StoredMemory, write: MemoryWrite, now: float) -> StoredMemory:
+    """Write the next version of a memory, whose own version and place in its session go on from the known one.
+
+    It begins when the known one ends, even where the clock was set back meanwhile: no two versions are of one time.
+    """
+    now = max(now, known.created_at if known.expired_at is None else known.expired_at)
+    if known.expired_at is None:
+        change.expire(known.number, known.record, now)
+    record = replace(write.record, version=known.record.version + 1, born_at=known.record.born_at)
+    stays = write.owner.session == known.owner.session
+    owner = replace(write.owner, position=known.owner.position) if stays else write.owner
+    return _added(change, replace(write, owner=owner, record=record, is_placed=stays), now)
+
+
+def _again(change: MemoryChange, known: StoredMemory, write: MemoryWrite, fading: Fading, now: float) -> Admission:
+    """An id that is known comes again: with the same words it is the same memory, with others its next version."""
+    old, new = known.record, write.record
+    is_same = known.expired_at is None and _meaning(old, known.owner) == _meaning(new, write.owner)
+    if not is_same:
+        carried = replace(
+            write.record,
+            use_count=old.use_count,
+            strength=old.strength,
+            uses=old.uses,
+            last_used=max(old.last_used, now),
+            review_count=old.review_count,
+        )
+        return Admission(replaced(change, known, replace(write, record=carried), now), "updated")
+    if write.owner.session:
+        return Admission(known, "unchanged")
+    return _touched(change, known, fading, now, "it was remembered under this id before, with the same words")
+
+
+def _meaning(record: MemoryRecord, owner: Owner) -> tuple[object, ...]:
+    """Return what of a memory makes it another version when it differs."""
+    said = (record.content, record.source, record.category, record.metadata, record.entities)
+    return (*said, owner.tags, owner.session)
+
+
+def _twin(change: MemoryChange, write: MemoryWrite) -> StoredMemory | None:
+    """Return the memory that says the same, the one with exactly the same words first, then the newest."""
+    content = write.record.content
+    alike = [each for each in change.alike(write.digest, write.bands) if not each.owner.session]
+    exact = [each for each in alike if each.record.content == content]
+    if exact:
+        return exact[0]
+    # Lines of one form, such as those of a log, are all alike but for their numbers.
+    numbers = _NUMBERS.findall(content)
+    near = [each for each in reversed(alike) if _NUMBERS.findall(each.record.content) == numbers]
+    return next((each for each in near[:_MOST_COMPARED] if is_near_duplicate(content, each.record.content)), None)
+
+
+def _join(change: MemoryChange, twin: StoredMemory, write: MemoryWrite, fading: Fading, now: float) -> Admission:
+    """Touch a memory that says the same, and let it gain what the new one brings: entities, a higher tier, trust."""
+    old, new = twin.record, write.record
+    how = "exactly" if old.content == new.content else "in nearly the same words"
+    notice = f"this was remembered before, {how}, as {twin.owner.id}; that memory was touched"
+    record = replace(fading.used(old, now), entities=tuple(dict.fromkeys((*old.entities, *new.entities))))
+    if TIERS.index(new.tier) > TIERS.index(record.tier):
+        record = replace(record, tier=new.tier)
+    if new.trust > record.trust:
+        record = replace(record, trust=new.trust, origin=new.origin)
+    change.revise(twin.number, record)
+    missing = tuple(tag for tag in write.owner.tags if tag not in twin.owner.tags)
+    return Admission(replace(twin, record=record), "touched", (notice,), missing)
+
+
+def _touched(change: MemoryChange, known: StoredMemory, fading: Fading, now: float, notice: str) -> Admission:
+    record = fading.used(known.record, now)
+    change.revise(known.number, record)
+    return Admission(replace(known, record=record), "touched", (notice,))
+
+
+def _added(change: MemoryChange, write: MemoryWrite, now: float) -> StoredMemory:
+    change.add(write, created_at=now)
+    stored = change.find(write.owner.id)
+    assert stored is not None
+    return stored
+
+
+FEWEST_WORDS = 8
+"""A shorter text may well stand in a file by chance."""
+LEAST_SHARE = 0.9
+_PASSAGES = 5
+_QUERY_CHARACTERS = 2_000
+
+
+class Recogniser:
+    """Finds the artifact or knowledge that a text was taken from. It only reads."""
+
+    def __init__(self, store: Store, searcher: Searcher, namespace: str) -> None:
+        self._store = store
+        self._searcher = searcher
+        self._namespace = namespace
+
+    def source_of(self, text: str) -> str:
+        """Return the reference of the stored passage that holds at least nine tenths of a text, "" where none does."""
+        if len(text.split(maxsplit=FEWEST_WORDS)) < FEWEST_WORDS or len(text) > MAX_QUERY_CHARACTERS:
+            return ""
+        counts = self._store.counts(self._namespace)
+        if not counts["artifacts"] and not counts["knowledge"]:
+            return ""
+        request = Request(
+            query=text[:_QUERY_CHARACTERS],
+            namespace=self._namespace,
+            limit=_PASSAGES,
+            method="bm25",
+            wanted=Filter(kinds=("artifact", "knowledge")),
+            min_score=0.0,
+            stage1_limit=_PASSAGES,
+            per_owner=_PASSAGES,
+        )
+        hits = self._searcher.search(request).hits
+        for hit in hits:
+            if contained_share(text, hit.text) >= LEAST_SHARE:
+                return reference(hit)
+        # A recalled text may be several passages, one after the other.
+        together = "\n".join(hit.text for hit in hits)
+        return reference(hits[0]) if hits and contained_share(text, together) >= LEAST_SHARE else ""

@@ -1,0 +1,182 @@
+"""Make of a memory's content what is found and compared: passages, a signature, dates.
+
+Whoever stores a version of a memory asks here, so that the same words are found alike however they came in.
+
+A reference is `path@sha256:<hexadecimal>`, with the path below the project. Files are read, never written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final, Literal
+from uuid import uuid4
+
+from commonplace.dates import mentions
+from commonplace.dates.time import moment_of
+from commonplace.ingest.passages import PassageMaker
+from commonplace.ingest.read import normalise
+from commonplace.memory.validate import TRUST
+from commonplace.text.similarity import sha256, signature
+from commonplace.types import MemoryRecord, MemoryWrite, Owner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.ingest.passages import Destination
+    from commonplace.memory.validate import NewMemory
+
+MOST_FILES: Final = 10
+"""So many files are known of a memory; what names more is a list, and speaks of none of them."""
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""A larger file is not read."""
+
+_MARK: Final = "@sha256:"
+_PATH: Final = re.compile(r"(?<![\w/.:-])@?(?:\./)?(?=[\w.]*[/.])[\w.-]+(?:/[\w.-]+)*\.\w{1,8}(?![\w/])")
+"""What may be a path: it has a suffix, and may have directories; a line or a heading after it is left out."""
+_MOST_LOOKED_AT: Final = 20_000
+
+State = Literal["same", "changed", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileReference:
+    """A file that a memory speaks of, as it was then."""
+
+    path: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.path}{_MARK}{self.sha256}"
+
+    def state(self, project: Path) -> State:
+        """Return what became of the file since."""
+        file = _inside(project, self.path)
+        if file is None:
+            return "gone"
+        return "same" if _digest(file) == self.sha256 else "changed"
+
+
+def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
+    """Return references to the files of a project that texts name, in their order; none outside of a project."""
+    if project is None:
+        return ()
+    named = dict.fromkeys(
+        found[0].removeprefix("@").removeprefix("./")
+        for text in texts
+        for found in _PATH.finditer(text[:_MOST_LOOKED_AT])
+    )
+    if not 0 < len(named) <= MOST_FILES:
+        return ()
+    files = {path: _inside(project, path) for path in named}
+    digests = {path: _digest(file) for path, file in files.items() if file is not None}
+    return tuple(str(FileReference(path, digest)) for path, digest in digests.items() if digest)
+
+
+def references_of(references: Iterable[str]) -> list[FileReference]:
+    """Return the files among references."""
+    found = []
+    for each in references:
+        path, mark, digest = each.rpartition(_MARK)
+        if mark and path and re.fullmatch(r"[0-9a-f]{64}", digest):
+            found.append(FileReference(path, digest))
+    return found
+
+
+def _inside(project: Path, path: str) -> Path | None:
+    """Return a file below the project, None where there is none."""
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        return None
+    place = project / path
+    try:
+        return place if place.is_file() and place.resolve().is_relative_to(project.resolve()) else None
+    except OSError:
+        return None
+
+
+def _digest(file: Path) -> str:
+    """Return the sum of a file, "" of one that cannot be read, or is too large to be."""
+    try:
+        return "" if file.stat().st_size > MOST_BYTES else sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+BATCH: Final = 256
+BATCH_CHARACTERS: Final = 131_072
+
+
+def batches(news: Sequence[NewMemory]) -> Iterator[list[NewMemory]]:
+    """Yield memories in their order, so many at a time, and so much text, that others who write wait briefly."""
+    some: list[NewMemory] = []
+    characters = 0
+    for new in news:
+        characters += len(new.content)
+        if some and (len(some) == BATCH or characters > BATCH_CHARACTERS):
+            yield some
+            some, characters = [], len(new.content)
+        some.append(new)
+    if some:
+        yield some
+
+
+def first_version(new: NewMemory, now: float, project: Path | None, *, is_forced: bool) -> tuple[Owner, MemoryRecord]:
+    """Return what is given as the first version of a memory.
+
+    Args:
+        project: the directory whose files it may speak of.
+    """
+    origin = new.origin or "agent"
+    owner = Owner(
+        id=new.id or str(uuid4()),
+        kind="memory",
+        tags=new.tags,
+        references=files_named((new.content, new.source), project),
+        session=new.session,
+        at=now if new.at is None else new.at,
+    )
+    record = MemoryRecord(
+        content=new.content,
+        tier=new.tier or ("medium" if new.session else "short"),
+        category=new.category,
+        entities=new.entities,
+        source=new.source,
+        origin=origin,
+        trust=TRUST[origin] if new.trust is None else new.trust,
+        metadata=new.metadata,
+        born_at=now,
+        last_used=now,
+        derived_from=new.derived_from,
+        is_forced=is_forced,
+    )
+    return owner, record
+
+
+def writes_of(destination: Destination, versions: Sequence[tuple[Owner, MemoryRecord]]) -> list[MemoryWrite]:
+    """Return versions of memories ready to be written, in their order; all are embedded at once, or all later."""
+    if destination.later_above is not None and len(versions) > 1:
+        destination = replace(destination, later_above=0)
+    maker = PassageMaker(destination)
+    made = maker.complete([maker.prepare(owner, normalise(record.content), "markdown") for owner, record in versions])
+    writes = []
+    for (owner, record), write in zip(versions, made, strict=True):
+        # A turn of a conversation is not compared with others: it needs no bands, and no two turns are one.
+        sign = None if owner.session else signature(record.content)
+        writes.append(
+            MemoryWrite(
+                owner,
+                write.passages,
+                record,
+                digest="" if sign is None else sign.digest,
+                bands=() if sign is None else sign.bands,
+                dates=_dates(record.content, record.born_at if owner.at is None else owner.at),
+            )
+        )
+    return writes
+
+
+def _dates(text: str, at: float) -> tuple[tuple[float, float], ...]:
+    """Return the times that a text speaks of, as seen from the memory's own time."""
+    return tuple(dict.fromkeys((mention.since, mention.until) for mention in mentions(text, now=moment_of(at))))

@@ -1,0 +1,117 @@
+"""Let what nobody uses go: lower the scores of one tier, and archive what fell too low.
+
+A memory's retention follows from its use and the time; what is stored of it is when it was last reckoned. So a score
+"is lowered" when it is lower, in the two decimals that are shown, than it was at the last run or at the last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import UsageError
+from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
+from commonplace.store.contract import Note
+from commonplace.types import Selection, Tier
+
+if TYPE_CHECKING:
+    from commonplace.graph.episodes import Feed
+    from commonplace.memory.view import Fading
+    from commonplace.store.contract import Store
+    from commonplace.types import MemoryRecord, StoredMemory
+
+DECAY: Final = "decay"
+"""The kind of the notes that keep, by tier, when scores were last lowered."""
+
+FADING_TIERS: Final[tuple[Tier, ...]] = tuple(ARCHIVE_AFTER_S)
+
+_SHOWN_DECIMALS: Final = 2
+_READ_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class DecayReport:
+    """What a run did in one tier.
+
+    Attributes:
+        lowered: how many scores are lower now, those of archived memories included.
+        archived: the ids of the memories that went, sorted.
+    """
+
+    tier: Tier
+    threshold: float
+    lowered: int = 0
+    archived: tuple[str, ...] = ()
+
+
+def decay(
+    store: Store,
+    namespace: str,
+    fading: Fading,
+    now: float,
+    *,
+    tier: str,
+    threshold: float,
+    feed: Feed | None = None,
+) -> DecayReport:
+    """Lower the scores of a tier's active memories, and archive those below a threshold that are old enough for it.
+
+    It is one transaction. A memory that was used meanwhile stays.
+
+    Args:
+        feed: lets the graph follow.
+
+    Raises:
+        UsageError: the tier does not fade.
+    """
+    chosen = next((each for each in FADING_TIERS if each == tier), None)
+    if chosen is None:
+        raise UsageError(
+            f"memories of the tier {tier!r:.80} do not fade by decay", remedy=f"give one of {', '.join(FADING_TIERS)}"
+        )
+    last = max((note.at for note in store.notes(namespace, DECAY) if note.id == chosen), default=0.0)
+    lowered, falling, is_empty = 0, list[str](), True
+    for stored in _active(store, namespace, chosen):
+        is_empty = False
+        record = stored.record
+        before = _shown(fading, record, min(now, max(last, record.last_used)))
+        lowered += _shown(fading, record, now) < before
+        if _falls(fading, record, now, threshold):
+            falling.append(stored.owner.id)
+    if is_empty:
+        return DecayReport(chosen, threshold)
+    archived: list[str] = []
+    with store.change_memories(namespace) as change:
+        for id_ in falling:
+            known = change.find(id_)
+            is_active = known is not None and known.expired_at is None and known.record.status == "active"
+            if known is None or not is_active or not _falls(fading, known.record, now, threshold):
+                continue
+            record = replace(known.record, status="archived")
+            change.expire(known.number, record, max(now, known.created_at))
+            archived.append(id_)
+        if feed is not None:
+            feed.follow(change, archived)
+        change.put_note(Note(DECAY, chosen, now, "{}"))
+    return DecayReport(chosen, threshold, lowered, tuple(sorted(archived)))
+
+
+def _active(store: Store, namespace: str, tier: Tier) -> Iterator[StoredMemory]:
+    with store.snapshot():
+        selection = Selection(tiers=(tier,), statuses=("active",), order="id", limit=_READ_AT_ONCE)
+        while found := store.memories(namespace, selection):
+            yield from (each for each in found if each.expired_at is None)
+            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
+
+
+def _falls(fading: Fading, record: MemoryRecord, now: float, threshold: float) -> bool:
+    return (
+        record.tier in FADING_TIERS
+        and may_archive(record.tier, age(record.last_used, now))
+        and fading.raw(record, now) < threshold
+    )
+
+
+def _shown(fading: Fading, record: MemoryRecord, at: float) -> float:
+    return round(min(1.0, fading.raw(record, at)), _SHOWN_DECIMALS)

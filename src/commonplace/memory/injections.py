@@ -1,0 +1,90 @@
+"""Keep in mind for a day what was injected into which conversation, so that a hook says nothing in it twice.
+
+Each conversation is one note in the store: of its name a digest, and the ids of what was injected, each with its
+time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Final
+
+from commonplace.retention import DAY_S
+from commonplace.text.similarity import blake2b
+
+if TYPE_CHECKING:
+    from commonplace.store.contract import MemoryChange, Note, Store
+
+INJECTED: Final = "injected"
+"""The kind of these notes."""
+KEPT_S: Final = DAY_S
+
+
+def injected(store: Store, namespace: str, conversation: str, now: float) -> set[str]:
+    """Return the ids of what was injected into a conversation within a day."""
+    return set(_held(store, namespace, now).get(_name(conversation), ()))
+
+
+def add_injected(store: Store, namespace: str, conversation: str, ids: Collection[str], now: float) -> None:
+    """Record what is injected into a conversation, and drop what is older than a day of all of them.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    with store.change_memories(namespace) as change:
+        held = _held(store, namespace, now)
+        name = _name(conversation)
+        held[name] = held.get(name, {}) | dict.fromkeys(ids, now)
+        _write(store, namespace, change, held)
+
+
+def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
+    """Let everything be injected into a conversation again.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    if injected(store, namespace, conversation, now):
+        with store.change_memories(namespace) as change:
+            held = _held(store, namespace, now)
+            held.pop(_name(conversation), None)
+            _write(store, namespace, change, held)
+
+
+def erase_injected(store: Store, namespace: str, change: MemoryChange, ids: Collection[str]) -> None:
+    """Leave nothing that tells that these were ever injected, in the same change that erases them."""
+    held = {note.id: _ids(note) for note in store.notes(namespace, INJECTED)}
+    left = {name: {id_: at for id_, at in each.items() if id_ not in ids} for name, each in held.items()}
+    if left != held:
+        _write(store, namespace, change, left)
+
+
+def _held(store: Store, namespace: str, now: float) -> dict[str, dict[str, float]]:
+    """Return what was injected within a day, by the names of the conversations; a clock may have been set back."""
+    return {
+        note.id: {id_: at for id_, at in _ids(note).items() if abs(now - at) < KEPT_S}
+        for note in store.notes(namespace, INJECTED)
+    }
+
+
+def _write(store: Store, namespace: str, change: MemoryChange, held: Mapping[str, Mapping[str, float]]) -> None:
+    from commonplace.store.contract import Note
+
+    written = {note.id: note for note in store.notes(namespace, INJECTED)}
+    for name in written.keys() - {name for name, ids in held.items() if ids}:
+        change.drop_note(INJECTED, name)
+    for name, ids in held.items():
+        if ids:
+            note = Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True))
+            if note != written.get(name):
+                change.put_note(note)
+
+
+def _ids(note: Note) -> dict[str, float]:
+    ids: dict[str, float] = json.loads(note.body)
+    return ids
+
+
+def _name(conversation: str) -> str:
+    return blake2b(conversation.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,446 @@
+"""Take memories in, change, use, archive and link them, each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError
+from commonplace.formats.fence import unfence
+from commonplace.memory.admission import Admission, admit, replaced
+from commonplace.memory.content import batches, first_version, writes_of
+from commonplace.memory.validate import (
+    MAX_CONTENT_BYTES,
+    MAX_LABELS,
+    NewMemory,
+    as_given,
+    checked,
+    one_of,
+    refuse_unfit,
+    refuse_unfit_id,
+    share,
+    short_text,
+    without_secrets,
+)
+from commonplace.memory.view import Memory, Outcome, seen
+from commonplace.redaction import redact
+from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
+
+if TYPE_CHECKING:
+    from commonplace.graph.episodes import Feed, Readings
+    from commonplace.ingest.passages import Destination
+    from commonplace.memory.view import Fading
+    from commonplace.store.contract import MemoryChange
+    from commonplace.types import Link
+
+_SAID = frozenset({"content", "at", "source"})  # what the graph takes of a memory
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    new: NewMemory
+    write: MemoryWrite
+
+
+class Keeper:
+    """Keeps the memories of one namespace. Safe for threads.
+
+    Args:
+        recognise: returns the name of the stored passage that a text repeats, "" where there is none.
+        now: the clock, seconds since the epoch.
+        has_ultra: whether it keeps the memories of one process, which are not stored.
+        feed: returns what lets the graph follow; asked for when a memory is written, since it is much to load.
+        project: the directory whose files memories speak of.
+    """
+
+    def __init__(
+        self,
+        destination: Destination,
+        fading: Fading,
+        now: Callable[[], float],
+        recognise: Callable[[str], str],
+        *,
+        max_bytes: int = MAX_CONTENT_BYTES,
+        has_ultra: bool = False,
+        feed: Callable[[], Feed | None] = lambda: None,
+        project: Path | None = None,
+    ) -> None:
+        self._destination = destination
+        self._store = destination.store
+        self._namespace = destination.namespace
+        self._fading = fading
+        self._now = now
+        self._recognise = recognise
+        self._max_bytes = max_bytes
+        self._has_ultra = has_ultra
+        self._feed = feed
+        self._project = project
+
+    def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
+        """Take memories in, in their order; see `Engine.remember_many`."""
+        news = [self._new(item, place, len(items), force) for place, item in enumerate(items, 1)]
+        kept: list[Memory] = []
+        for some in batches(news):
+            kept += self._with_its_embedder(partial(self._take_in, some, force))
+        return kept
+
+    def update(self, id_: str, values: Mapping[str, Any]) -> Memory:
+        """Write the next version of a live memory, with some values changed; see `Engine.update`."""
+        changed = {name: value for name, value in values.items() if value is not None}
+        if not changed:
+            raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
+        return self._with_its_embedder(partial(self._update, id_, changed))
+
+    def _update(self, id_: str, changed: Mapping[str, Any]) -> Memory:
+        while True:
+            old = self._live(id_)
+            prepared = self._next(old, changed)
+            readings = None if _SAID.isdisjoint(changed) else self._read([prepared.write])
+            with self._changing() as change:
+                known = change.find(id_)
+                if known is None or known.expired_at is not None:
+                    raise _gone(id_)
+                if known.number != old.number:
+                    continue  # somebody else changed it meanwhile: what is not named here stays as it is now
+                now = self._moment(known)
+                record = _carried(prepared.write.record, known.record, changed, now)
+                stored = replaced(change, known, replace(prepared.write, record=record), now)
+                self._follow(change, [id_], readings, [known])
+            return self._seen(stored, "updated", (*prepared.new.notices, *_notices(readings, stored)))
+
+    def _next(self, old: StoredMemory, changed: Mapping[str, Any]) -> _Prepared:
+        """Return a version with some values changed."""
+        record, owner = old.record, old.owner
+        merged = {**as_given(owner, record), **changed}
+        new = self._checked(merged, force=record.is_forced)
+        [prepared] = self._prepare([new], self._now(), force=record.is_forced)
+        return prepared
+
+    def touch(self, ids: Sequence[str], *, reinforce: bool = False, is_review: bool = False) -> list[Memory]:
+        """Count one more use, or review, of each memory, and move those that earn it to the next tier."""
+        touched: list[StoredMemory] = []
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in ids:
+                known = change.find(id_)
+                if known is None or known.expired_at is not None:
+                    raise _gone(id_)
+                used = self._fading.used(known.record, self._now(), reinforce=reinforce)
+                record = replace(used, review_count=used.review_count + is_review)
+                change.revise(known.number, record)
+                touched.append(replace(known, record=record))
+        return [self._seen(stored, "reviewed" if is_review else "touched") for stored in touched]
+
+    def set_tier(self, id_: str, tier: Any) -> Memory:
+        """Move a live memory to another tier, without a new version."""
+        chosen = one_of("tier", tier, TIERS[1:])
+        with self._store.change_memories(self._namespace) as change:
+            known = change.find(id_)
+            if known is None or known.expired_at is not None:
+                raise _gone(id_)
+            record = replace(known.record, tier=chosen, uses=())  # type: ignore[arg-type]
+            change.revise(known.number, record)
+        return self._seen(replace(known, record=record), "touched")
+
+    def archive(self, ids: Sequence[str]) -> list[Memory]:
+        """Take live memories out of finding; what is archived already stays so."""
+        gone: list[tuple[StoredMemory, Outcome]] = []
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in ids:
+                known = change.find(id_)
+                if known is None:
+                    raise _missing(id_)
+                if known.expired_at is None:
+                    record = replace(known.record, status="archived")
+                    change.expire(known.number, record, self._moment(known))
+                    stored = change.find(id_)
+                    assert stored is not None
+                    gone.append((stored, "archived"))
+                else:
+                    gone.append((known, "unchanged"))
+            self._follow(change, [stored.owner.id for stored, outcome in gone if outcome == "archived"])
+        return [self._seen(stored, outcome) for stored, outcome in gone]
+
+    def restore(self, id_: str) -> Memory:
+        """Let an archived memory be found again, as a new version with the same words."""
+        return self._with_its_embedder(partial(self._restore, id_))
+
+    def _restore(self, id_: str) -> Memory:
+        while True:
+            archived = self._store.memory(self._namespace, id_)
+            if archived is None:
+                raise _missing(id_)
+            if archived.expired_at is None:
+                return self._seen(archived, "unchanged")
+            write = self.write_of(archived.owner, archived.record)
+            readings = self._read([write])
+            with self._changing() as change:
+                known = change.find(id_)
+                if known is None:
+                    raise _missing(id_)
+                if known.number != archived.number:
+                    continue
+                now = self._now()
+                record = replace(known.record, status="active", last_used=max(now, known.record.last_used))
+                stored = replaced(change, known, replace(write, record=record), now)
+                self._follow(change, [id_], readings)
+            return self._seen(stored, "restored")
+
+    def link(self, source: str, target: str, type_: str, strength: float) -> Link:
+        """Link two memories that exist; a link of the same type between them is replaced."""
+        if source == target:
+            raise UsageError(f"memory {source!r} cannot be linked to itself", remedy="name two memories")
+        name = link_type(type_)
+        if not name:
+            raise UsageError("the type of a link is empty", remedy="say how the two hang together")
+        link = Link(source, target, name, share("strength", strength), self._now())
+        with self._store.change_memories(self._namespace) as change:
+            for id_ in (source, target):
+                if change.find(id_) is None:
+                    raise _missing(id_)
+            change.link(link)
+        return link
+
+    def unlink(self, source: str, target: str, type_: str | None) -> int:
+        """Delete the links from one memory to another; return how many there were."""
+        with self._store.change_memories(self._namespace) as change:
+            # One with a secret in its type may have been linked before types were redacted.
+            types = (None,) if type_ is None else dict.fromkeys((type_, link_type(type_)))
+            return sum(change.unlink(source, target, each) for each in types)
+
+    def _changing(self) -> AbstractContextManager[MemoryChange]:
+        """Begin a change that writes vectors."""
+        return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp)
+
+    def _with_its_embedder(self, work: Callable[[], _T]) -> _T:
+        """Do what writes vectors; once more, by the store's embedder of now, where another process changed that."""
+        try:
+            return work()
+        except EmbedderMismatchError:
+            self._destination = self._destination.renewed()
+            return work()
+
+    def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
+        """Return a memory with its passages made anew from its content."""
+        [write] = writes_of(self._destination, [(owner, record)])
+        return write
+
+    def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
+        new = without_secrets(checked(item, max_bytes=self._max_bytes, force=force, now=self._now()))
+        if new.tier == "ultra" and not self._has_ultra:
+            raise UsageError(
+                "the ultra tier is of one process and never stored",
+                remedy="remember it there by itself, with `remember`",
+            )
+        return new
+
+    def _new(self, item: Mapping[str, Any], place: int, count: int, force: bool) -> NewMemory:
+        try:
+            new = self._checked(item, force=force)
+            return new if force or new.session else self._without_recalled(new)
+        except UsageError as error:
+            if count == 1:
+                raise
+            message = f"memory {place} of {count}: {error.args[0]}; none of them was stored"
+            raise type(error)(message, remedy=error.remedy) from error
+
+    def _without_recalled(self, new: NewMemory) -> NewMemory:
+        """Cut out blocks that were recalled, and refuse what then says nothing of its own."""
+        opened = unfence(new.content)
+        if opened.recalled:
+            if not opened.text.strip():
+                raise AdmissionError(
+                    "the content is nothing but what was recalled from memory",
+                    remedy="say what is new, or pass force=True (--force)",
+                )
+            count = len(opened.recalled)
+            notice = f"what was recalled from memory was left out: {count} passage{'' if count == 1 else 's'}"
+            new = replace(new, content=opened.text, notices=(*new.notices, notice))
+            refuse_unfit(new.content, max_bytes=self._max_bytes)
+        known = self._recognise(new.content)
+        if known:
+            raise AdmissionError(
+                f"the content is text of {known}, which is stored already",
+                remedy="say what is new about it, or pass force=True (--force)",
+            )
+        return new
+
+    def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
+        prepared = self._prepare(news, self._now(), force=force)
+        readings = self._read([each.write for each in prepared])
+        done: list[tuple[Admission, NewMemory]] = []
+        with self._changing() as change:
+            now = self._now()
+            for each in prepared:
+                record = replace(self._trusted(change, each.write.record), born_at=now, last_used=now)
+                write = replace(each.write, record=record)
+                given = bool(each.new.id)
+                admission = admit(change, write, self._fading, now, has_given_id=given, force=force)
+                admission = self._with_tags(change, admission, now)
+                self._fed(change, admission, readings, now)
+                done.append((admission, each.new))
+        return [
+            self._seen(each.stored, each.outcome, (*new.notices, *each.notices, *_notices(readings, each.stored)))
+            for each, new in done
+        ]
+
+    def _fed(self, change: MemoryChange, admission: Admission, readings: Readings | None, now: float) -> None:
+        """Let the graph follow what became of a memory at the door."""
+        stored, outcome = admission.stored, admission.outcome
+        feed = self._feed()
+        if feed is None or readings is None or outcome == "unchanged" or stored.created_at < now:
+            return
+        if outcome == "added":
+            feed.add(change, stored, readings)
+        else:
+            feed.follow(change, [stored.owner.id], readings, [stored] if outcome == "touched" else ())
+
+    def _read(self, writes: Sequence[MemoryWrite]) -> Readings | None:
+        """Read what the graph is to take from memories, before the transaction that writes them."""
+        feed = self._feed()
+        return None if feed is None else feed.read(writes, self._destination)
+
+    def _follow(
+        self,
+        change: MemoryChange,
+        ids: Sequence[str],
+        readings: Readings | None = None,
+        before: Sequence[StoredMemory] = (),
+    ) -> None:
+        feed = self._feed() if ids else None
+        if feed is not None:
+            feed.follow(change, ids, readings, before)
+
+    def _with_tags(self, change: MemoryChange, admission: Admission, now: float) -> Admission:
+        """Give a memory the tags that were new to it: its next version, since tags are searched."""
+        known = admission.stored
+        missing = admission.missing_tags[: max(0, MAX_LABELS - len(known.owner.tags))]
+        if not missing:
+            return admission
+        write = self.write_of(replace(known.owner, tags=(*known.owner.tags, *missing)), known.record)
+        stored = replaced(change, known, write, now)
+        notices = (*admission.notices, f"it gained the tags {', '.join(missing)}")
+        return replace(admission, stored=stored, notices=notices)
+
+    def _trusted(self, change: MemoryChange, record: MemoryRecord) -> MemoryRecord:
+        """Return the record with the least trust of its sources, where it has any."""
+        sources = [change.find(id_) for id_ in record.derived_from]
+        least = min((source.record.trust for source in sources if source is not None), default=1.0)
+        return record if record.trust <= least else replace(record, trust=least)
+
+    def _prepare(self, news: Sequence[NewMemory], now: float, *, force: bool) -> list[_Prepared]:
+        made = writes_of(self._destination, [first_version(new, now, self._project, is_forced=force) for new in news])
+        return [_Prepared(new, write) for new, write in zip(news, made, strict=True)]
+
+    def _live(self, id_: str) -> StoredMemory:
+        refuse_unfit_id(id_)
+        found = self._store.memory(self._namespace, id_)
+        if found is None:
+            raise _missing(id_)
+        if found.expired_at is not None:
+            raise _gone(id_)
+        return found
+
+    def _moment(self, known: StoredMemory) -> float:
+        """Return the time of a change to a version: never before the version itself, whatever the clock says."""
+        return max(self._now(), known.created_at)
+
+    def _seen(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
+        return seen(stored, self._namespace, self._now(), self._fading, outcome=outcome, notices=notices)
+
+
+def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], now: float) -> MemoryRecord:
+    """Return what is written of a changed memory: what is not a part of any version goes on from the known one."""
+    return replace(
+        new,
+        tier=new.tier if "tier" in changed else known.tier,
+        entities=new.entities if "entities" in changed else known.entities,
+        origin=known.origin,
+        trust=known.trust,
+        status=known.status,
+        last_used=max(now, known.last_used),
+        use_count=known.use_count,
+        strength=known.strength,
+        uses=known.uses,
+        review_count=known.review_count,
+        promoted_at=known.promoted_at,
+        vault_path=known.vault_path,
+    )
+
+
+def _notices(readings: Readings | None, stored: StoredMemory) -> tuple[str, ...]:
+    return () if readings is None else readings.notices(stored.owner, stored.record)
+
+
+def _missing(id_: str) -> NotFoundError:
+    return NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
+
+
+def _gone(id_: str) -> NotFoundError:
+    remedy = "bring it back with `commonplace restore-memory`"
+    return NotFoundError(f"memory {id_!r:.80} is archived or not there", remedy=remedy)
+
+
+def link_type(given: str) -> str:
+    """Return the type of a link as it is stored, with a placeholder for every secret."""
+    return redact(" ".join(short_text("type", given).split())).text
+
+
+MOST_DEPTH: Final = 4
+MOST_NEIGHBOURS: Final = 500
+
+_AT_ONCE: Final = 100
+
+
+def outward(
+    start: str,
+    links_of: Callable[[Sequence[str]], list[Link]],
+    live: Callable[[Sequence[str]], Collection[str]],
+    *,
+    depth: int,
+    limit: int,
+) -> tuple[tuple[str, ...], tuple[Link, ...]]:
+    """Return the ids that are reached, nearest first, and the links among them.
+
+    Of equally near ones those with the stronger link come first, ties by id. Each is reached once: a ring has an end.
+    What is not live takes no place and leads nowhere.
+
+    Args:
+        links_of: returns the links that start or end at one of some ids.
+        live: returns those of some ids that may be reached; `start` is one.
+        depth: how many links away, at most.
+        limit: how many ids, the first among them.
+    """
+    reached: dict[str, None] = {start: None}
+    edge = [start]
+    links: dict[tuple[str, str, str], Link] = {}
+    for _ in range(depth):
+        found = links_of(edge) if edge else []
+        links.update({(link.source, link.target, link.type): link for link in found})
+        strength: dict[str, float] = {}
+        for link in found:
+            for end in (link.source, link.target):
+                if end not in reached:
+                    strength[end] = max(strength.get(end, 0.0), link.strength)
+        near = sorted(strength, key=lambda end: (-strength[end], end))
+        edge = _first(near, live, limit - len(reached))
+        reached.update(dict.fromkeys(edge))
+    among = [link for link in links.values() if link.source in reached and link.target in reached]
+    among.sort(key=lambda link: (-link.strength, link.source, link.target, link.type))
+    return tuple(reached), tuple(among)
+
+
+def _first(ids: Sequence[str], live: Callable[[Sequence[str]], Collection[str]], count: int) -> list[str]:
+    """Return the first live ones of some ids; of many, ask about no more than that takes."""
+    found: list[str] = []
+    done = 0
+    while done < len(ids) and len(found) < count:
+        some = ids[done : done + max(_AT_ONCE, count - len(found))]
+        alive = live(some)
+        found += [each for each in some if each in alive]
+        done += len(some)
+    return found[:count]

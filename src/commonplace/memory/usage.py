@@ -1,0 +1,151 @@
+"""Count that memories were used: each at most once an hour, written a moment later, so that nobody waits for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from commonplace.errors import CommonplaceError
+
+if TYPE_CHECKING:
+    from commonplace.memory.view import Fading
+    from commonplace.store.contract import Store
+    from commonplace.types import Hit
+
+COUNTED_HITS: Final = 3
+"""Of an answer, so many hits at most count as used."""
+ONCE_IN_S: Final = 3_600.0
+"""Recalled again within the hour, a memory was used once: asking thrice must not carry it up a tier."""
+WRITE_AFTER_S: Final = 0.25
+"""So long a use waits for others to be written with, which is all that a process that is killed loses."""
+LATE_S: Final = 60.0
+"""A use that is pending for longer by the engine's clock, which need not be the time, is written before the next."""
+MAX_FAILED: Final = 1_000
+"""So many uses are kept where they cannot be written, as while another process holds the store; the oldest go first."""
+
+_log = logging.getLogger(__name__)
+
+
+class Use(NamedTuple):
+    """A memory was used: its id, and when, in seconds since the epoch."""
+
+    id: str
+    at: float
+
+
+def used_hits(hits: Sequence[Hit]) -> list[str]:
+    """Return the ids of the memories of an answer that count as used: among the first three hits, and likely or sure.
+
+    What a newer memory may have overtaken stands there to be told apart from it, and is not used.
+    """
+    return [
+        hit.owner_id
+        for hit in hits[:COUNTED_HITS]
+        if hit.kind == "memory" and hit.confidence in ("likely", "sure") and hit.superseded_by is None
+    ]
+
+
+def injected_hits(hits: Iterable[Hit]) -> list[str]:
+    """Return the ids of the memories that count as used since they were given to a model: all that are not weak."""
+    return [
+        hit.owner_id for hit in hits if hit.kind == "memory" and hit.confidence != "weak" and hit.superseded_by is None
+    ]
+
+
+def write_uses(store: Store, namespace: str, fading: Fading, uses: Iterable[Use]) -> bool:
+    """Count uses in one transaction, each memory once an hour whichever process asks; what is gone is passed over.
+
+    A use before the last one does not count: another process wrote that meanwhile, or the clock was set back.
+
+    Returns:
+        Whether a page is to be written again: a memory changed its tier, or is a long one, whose place use decides.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    is_due = False
+    with store.change_memories(namespace) as change:
+        for id_, at in uses:
+            known = change.find(id_)
+            if known is None or known.expired_at is not None:
+                continue
+            if known.record.use_count == 0 or at - known.record.last_used >= ONCE_IN_S:
+                record = fading.used(known.record, at)
+                is_shown = record.tier != known.record.tier or record.tier == "long"
+                change.revise(known.number, record, is_shown=is_shown)
+                is_due |= is_shown
+    return is_due
+
+
+class UseCounter:
+    """Collects uses and writes them in a thread, which lives as long as there are any. Safe for threads.
+
+    The interpreter waits for the thread at its end, so that only a process that is killed loses what is pending.
+
+    Args:
+        write: writes uses, and raises a `CommonplaceError` where it cannot.
+    """
+
+    def __init__(self, write: Callable[[Sequence[Use]], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+        self._writing = threading.RLock()  # what is written may lead to a call that writes what is pending
+        self._pending: list[Use] = []
+        self._failed: list[Use] = []
+        self._counted: dict[str, float] = {}
+        self._thread: threading.Thread | None = None
+        self._is_hurried = threading.Event()
+
+    def count(self, ids: Iterable[str], now: float) -> None:
+        """Take memories that were used, but for those that were within the hour."""
+        with self._lock:
+            is_late = bool(self._pending) and abs(now - self._pending[0].at) >= LATE_S
+        if is_late:
+            self.write()
+        with self._lock:
+            for id_ in ids:
+                if abs(now - self._counted.get(id_, -inf)) >= ONCE_IN_S:
+                    self._counted[id_] = now
+                    self._pending.append(Use(id_, now))
+            if self._pending and self._thread is None and not self._is_hurried.is_set():
+                self._thread = threading.Thread(target=self._work, name="uses")
+                self._thread.start()
+
+    def write(self) -> None:
+        """Write what is pending, now; where that fails it waits for the next time."""
+        with self._writing:
+            with self._lock:
+                pending, self._pending = [*self._failed, *self._pending], []
+            if not pending:
+                return
+            try:
+                self._write(pending)
+            except CommonplaceError as error:  # the question was answered all the same
+                _log.warning("the use of %d memories could not be counted: %s", len(pending), error)
+                self._failed = pending[-MAX_FAILED:]
+                return
+            self._failed = []
+            latest = max(use.at for use in pending)
+            with self._lock:
+                self._counted = {id_: at for id_, at in self._counted.items() if abs(latest - at) < ONCE_IN_S}
+
+    def close(self) -> None:
+        """Write what is pending, and end the thread; uses that come later are not written."""
+        self._is_hurried.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        self.write()
+
+    def _work(self) -> None:
+        while True:
+            self._is_hurried.wait(WRITE_AFTER_S)
+            self.write()
+            with self._lock:
+                # What came meanwhile has seen this thread, and started none.
+                if not self._pending or self._is_hurried.is_set():
+                    self._thread = None
+                    return

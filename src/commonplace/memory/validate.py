@@ -1,0 +1,357 @@
+"""What callers give to be remembered, checked and with secrets replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.dates.time import Moment, moment_in_words, seconds
+from commonplace.errors import UsageError
+from commonplace.types import ORIGIN_OF_ROLE, ORIGINS, TEXT_PARTS, TIERS, Origin, Tier
+
+if TYPE_CHECKING:
+    from commonplace.types import MemoryRecord, Owner
+
+MAX_CONTENT_BYTES: Final = 1024 * 1024
+MAX_METADATA_BYTES: Final = 64 * 1024
+MAX_LABELS: Final = 100
+MAX_LABEL_CHARACTERS: Final = 200
+MAX_TEXT_CHARACTERS: Final = 1000
+MOST_CONTROLS: Final = 0.1
+"""A text with a larger share of control characters is taken for binary."""
+
+TRUST: Final[Mapping[Origin, float]] = {"user": 1.0, "agent": 0.8, "tool": 0.6, "document": 0.6, "web": 0.3}
+"""How far a memory is trusted that comes without a word about it, by where it comes from."""
+
+_CONTROLS = frozenset(map(chr, range(32))) - set("\t\n\r\f\v\x1b")
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory as it is given, checked. `at`: seconds since the epoch.
+
+    Attributes:
+        tier, origin, trust, at: None where the caller did not say.
+    """
+
+    content: str
+    id: str = ""
+    tier: Tier | None = None
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    category: str = ""
+    source: str = ""
+    origin: Origin | None = None
+    trust: float | None = None
+    metadata: str = "{}"
+    session: str = ""
+    at: float | None = None
+    derived_from: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+KEYS: Final = tuple(field.name for field in fields(NewMemory) if field.name != "notices")
+"""What an item of `remember_many` may hold."""
+
+
+def checked(
+    values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False, now: float | None = None
+) -> NewMemory:
+    """Return what a caller gave as a memory to be written.
+
+    Args:
+        values: `content`, and any other of `KEYS`; None is as if it were absent. A chat message has `role` besides, may
+            have `name`, and its content may be a list of parts.
+        max_bytes: the most bytes of UTF-8 that a content may have.
+        force: take a text that looks binary.
+        now: when they are given, so that `at` may be said in words; None takes no words.
+
+    Raises:
+        UsageError: a key is unknown, or a value is of the wrong kind, empty, too large or out of its range.
+    """
+    if not isinstance(values, Mapping):
+        raise UsageError(f"a memory is given as {type(values).__name__}", remedy="give a mapping with `content`")
+    given = {name: value for name, value in values.items() if value is not None}
+    if "role" in given:
+        given = _of_message(given)
+    unknown = sorted(map(str, given.keys() - set(KEYS)))
+    if unknown:
+        raise UsageError(f"a memory has no {unknown[0]!r}", remedy=f"it may have {', '.join(KEYS)}")
+    if "content" not in given:
+        raise UsageError("a memory has no content", remedy="say what is to be remembered")
+    content = given["content"]
+    refuse_unfit(content, max_bytes=max_bytes, force=force)
+    if "id" in given:
+        refuse_unfit_id(given["id"])
+    return NewMemory(
+        content=content,
+        id=given.get("id", ""),
+        tier=None if "tier" not in given else one_of("tier", given["tier"], TIERS),  # type: ignore[arg-type]
+        tags=labels("tags", given.get("tags", ())),
+        entities=labels("entities", given.get("entities", ())),
+        category=short_text("category", given.get("category", "")).strip().lower(),
+        source=short_text("source", given.get("source", "")),
+        origin=None if "origin" not in given else one_of("origin", given["origin"], ORIGINS),  # type: ignore[arg-type]
+        trust=None if "trust" not in given else share("trust", given["trust"]),
+        metadata=json_object("metadata", given.get("metadata", {})),
+        session=short_text("session", given.get("session", "")),
+        at=moment("at", given.get("at"), now),
+        derived_from=labels("derived_from", given.get("derived_from", ())),
+    )
+
+
+def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a chat message, with `role` and `content`, as a memory is given: its origin follows from the role."""
+    given = dict(message)
+    role = given.pop("role")
+    if not isinstance(role, str) or role not in ORIGIN_OF_ROLE:
+        raise UsageError(
+            f"role is {role!r:.80}",
+            remedy=f"give one of {', '.join(ORIGIN_OF_ROLE)}, or an `origin` in its place; leave out system messages",
+        )
+    given.setdefault("origin", ORIGIN_OF_ROLE[role])
+    name = given.pop("name", "")
+    given.setdefault("source", name)
+    if isinstance(given.get("content"), list):
+        parts = given["content"]
+        if not all(map(_is_text, parts)):
+            raise UsageError(
+                "a message has parts that are no text", remedy="leave images and tool calls out, or say them in words"
+            )
+        given["content"] = "\n\n".join(part["text"] for part in parts)
+    return given
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str)
+
+
+def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
+    """Return a stored memory as somebody would give it to be remembered; `checked` takes it."""
+    return {
+        "content": record.content,
+        "id": owner.id,
+        "tier": record.tier,
+        "tags": owner.tags,
+        "entities": record.entities,
+        "category": record.category,
+        "source": record.source,
+        "origin": record.origin,
+        "trust": record.trust,
+        "metadata": json.loads(record.metadata),
+        "session": owner.session,
+        "at": owner.at,
+        "derived_from": record.derived_from,
+    }
+
+
+def without_secrets(new: NewMemory) -> NewMemory:
+    """Return a memory with a placeholder for every secret in what it says, and a notice that tells of which kinds."""
+    from commonplace.redaction import cleaned_json, redact
+
+    kinds: list[str] = []
+
+    def clean(text: str) -> str:
+        redacted = redact(text)
+        kinds.extend(redacted.kinds)
+        return redacted.text
+
+    cleaned = replace(
+        new,
+        content=clean(new.content),
+        tags=tuple(map(clean, new.tags)),
+        entities=tuple(map(clean, new.entities)),
+        source=clean(new.source),
+        metadata=json.dumps(cleaned_json(json.loads(new.metadata), clean), sort_keys=True),
+    )
+    if not kinds:
+        return cleaned
+    named = ", ".join(dict.fromkeys(kinds))
+    return replace(cleaned, notices=(*new.notices, f"what looks like a secret was replaced: {named}"))
+
+
+def refuse_unfit(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False) -> None:
+    """Refuse a content that is no text, empty, too large, or binary.
+
+    Raises:
+        UsageError: naming what is wrong.
+    """
+    if not isinstance(content, str):
+        raise UsageError(f"the content is {type(content).__name__}, not str", remedy="give a text, decoded")
+    if not content.strip("\ufeff\u200b\u2060 \t\r\n\f\v\0\u00a0\u3000"):
+        raise UsageError("the content is empty", remedy="say what is to be remembered")
+    size = len(content) if content.isascii() else len(content.encode("utf-8", "surrogatepass"))
+    if size > max_bytes:
+        raise UsageError(
+            f"the content has {size:,} bytes, the limit is {max_bytes:,}",
+            remedy="remember what matters of it, or index the whole as a document",
+        )
+    if force:
+        return
+    controls = sum(map(_CONTROLS.__contains__, content))
+    if "\0" in content or controls > MOST_CONTROLS * len(content):
+        raise UsageError(
+            "the content is binary: it holds NUL or many other control characters",
+            remedy="give a text, or pass force=True (--force) to keep it as it is",
+        )
+
+
+def refuse_unfit_id(id_: object) -> None:
+    """Refuse an id that is no text, empty or too long.
+
+    Raises:
+        UsageError: naming the id and the limit.
+    """
+    if not isinstance(id_, str) or not id_.strip() or len(id_) > MAX_TEXT_CHARACTERS:
+        raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
+
+
+def unfit(name: str, given: object, remedy: str) -> UsageError:
+    """Return the error that says what a parameter is, and what it has to be."""
+    return UsageError(f"{name} is {given!r:.80}", remedy=remedy, parameters=(name,))
+
+
+def labels(name: str, given: object) -> tuple[str, ...]:
+    """Return tags, entities or ids, each once, in their order.
+
+    Raises:
+        UsageError: it is one string, holds something empty or too long, or too many.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
+        raise unfit(name, given, "give a list of texts")
+    cleaned = [" ".join(each.split()) if isinstance(each, str) else each for each in given]
+    for each in cleaned:
+        if not isinstance(each, str) or not each or len(each) > MAX_LABEL_CHARACTERS:
+            raise UsageError(
+                f"{name} holds {each!r:.80}",
+                remedy=f"give texts of 1 to {MAX_LABEL_CHARACTERS} characters",
+                parameters=(name,),
+            )
+    if len(cleaned) > MAX_LABELS:
+        raise UsageError(
+            f"there are {len(cleaned)} {name}, the limit is {MAX_LABELS}", remedy="give fewer", parameters=(name,)
+        )
+    return tuple(dict.fromkeys(sorted(cleaned) if isinstance(given, set | frozenset) else cleaned))
+
+
+def short_text(name: str, given: object) -> str:
+    """Return a text of at most 1,000 characters.
+
+    Raises:
+        UsageError: it is no text, or longer.
+    """
+    if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:
+        raise unfit(name, given, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
+    return given
+
+
+def texts(name: str, given: object) -> tuple[str, ...]:
+    """Return texts of at most 1,000 characters, which may be empty.
+
+    Raises:
+        UsageError: it is one string, or holds something that is no text, or a longer one.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
+        raise unfit(name, given, "give a list of texts")
+    return tuple(short_text(name, each) for each in given)
+
+
+def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
+    """Return what can be gone through one by one, and is no text.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise unfit(name, given, "give a list")
+    return given
+
+
+def whole(name: str, given: object, least: int, most: int) -> int:
+    """Return a whole number within its range.
+
+    Raises:
+        UsageError: it is no such number, or out of the range.
+    """
+    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+        raise unfit(name, given, f"give a whole number from {least:,} to {most:,}")
+    return given
+
+
+def flag(name: str, given: object) -> bool:
+    """Return what is true or false; a text that says so is neither.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if not isinstance(given, bool):
+        raise unfit(name, given, "give True or False")
+    return given
+
+
+def place(name: str, given: object) -> Path:
+    """Return the path of a file or directory, which need not be there.
+
+    Raises:
+        UsageError: it is none, or one that no file system takes.
+    """
+    if isinstance(given, str | Path) and str(given).strip() and "\0" not in str(given):
+        with suppress(UnicodeEncodeError):
+            os.fsencode(given)
+            return Path(given)
+    raise unfit(name, given, "name a file or a directory")
+
+
+def one_of(name: str, given: object, choices: Sequence[str]) -> str:
+    """Return a value that is one of the choices.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not isinstance(given, str) or given not in choices:
+        raise unfit(name, given, f"give one of {', '.join(choices)}")
+    return given
+
+
+def share(name: str, given: object) -> float:
+    """Return a number from 0 to 1.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 <= given <= 1.0:
+        raise unfit(name, given, "give a number from 0 to 1")
+    return float(given)
+
+
+def json_object(name: str, given: object) -> str:
+    """Return a mapping as JSON with sorted keys.
+
+    Raises:
+        UsageError: it is no mapping, holds what JSON cannot, or is larger than 64 KiB.
+    """
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise unfit(name, given, "give a mapping with texts as keys")
+    try:
+        text = json.dumps(dict(given), sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{name} cannot be kept: {error}", remedy="give what JSON can hold", parameters=(name,)
+        ) from error
+    if len(text) > MAX_METADATA_BYTES:
+        raise UsageError(
+            f"{name} has {len(text):,} bytes of JSON, the limit is {MAX_METADATA_BYTES:,}", parameters=(name,)
+        )
+    return text
+
+
+def moment(name: str, given: Moment | None, now: float | None) -> float | None:
+    """Return the beginning of a time in seconds, None for None; words such as "yesterday" need a `now`."""
+    if given is None or now is None:
+        return None if given is None else seconds(name, given)
+    return moment_in_words(name, given, now, is_start=True)

@@ -1,0 +1,168 @@
+"""A memory as callers see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from commonplace.dates.time import iso, moment_of
+from commonplace.redaction import cleaned_json, redact
+from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, climbed, next_tier, raw_score, touched
+from commonplace.types import MemoryRecord, Origin, Status, Tier
+
+if TYPE_CHECKING:
+    from commonplace.types import StoredMemory
+
+_SHORTEST: Final = 8
+"""No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""
+
+Outcome = Literal["added", "touched", "reviewed", "updated", "unchanged", "archived", "restored", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One version of a memory. Times are aware, in UTC.
+
+    Attributes:
+        id: as it was given, or a UUID that was made.
+        content: the text, secrets replaced by placeholders.
+        at: when it happened or was said.
+        created_at: when its first version was stored; `updated_at` is when this version was.
+        expired_at: when this version was replaced or archived; None while it is what is known.
+        retention: 0–1, how present the memory is now; it fades with time and rises with use.
+        retention_raw: the same before it is clamped to 1.
+        version: from 1 on.
+        review_count: how often a person looked at it and found it right.
+        vault_path: the note of it in the vault, relative to the store's directory, where it was promoted.
+        outcome: what the call that returned it did.
+        notices: one sentence each, for people: what was replaced, joined or recognised on the way in.
+    """
+
+    id: str
+    namespace: str
+    content: str
+    tier: Tier
+    status: Status
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    category: str
+    source: str
+    origin: Origin
+    trust: float
+    metadata: Mapping[str, Any]
+    session: str
+    position: int
+    at: datetime
+    created_at: datetime
+    updated_at: datetime
+    expired_at: datetime | None
+    last_used: datetime
+    use_count: int
+    strength: float
+    retention: float
+    retention_raw: float
+    version: int
+    derived_from: tuple[str, ...]
+    is_forced: bool
+    review_count: int = 0
+    vault_path: str = ""
+    outcome: Outcome = "read"
+    notices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; times are ISO 8601 texts."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: iso(value) if isinstance(value, datetime) else list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return iso(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _clean(text: str) -> str:
+    return text if len(text) < _SHORTEST else redact(text).text
+
+
+def seen(
+    stored: StoredMemory,
+    namespace: str,
+    now: float,
+    fading: Fading,
+    *,
+    outcome: Outcome = "read",
+    notices: tuple[str, ...] = (),
+) -> Memory:
+    """Return a stored version as callers see it at a time, without the secrets that an older release may have kept."""
+    owner, record = stored.owner, stored.record
+    raw = fading.raw(record, now)
+    return Memory(
+        id=owner.id,
+        namespace=namespace,
+        content=_clean(record.content),
+        tier=record.tier,
+        status=record.status,
+        tags=tuple(map(_clean, owner.tags)),
+        entities=tuple(map(_clean, record.entities)),
+        category=record.category,
+        source=_clean(record.source),
+        origin=record.origin,
+        trust=record.trust,
+        metadata=cleaned_json(json.loads(record.metadata), _clean),
+        session=owner.session,
+        position=owner.position,
+        at=moment_of(record.born_at if owner.at is None else owner.at),
+        created_at=moment_of(record.born_at),
+        updated_at=moment_of(stored.created_at),
+        expired_at=None if stored.expired_at is None else moment_of(stored.expired_at),
+        last_used=moment_of(record.last_used),
+        use_count=record.use_count,
+        strength=record.strength,
+        retention=min(1.0, raw),
+        retention_raw=raw,
+        version=record.version,
+        derived_from=record.derived_from,
+        is_forced=record.is_forced,
+        review_count=record.review_count,
+        vault_path=_clean(record.vault_path),
+        outcome=outcome,
+        notices=notices,
+    )
+
+
+LEAST_TRUST_TO_RISE = 0.5
+"""What is trusted less is never promoted by use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fading:
+    """How memories fade and rise.
+
+    Attributes:
+        half_lives: seconds by category; a category that is not named has the curve's own half-life.
+        rises: whether use moves a memory to the next tier.
+    """
+
+    curve: Curve = "power_law"
+    half_lives: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_HALF_LIVES))
+    rises: bool = True
+
+    def raw(self, record: MemoryRecord, now: float) -> float:
+        """Return the unclamped retention of a memory at a time."""
+        half_life = self.half_lives.get(record.category)
+        return raw_score(record.use_count, age(record.last_used, now), record.strength, self.curve, half_life)
+
+    def used(self, record: MemoryRecord, now: float, *, reinforce: bool = False) -> MemoryRecord:
+        """Return the record after one more access, in the next tier where that earns it."""
+        use = touched(Use(record.use_count, record.strength, record.last_used, record.uses), now, reinforce=reinforce)
+        tier = next_tier(record.tier, use.uses, use.last_used)
+        if tier is not None and self.rises and record.trust >= LEAST_TRUST_TO_RISE:
+            record, use = replace(record, tier=tier), climbed(use)
+        return replace(record, use_count=use.use_count, strength=use.strength, last_used=use.last_used, uses=use.uses)

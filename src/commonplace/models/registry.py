@@ -1,0 +1,213 @@
+"""Find an embedder by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import ModelError, UsageError
+from commonplace.models.contract import Embedder
+from commonplace.settings.schema import ModelSettings
+from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from commonplace.errors import CommonplaceError
+    from commonplace.models.client import JsonClient
+    from commonplace.models.contract import Embedder, TokenizedText
+    from commonplace.models.limits import Budget
+    from commonplace.models.providers import Named
+    from commonplace.types import Embedding
+
+
+def _static() -> Embedder:
+    from commonplace.models.static import StaticEmbedder
+
+    return StaticEmbedder.load()
+
+
+def _hashing() -> Embedder:
+    from commonplace.models.hashing import HashingEmbedder
+
+    return HashingEmbedder()
+
+
+def _minilm() -> Embedder:
+    from commonplace.models.minilm import MinilmEmbedder
+
+    return MinilmEmbedder.load()
+
+
+EMBEDDERS: dict[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
+REMOTE: Final = ("openai", "ollama", "local")
+"""Providers of embedders; a name is the provider, a colon and the model."""
+
+
+def embedder_name(name: str) -> str | None:
+    """Return the name that an embedder's stamp has, of the ways in which it may be written; None if there is none."""
+    if name in EMBEDDERS:
+        return name
+    found = _remote(name)
+    return None if found is None else str(found)
+
+
+def is_remote(name: str) -> bool:
+    """Tell whether an embedder of that name is behind an API, so that texts leave this machine."""
+    return name not in EMBEDDERS and _remote(name) is not None
+
+
+def open_embedder(
+    name: str,
+    *,
+    stored: Embedding | None = None,
+    settings: ModelSettings | None = None,
+    environ: Mapping[str, str] | None = None,
+    budget: Budget | None = None,
+) -> Embedder:
+    """Return the embedder of that name: one of ours, `openai:<model>` or `ollama:<model>`.
+
+    Args:
+        stored: the stamp of the store whose vectors it made. With it a remote embedder is opened without a look at
+            address and key, and one whose data are missing or damaged fails only when it embeds, so that a store can
+            be read, searched by words and mended without them.
+        settings: None is the defaults.
+        environ: None is the process's own.
+        budget: what several models may spend together; None is one of its own, as the settings say.
+
+    Raises:
+        UsageError: there is none.
+        ModelError: its data are missing or damaged.
+        ProviderError: a remote one needs a key and there is none, or was asked for its dimensions in vain.
+    """
+    if name in EMBEDDERS:
+        return _ours(name, stored)
+    found = _remote(name)
+    if found is None:
+        known = [*EMBEDDERS, *(f"{provider}:<model>" for provider in REMOTE)]
+        raise UsageError(f"unknown embedder {name!r}", remedy=f"use one of: {', '.join(known)}")
+    from commonplace.models.remote import CACHED_QUERIES, RemoteEmbedder
+
+    def connect() -> JsonClient:
+        return _client(found, settings or ModelSettings(), environ, budget)
+
+    chosen = settings or ModelSettings()
+    cache = replace(CACHED_QUERIES, most=chosen.embedding_cache, ttl_s=chosen.embedding_cache_minutes * 60)
+    if stored is not None and stored.name == str(found):
+        return RemoteEmbedder(found, connect, stored.dimensions, cache, chosen.batch_size)
+    client = connect()
+    return RemoteEmbedder(found, lambda: client, 0, cache, chosen.batch_size)
+
+
+def _ours(name: str, stored: Embedding | None) -> Embedder:
+    try:
+        return EMBEDDERS[name]()
+    except ModelError as error:
+        if stored is None or stored.name != name:
+            raise
+
+        return AbsentEmbedder(stored, error)
+
+
+def _remote(name: str) -> Named | None:
+    from commonplace.models.providers import named
+
+    # A bare name is a misspelt one of ours, but for OpenAI's, which all begin alike.
+    if not name.startswith((*(f"{provider}{mark}" for provider in REMOTE for mark in ":/"), "text-embedding-")):
+        return None
+    found = named(name)
+    return replace(found, provider="ollama") if found.provider == "local" else found
+
+
+def _client(
+    name: Named, settings: ModelSettings, environ: Mapping[str, str] | None, budget: Budget | None
+) -> JsonClient:
+    from commonplace.models.client import JsonClient
+    from commonplace.models.limits import Budget, limits_of
+    from commonplace.models.providers import Place, access
+    from commonplace.models.remote import MAX_BYTES
+
+    where = access(name.provider, Place(settings=settings, environ=environ))
+    limits = replace(limits_of(settings), max_bytes=MAX_BYTES)
+    return JsonClient(where, limits, budget or Budget(settings.max_calls, settings.max_tokens))
+
+
+class MixedEmbedder:
+    """Several embedders under one stamp, chosen by the kind of what is embedded. Safe for threads where they are."""
+
+    def __init__(self, by_kind: Mapping[EmbeddedKind, Embedder]) -> None:
+        """Take an embedder for each kind; several kinds may share one."""
+        self._by_kind = dict(by_kind)
+        self._stamp = Embedding.by_kind({kind: each.stamp for kind, each in by_kind.items()})
+
+    @property
+    def stamp(self) -> Embedding:
+        """That of the memories' embedder, with those of the kinds that have another."""
+        return self._stamp
+
+    def of(self, kind: str) -> Embedder:
+        """Return the embedder of a kind of owner."""
+        return self._by_kind[EMBEDDED_KIND_OF[kind]]
+
+    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        """Refuse texts of an unknown kind: their vectors would have no common length.
+
+        Raises:
+            TypeError: always; choose an embedder with `for_kind`.
+        """
+        raise TypeError(f"{len(texts)} texts are to be embedded and their kind is not named")
+
+
+def for_kind(embedder: Embedder, kind: str) -> Embedder:
+    """Return what embeds a kind of owner: the embedder itself where it embeds everything."""
+    return embedder.of(kind) if isinstance(embedder, MixedEmbedder) else embedder
+
+
+def is_broken(embedder: Embedder) -> bool:
+    """Tell whether an embedder of ours cannot be loaded: texts are stored, and embedded when it is mended."""
+    error = getattr(embedder, "error", None)
+    return isinstance(error, ModelError)
+
+
+def is_slow(embedder: Embedder) -> bool:
+    """Tell whether a text takes it milliseconds, so that many texts are stored before they are embedded."""
+    return getattr(embedder, "is_slow", False)
+
+
+def by_space(embedder: Embedder) -> list[Embedder]:
+    """Return the different embedders in the order of their stamp's `spaces`."""
+    kinds = {embedder.stamp.of(kind): kind for kind in EMBEDDED_KIND_OF}
+    return [for_kind(embedder, kinds[space]) for space in embedder.stamp.spaces]
+
+
+class AbsentEmbedder:
+    """Lets a store be read, searched by words and mended where the embedder that made its vectors is missing."""
+
+    def __init__(self, stamp: Embedding, error: CommonplaceError) -> None:
+        """Take the stamp of the store's vectors, and why nothing can make more of them."""
+        self._stamp = stamp
+        self._error = error
+
+    @property
+    def error(self) -> CommonplaceError:
+        """Why the embedder is absent, and what to do about it."""
+        return self._error
+
+    @property
+    def stamp(self) -> Embedding:
+        """That of the store's vectors."""
+        return self._stamp
+
+    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        """Return no rows of no texts.
+
+        Raises:
+            CommonplaceError: there are texts; it is what opening the embedder raised.
+        """
+        if texts:
+            raise type(self._error)(self._error.args[0], remedy=self._error.remedy) from self._error
+        import numpy as np
+
+        return np.zeros((0, self._stamp.dimensions), np.float32)

@@ -1,0 +1,190 @@
+"""Embed texts by a model behind an API: batches, lengths, order, and a cache for queries.
+
+A text leaves this machine as it is. Who made a store with such an embedder, and reads it without a key, gets an error
+from `embed` alone: what a search does without vectors is for the search to say.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.errors import ProviderError
+from commonplace.models.cache import AgingCache, Bounds
+from commonplace.types import Embedding
+
+if TYPE_CHECKING:
+    from commonplace.models.client import JsonClient
+    from commonplace.models.contract import TokenizedText
+    from commonplace.models.providers import Named
+
+VERSION: Final = "1"
+KNOWN_DIMENSIONS: Final[Mapping[str, int]] = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+"""Of OpenAI's models; any other model is asked once how long its vectors are."""
+
+BATCH_TEXTS: Final = 32
+BATCH_TOKENS: Final = 50_000
+"""Of one request; OpenAI takes 2,048 texts and 300,000 tokens, smaller servers less, and ours are counted roughly."""
+MOST_TOKENS: Final = 6_000
+"""A longer text is embedded by its beginning: OpenAI's models read 8,191 tokens of their own."""
+ALONE_S: Final = 15.0
+"""Seconds for a single text: somebody waits for the answer to a query, and can have one by words."""
+MAX_BYTES: Final = 64 << 20
+CACHED_QUERIES: Final = Bounds(most=5_000, most_bytes=64 << 20, ttl_s=30 * 60)
+"""As the auto-retrieval contract has it."""
+
+
+class RemoteEmbedder:
+    """An embedder behind an API. Safe for threads. It keeps vectors of single texts, as queries are, for a while."""
+
+    def __init__(
+        self,
+        name: Named,
+        connect: Callable[[], JsonClient],
+        dimensions: int = 0,
+        cache: Bounds = CACHED_QUERIES,
+        batch_texts: int = BATCH_TEXTS,
+    ) -> None:
+        """Take the model's name and a way to its server, which is asked for when the first text is embedded.
+
+        Args:
+            dimensions: of its vectors; 0 asks the model, at once.
+            cache: how many vectors of single texts are kept, and for how long.
+            batch_texts: how many texts one request holds at most.
+
+        Raises:
+            ProviderError: it had to be asked, and did not answer.
+        """
+        self._name = name
+        self._connect = connect
+        self._batch_texts = batch_texts
+        self._client: JsonClient | None = None
+        self._connecting = threading.Lock()
+        self._cache: AgingCache[NDArray[np.float32]] = AgingCache(cache)
+        length = dimensions or KNOWN_DIMENSIONS.get(name.model, 0) or len(self._ask(["dimensions"])[0])
+        self._stamp = Embedding(str(name), VERSION, length)
+
+    def __repr__(self) -> str:
+        return f"RemoteEmbedder({self._stamp})"
+
+    @property
+    def stamp(self) -> Embedding:
+        """Name, version and dimensions."""
+        return self._stamp
+
+    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.
+
+        Raises:
+            ProviderError: the model did not answer, or with vectors of another length.
+        """
+        vectors = np.zeros((len(texts), self._stamp.dimensions), np.float32)
+        places = [place for place, text in enumerate(texts) if len(text.token_ids) and text.text.strip()]
+        wanted = [_shortened(texts[place]) for place in places]
+        if len(wanted) == 1:
+            vectors[places[0]] = self._cached(wanted[0])
+            return vectors
+        batches = _batches(
+            wanted, [min(len(texts[place].token_ids), MOST_TOKENS) for place in places], self._batch_texts
+        )
+        for (start, end), found in zip(batches, self._all(wanted, batches), strict=True):
+            vectors[places[start:end]] = self._units(found)
+        return vectors
+
+    def _cached(self, text: str) -> NDArray[np.float32]:
+        from hashlib import blake2b
+
+        # By its digest: no cache shall be a place where what was forgotten can still be read.
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        vector = self._cache.get(key)
+        if vector is None:
+            vector = self._units(self._ask([text]))[0]
+            self._cache.put(key, vector, vector.nbytes)
+        return vector
+
+    def _all(self, texts: list[str], batches: list[tuple[int, int]]) -> list[list[list[float]]]:
+        """Return what the model answers to each batch, several asked at the same time."""
+        if len(batches) < 2:
+            return [self._ask(texts[start:end]) for start, end in batches]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(self._server().limits.concurrency, len(batches))) as pool:
+            return list(pool.map(lambda batch: self._ask(texts[batch[0] : batch[1]]), batches))
+
+    def _server(self) -> JsonClient:
+        with self._connecting:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _ask(self, texts: list[str]) -> list[list[float]]:
+        client = self._server()
+        document = {"model": self._name.model, "input": texts, "encoding_format": "float"}
+        answer = client.post("/embeddings", document, deadline=client.deadline(ALONE_S if len(texts) == 1 else None))
+        usage = answer.get("usage")
+        spent = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
+        client.budget.count_tokens(spent if isinstance(spent, int) and spent > 0 else 0, 0)
+        found = _vectors(answer.get("data"), len(texts))
+        if found is None:
+            raise ProviderError(
+                f"{self._name} answered with no vector for each of {len(texts)} texts",
+                remedy="check that the model is one for embeddings",
+            )
+        return found
+
+    def _units(self, found: list[list[float]]) -> NDArray[np.float32]:
+        """Return the vectors at unit length, float32, shape (n, d)."""
+        expected = self._stamp.dimensions
+        for vector in found:
+            if len(vector) != expected:
+                raise ProviderError(
+                    f"a vector of {self._name} has {len(vector)} dimensions, expected {expected}",
+                    remedy="check the model's name and the address: another model made the others",
+                )
+        try:
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+                vectors = np.array(found, dtype=np.float32).reshape(len(found), expected)
+        except OverflowError:  # a whole number that is too large for any other
+            vectors = np.full((len(found), expected), np.inf, np.float32)
+        if not np.isfinite(vectors).all():
+            raise ProviderError(f"a vector of {self._name} holds what is no number", remedy="choose another model")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+def _shortened(text: TokenizedText) -> str:
+    count = len(text.token_ids)
+    return text.text if count <= MOST_TOKENS else text.text[: len(text.text) * MOST_TOKENS // count]
+
+
+def _batches(texts: list[str], tokens: list[int], most: int) -> list[tuple[int, int]]:
+    """Return where each request's texts begin and end."""
+    found, start, size = [], 0, 0
+    for place, count in enumerate(tokens):
+        if place > start and (place - start >= most or size + count > BATCH_TOKENS):
+            found.append((start, place))
+            start, size = place, 0
+        size += count
+    return [*found, (start, len(texts))] if texts else []
+
+
+def _vectors(data: Any, count: int) -> list[list[float]] | None:
+    """Return the vectors of an answer in the order of the texts; None where they are not one for each."""
+    if not isinstance(data, list) or len(data) != count:
+        return None
+    found: dict[int, list[float]] = {}
+    for place, entry in enumerate(data):
+        vector = entry.get("embedding") if isinstance(entry, dict) else None
+        if not isinstance(vector, list) or not vector or not all(type(value) in (float, int) for value in vector):
+            return None
+        index = entry.get("index", place)
+        found[index if isinstance(index, int) else -1] = vector
+    return [found[place] for place in range(count)] if found.keys() == set(range(count)) else None

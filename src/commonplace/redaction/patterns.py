@@ -1,0 +1,533 @@
+"""The text as detectors read it, and what they report.
+
+Secrets are rare, so what finds nothing must be cheap: besides the text there are two drawings of it, in which long
+words and long numbers are runs of one character, that `find` reaches faster than any pattern does.
+
+Names, types, paths, templates (`${VAR}`, `<your password>`, `%s`) and stand-ins (`changeme`, `password123`, `****`)
+are no secrets, and neither is what has too little entropy to be one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret of one kind at characters `start` up to but not including `end`."""
+
+    kind: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A text in ASCII, as it is and in lower case, and its drawings; every offset is that of the original text.
+
+    `words` has `w` for each letter, digit and `_.~-`; `digits` has `0` for each digit and `-` for each blank and `-`;
+    both have a space for the rest.
+    """
+
+    plain: str
+    lowered: str
+    words: bytes
+    digits: bytes
+
+
+def _drawing(marks: dict[str, str]) -> bytes:
+    table = bytearray(b" " * 256)
+    for mark, characters in marks.items():
+        for character in characters:
+            table[ord(character)] = ord(mark)
+    return bytes(table)
+
+
+_WORDS: Final = _drawing({"w": string.ascii_letters + string.digits + "_.~-"})
+_DIGITS: Final = _drawing({"0": string.digits, "-": " -"})
+
+
+def view_of(text: str) -> View:
+    """Return a text with each other character as one `?`, so that patterns are cheap and offsets stay right.
+
+    A line break or tab that is written as `\n`, `\r` or `\t` in a string is a blank, no letter of what follows it.
+    """
+    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+    if "\\" in plain:
+        for written in (r"\n", r"\r", r"\t"):
+            plain = plain.replace(written, "\\ ")
+    raw = plain.encode("ascii")
+    return View(plain, plain.lower(), raw.translate(_WORDS), raw.translate(_DIGITS))
+
+
+def places(text: str, anchor: str) -> Iterator[int]:
+    """Yield where an anchor occurs, overlaps left out."""
+    at = text.find(anchor)
+    while at >= 0:
+        yield at
+        at = text.find(anchor, at + len(anchor))
+
+
+def runs(drawing: bytes, mark: bytes, shortest: int) -> Iterator[tuple[int, int]]:
+    """Yield the (start, end) of every run of one mark that has at least so many of it."""
+    needle = mark * shortest
+    whole = re.compile(mark + b"++")
+    at = drawing.find(needle)
+    while at >= 0 and (run := whole.match(drawing, at)):
+        yield run.span()
+        at = drawing.find(needle, run.end())
+
+
+PASSWORD_BITS: Final = 15.0
+"""The least entropy of a password: seven characters, of which six differ, have 18."""
+TOKEN_BITS: Final = 44.0
+"""The least entropy of a token: sixteen hexadecimal digits have 48 on average, less what repeats."""
+SHORTEST_PASSWORD, SHORTEST_TOKEN = 6, 16
+
+_TEMPLATE: Final = re.compile(
+    r"\$[{(]|^\$\w|\{\{|\{[\w.!: ]*\}|<[^<>]*>|%\(|%[a-z]\b|%\w+%|\*{3}|\.{3}|\?{3}|x{4}|\\[dswnrtbx]|\(\?|://|"
+    r"change.?me|change.?it|your|example|sample|dummy|fake|mock|placeholder|redacted|replace|insert|todo|fixme|here$|"
+    r"not.?set|\A(?:arn|data):|undefined|foobar|abcdef|12345678",
+    re.IGNORECASE,
+)
+_STAND_IN: Final = re.compile(
+    r"(?:my|the|new|old|db|some|super|top|test|root|admin|user|db|bad|wrong|good|no|this.?is.?a)?[_-]?"
+    r"(?:pass(?:wor[dt]|wd|phrase|code)?|pwd|pw|secret|token|key|test|testing|admin|user|username|root|guest|"
+    r"foo|bar|baz|abc|value|string|none|null|true|false|default|empty|letmein|qwerty|hello|demo)"
+    r"[_-]?(?:key|token|secret|password)?[_-]?[0-9]{0,4}!?",
+    re.IGNORECASE,
+)
+_TECHNICAL: Final = re.compile(
+    r"(?:u?int|float|str|bytes?|char|vec|sha|md|base|utf|iso|hmac|argon|oauth|pbkdf|scrypt|bcrypt|aes|rsa|ed|rs|hs|es|ps|http|"
+    r"ipv|tls|ssl|x|v)[_-]?[0-9]{1,5}[a-z]{0,2}(?:[-_].*)?",
+    re.IGNORECASE,
+)
+_DIGIT: Final = re.compile("[0-9]")
+_LETTER: Final = re.compile("[A-Za-z]")
+_MARK: Final = re.compile(r"[!@#$%^&*?~]")
+_PARTS: Final = re.compile(r"[-_./:@,|+=&]+")
+_WORDY_PART: Final = re.compile(r"[A-Za-z]*[0-9]{0,4}|[0-9]{1,4}[A-Za-z]{0,2}")
+_UNITS: Final = re.compile(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
+
+
+def is_stand_in(value: str) -> bool:
+    """Tell whether a value is a template, or a word that stands where a secret would."""
+    return bool(_TEMPLATE.search(value) or _STAND_IN.fullmatch(value) or len(set(value)) < 4)
+
+
+def entropy_bits(value: str) -> float:
+    """Return the Shannon entropy of a value's characters times their number."""
+    size = len(value)
+    return -sum(count * math.log2(count / size) for count in Counter(value).values())
+
+
+def may_be_password(value: str) -> bool:
+    """Tell whether a value has letters with digits, or small and capital letters with marks, and is no name."""
+    if len(value) < SHORTEST_PASSWORD:
+        return False
+    if _DIGIT.search(value):
+        is_mixed = bool(_LETTER.search(value))
+    else:
+        is_mixed = value.lower() != value != value.upper() and bool(_MARK.search(value))
+    return is_mixed and entropy_bits(value) >= PASSWORD_BITS and not (_is_name(value) or is_stand_in(value))
+
+
+def is_given(value: str) -> bool:
+    """Tell whether a value that certainly stands where a password does is one, and no name or stand-in."""
+    return not (_is_name(value) or is_stand_in(value))
+
+
+def may_be_token(value: str) -> bool:
+    """Tell whether a value is disordered and no stand-in."""
+    return is_disordered(value) and not is_stand_in(value)
+
+
+def is_disordered(value: str) -> bool:
+    """Tell whether a value has letters and digits in the disorder of a generated one."""
+    if len(value) < SHORTEST_TOKEN or not (_DIGIT.search(value) and _LETTER.search(value)):
+        return False
+    return entropy_bits(value) >= TOKEN_BITS and not all(_WORDY_PART.fullmatch(part) for part in _PARTS.split(value))
+
+
+def _is_name(value: str) -> bool:
+    """Tell an identifier, path, address or quantity from a password; `hunter2` alone is none of them."""
+    if _TECHNICAL.fullmatch(value) or _UNITS.fullmatch(value) or value[0] in "/.-" or value[1:3] == ":\\":
+        return True
+    parts = _PARTS.split(value)
+    return len(parts) > 1 and all(_WORDY_PART.fullmatch(part) for part in parts)
+
+
+def decoded(part: str) -> bytes:
+    """Return what a base64 or base64url text holds, padded or not; nothing where it is neither."""
+    plain = part.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+_WORD: Final = "[A-Za-z0-9_-]"
+_ALNUM: Final = "[A-Za-z0-9]"
+_HEX: Final = "[0-9a-f]"
+_UUID: Final = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+_FREE: Final = "(?<![A-Za-z0-9].)"
+_APART: Final = "(?<![A-Za-z0-9_-].)"
+"""What may not stand before a token, looked for behind its first character."""
+_SNOWFLAKE: Final = "[MNO][DTjz][AEIMQUYcgk][w-z0-5]"
+"""Three digits in base64, as which a Discord bot's token begins with its number."""
+_BOT: Final = rf"(?:{_SNOWFLAKE}){{4,5}}[A-Za-z0-9]{{0,4}}\.{_WORD}{{6,7}}\.{_WORD}{{27,40}}+"
+
+VENDORS: Final = (
+    ("Adafruit", ("aio_",), f"{_ALNUM}{{28}}"),
+    ("Airtable", ("pat",), rf"{_ALNUM}{{14}}\.{_HEX}{{64}}"),
+    ("Alibaba Cloud", ("LTAI",), f"{_ALNUM}{{16,26}}"),
+    ("Atlassian", ("ATATT3", "ATCTT3"), f"{_WORD}{{40,}}+(?:=[0-9A-F]{{8}})?"),
+    ("Bitbucket", ("ATBB",), f"{_ALNUM}{{32}}"),
+    ("Brevo", ("xkeysib-", "xsmtpsib-"), f"{_HEX}{{64}}-{_ALNUM}{{16}}"),
+    ("Buildkite", ("bkua_",), f"{_HEX}{{40}}"),
+    ("Cerebras", ("csk-",), f"{_ALNUM}{{40,}}+"),
+    ("CircleCI", ("CCIPAT_", "CCIPRJ_"), f"{_ALNUM}{{20,24}}_{_HEX}{{40}}"),
+    ("Clojars", ("CLOJARS_",), "[a-z0-9]{60}"),
+    ("Cloudflare", ("cfk_", "cfut_", "cfat_", "v1.0-"), f"{_ALNUM}{{40,}}+|{_HEX}{{24}}-{_HEX}{{140,}}+"),
+    ("Contentful", ("CFPAT-",), f"{_WORD}{{40,}}+"),
+    ("Databricks", ("dapi",), f"{_HEX}{{32}}(?:-[0-9]{{1,2}})?"),
+    ("DigitalOcean", ("dop_v1_", "doo_v1_", "dor_v1_"), f"{_HEX}{{64}}"),
+    ("Docker", ("dckr_pat_", "dckr_oat_"), f"{_WORD}{{27,}}+"),
+    ("Doppler", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim."), rf"(?:{_WORD}{{1,40}}\.)?{_ALNUM}{{40,}}+"),
+    ("Duffel", ("duffel_live_", "duffel_test_"), f"{_WORD}{{40,}}+"),
+    ("Dynatrace", ("dt0c01.", "dt0s01."), r"[A-Z2-7]{8,24}\.[A-Z2-7]{64}"),
+    ("E2B", ("e2b_",), f"{_HEX}{{40}}"),
+    ("EasyPost", ("EZAK", "EZTK"), f"{_ALNUM}{{54}}"),
+    ("Figma", ("figd_",), f"{_WORD}{{40,}}+"),
+    ("Fireworks", ("fw_",), f"{_ALNUM}{{22,24}}"),
+    ("Flutterwave", ("FLWSECK-", "FLWSECK_TEST-"), f"{_ALNUM}{{32}}-X|{_ALNUM}{{32}}"),
+    ("Fly", ("fo1_",), f"{_WORD}{{43}}"),
+    ("Grafana", ("glsa_", "glc_"), f"{_ALNUM}{{32}}_[0-9A-Fa-f]{{8}}|[A-Za-z0-9+/]{{32,}}+={{0,2}}"),
+    ("Groq", ("gsk_",), f"{_ALNUM}{{40,}}+"),
+    ("HashiCorp Vault", ("hvs.", "hvb.", "hvr."), f"{_WORD}{{24,}}+"),
+    ("Heroku", ("HRKU-",), f"{_WORD}{{36,}}+"),
+    ("HubSpot", ("pat-na1-", "pat-na2-", "pat-eu1-", "pat-ap1-"), _UUID),
+    ("Jina", ("jina_",), f"{_WORD}{{50,}}+"),
+    ("JFrog", ("AKCp",), f"{_ALNUM}{{69,}}+"),
+    ("LangSmith", ("lsv2_pt_", "lsv2_sk_"), f"{_HEX}{{32}}_{_HEX}{{10}}"),
+    ("Linear", ("lin_api_", "lin_oauth_"), f"{_ALNUM}{{32,}}+"),
+    ("Mailgun", ("key-",), f"{_HEX}{{32}}"),
+    ("MailerSend", ("mlsn.",), f"{_HEX}{{64}}"),
+    ("Mapbox", ("sk.eyJ",), rf"{_WORD}{{20,}}+\.{_WORD}{{20,}}+"),
+    ("Neon", ("napi_",), f"{_ALNUM}{{40,}}+"),
+    ("Netlify", ("nfp_",), f"{_ALNUM}{{36}}"),
+    ("New Relic", ("NRAK-", "NRII-"), f"{_WORD}{{27,32}}+"),
+    ("Notion", ("ntn_", "secret_"), f"{_ALNUM}{{40,}}+"),
+    ("NuGet", ("oy2",), "[a-z0-9]{43}"),
+    ("NVIDIA", ("nvapi-",), f"{_WORD}{{60,}}+"),
+    ("1Password", ("ops_eyJ",), "[A-Za-z0-9+/]{100,}+={0,2}"),
+    ("Perplexity", ("pplx-",), f"{_ALNUM}{{40,}}+"),
+    ("Pinecone", ("pcsk_",), "[A-Za-z0-9_]{50,}+"),
+    ("PlanetScale", ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"), "[A-Za-z0-9_.=-]{32,64}+"),
+    ("PostHog", ("phx_",), f"{_ALNUM}{{40,}}+"),
+    ("Postman", ("PMAK-",), f"{_HEX}{{24}}-{_HEX}{{34}}"),
+    ("Prefect", ("pnu_",), f"{_ALNUM}{{36}}"),
+    ("Pulumi", ("pul-",), f"{_HEX}{{40}}"),
+    ("Razorpay", ("rzp_live_", "rzp_test_"), f"{_ALNUM}{{14}}"),
+    ("ReadMe", ("rdme_",), "[a-z0-9]{70}"),
+    ("Replicate", ("r8_",), f"{_ALNUM}{{37}}"),
+    ("Resend", ("re_",), f"{_ALNUM}{{8}}_{_ALNUM}{{20,24}}"),
+    ("RubyGems", ("rubygems_",), f"{_HEX}{{48}}"),
+    ("Sentry", ("sntryu_", "sntrys_"), f"{_HEX}{{64}}|eyJ[A-Za-z0-9+/]{{20,}}+={{0,2}}_[A-Za-z0-9+/]{{43}}"),
+    ("Shippo", ("shippo_live_", "shippo_test_"), f"{_HEX}{{40}}"),
+    ("Shopify", ("shpat_", "shpca_", "shppa_", "shpss_"), "[0-9a-fA-F]{32}"),
+    ("SonarQube", ("squ_", "sqp_", "sqa_"), f"{_HEX}{{40}}"),
+    ("Sourcegraph", ("sgp_",), f"(?:{_HEX}{{16}}_|local_)?{_HEX}{{40}}"),
+    ("Square", ("sq0atp-", "sq0csp-"), f"{_WORD}{{22,43}}+"),
+    ("Supabase", ("sbp_", "sb_secret_"), f"{_HEX}{{40}}|{_WORD}{{20,}}+"),
+    ("Tailscale", ("tskey-",), f"[a-z]{{3,8}}-{_ALNUM}{{8,24}}-{_ALNUM}{{16,}}+"),
+    ("Tavily", ("tvly-",), f"(?:dev-|prod-)?{_WORD}{{28,}}+"),
+    ("Together", ("tgp_v1_",), f"{_WORD}{{40,}}+"),
+    ("Typeform", ("tfp_",), f"{_WORD}{{40,}}+"),
+    ("Vercel", ("vcp_", "vci_", "vca_", "vcr_", "vck_"), f"{_WORD}{{40,}}+"),
+    ("WakaTime", ("waka_",), _UUID),
+    ("xAI", ("xai-",), f"{_ALNUM}{{60,}}+"),
+)
+"""Vendors of which the keys have prefixes of their own: name, prefixes, and what follows them."""
+
+_FORMS: Final = (
+    ("aws access key", "A(?<![A-Za-z0-9_/+-].)", "[KS]IA", r"[A-Z0-9]{16}(?![A-Za-z0-9_/+-])"),
+    ("gcp key", f"A{_APART}", "Iza", rf"{_WORD}{{35}}(?!{_WORD})"),
+    ("gcp key", f"G{_APART}", "OCSPX-", rf"{_WORD}{{24,}}+"),
+    ("gcp key", f"y{_APART}", r"a29\.", rf"{_WORD}{{30,}}+"),
+    ("github token", f"g{_FREE}", "h[pousr]_", r"[A-Za-z0-9]{36,}+(?!_)"),
+    ("github token", f"g{_FREE}", "ithub_pat_", r"[A-Za-z0-9_]{36,}+"),
+    ("gitlab token", f"g{_FREE}", "l(?:pat|dt|rt|ptt|ft|imt|oas|agent|soat|cbt)-", rf"{_WORD}{{20,}}+"),
+    ("slack token", f"x{_APART}", "ox[abeoprs]-", r"(?=[A-Za-z-]{0,20}[0-9])[A-Za-z0-9-]{16,}+"),
+    ("slack token", f"x{_APART}", "app-[0-9]-", r"[A-Za-z0-9-]{30,}+"),
+    ("stripe key", f"s{_FREE}", "k_(?:live|test)_", r"[A-Za-z0-9]{16,}+"),
+    ("stripe key", f"r{_FREE}", "k_(?:live|test)_", r"[A-Za-z0-9]{16,}+"),
+    ("anthropic key", f"s{_APART}", "k-ant-", rf"[a-z0-9]{{3,12}}-{_WORD}{{20,}}+"),
+    ("openai key", f"s{_APART}", "k-", rf"{_WORD}{{20,}}+"),
+    ("hugging face token", f"h{_FREE}", "f_", r"[A-Za-z0-9]{30,}+(?!_)"),
+    ("npm token", f"n{_FREE}", "pm_", r"[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
+    ("pypi token", f"p{_APART}", "ypi-AgE", rf"{_WORD}{{50,}}+"),
+    ("sendgrid key", f"S{_APART}", r"G\.", rf"{_WORD}{{16,32}}+\.{_WORD}{{30,}}+"),
+    ("twilio key", "S(?<![A-Za-z0-9_].)", "K", r"[0-9a-f]{32}(?![A-Za-z0-9_])"),
+    ("telegram token", "A(?<=[0-9]{8}:.)", "A", rf"{_WORD}{{33}}(?!{_WORD})"),
+    *(("discord token", f"{first}(?<![A-Za-z0-9_.-].)", _SNOWFLAKE.removeprefix("[MNO]"), _BOT) for first in "MNO"),
+    ("private key", f"A{_APART}", "GE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
+    *(
+        (f"{vendor.lower()} key", prefix[0] + _APART, re.escape(prefix[1:]), f"(?:{rest})(?!{_WORD})")
+        for vendor, prefixes, rest in VENDORS
+        for prefix in prefixes
+    ),
+    ("json web token", f"e{_APART}", "yJ", rf"{_WORD}{{12,}}+\.{_WORD}++\.{_WORD}*+(?:\.{_WORD}++){{0,2}}"),
+)
+"""A kind; its first character and what may stand before it; the rest of its prefix; what follows.
+
+The search compares one character, then looks at what stands before it, and only then at more.
+"""
+
+
+def _grouped(forms: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield beginnings with all prefixes that begin so."""
+    by_first: dict[str, list[str]] = {}
+    for _, first, prefix, _ in forms:
+        by_first.setdefault(first, []).append(prefix)
+    for first, prefixes in by_first.items():
+        yield first, "|".join(dict.fromkeys(prefixes))
+
+
+_PREFIX: Final = re.compile("|".join(f"{first}(?:{prefixes})(?={_WORD}{{2}})" for first, prefixes in _grouped(_FORMS)))
+_SAME_FIRST: Final = {
+    letter: (re.compile("|".join(f"({first}{prefix}{rest})" for _, first, prefix, rest in forms)), forms)
+    for letter, forms in (
+        (letter, [form for form in _FORMS if form[1][0] == letter]) for letter in {form[1][0] for form in _FORMS}
+    )
+}
+"""By its first letter the pattern of every form, a group for each."""
+_SHORTEST, _JUDGED = 20, 256
+
+_PATHS: Final = (
+    ("azure key", "AccountKey=", r"(?<=AccountKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
+    ("azure key", "SharedAccessKey=", r"(?<=SharedAccessKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
+    ("azure key", "sig=", r"(?<=[?&;]sig=)(?:[A-Za-z0-9+/]|%[0-9A-Fa-f]{2}){40,}+={0,2}"),
+    ("slack webhook", "hooks.slack.com/services/", r"[A-Za-z0-9/_-]{20,}+"),
+    ("slack webhook", "hooks.slack.com/workflows/", r"[A-Za-z0-9/_-]{20,}+"),
+    ("discord token", "/api/webhooks/", rf"[0-9]{{17,20}}/{_WORD}{{60,}}+"),
+)
+_AFTER: Final = tuple((kind, anchor, re.compile(pattern)) for kind, anchor, pattern in _PATHS)
+"""A kind, what it stands behind, and its pattern."""
+
+_INNER: Final = tuple(
+    (kind, before, re.compile(pattern))
+    for kind, before, pattern in (
+        (
+            "azure key",
+            4,
+            r"Q~(?<![\w~.-][A-Za-z0-9_~.-]{3}[0-9]..)(?<=[A-Za-z0-9_~.-]{3}[0-9]..)[A-Za-z0-9_~.-]{31,34}+(?![\w~-])",
+        ),
+        ("mailchimp key", 32, rf"-us(?<![A-Za-z0-9]{_HEX}{{32}}...)(?<={_HEX}{{32}}...)[0-9]{{1,2}}(?!{_WORD})"),
+        ("terraform key", 14, rf"\.atlasv1\.(?<={_ALNUM}{{14}}.{{9}}){_WORD}{{60,}}+"),
+        ("fly key", 0, r"fm2_(?<![A-Za-z0-9]....)[A-Za-z0-9+/]{100,}+={0,2}"),
+        ("stripe key", 0, r"whsec_(?<![A-Za-z0-9].{6})[A-Za-z0-9+/]{24,}+=*"),
+    )
+)
+"""A kind, the characters of it that stand before what is searched for, and the pattern."""
+
+_FILLING: Final = r"""(?:[ \t\r\n>|#*"'`,\\]|\\[rn])*+"""
+_LINE: Final = re.compile(
+    _FILLING + r"(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):[^\n\\]{0,200}|([A-Za-z0-9+/=]++))"
+)
+_PEM_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END: Final = re.compile(_FILLING + "-----END [A-Z0-9 ]{0,60}-----")
+_KEY_LINE: Final = re.compile(r"(?=.*[a-z][A-Z]|.*[0-9+/]).{8,}")
+_SHORTEST_LINE: Final = 16
+"""Shorter lines of a block without an end are taken for text that follows it."""
+
+
+def find_tokens(view: View) -> Iterator[Secret]:
+    """Yield what shows by its own form."""
+    yield from _private_keys(view.plain)
+    for start, end in runs(view.words, b"w", _SHORTEST):
+        yield from _tokens(view.plain, start, end)
+    for kind, before, pattern in _INNER:
+        for inner in pattern.finditer(view.plain):
+            yield Secret(kind, inner.start() - before, inner.end())
+    for kind, anchor, pattern in _AFTER:
+        for at in places(view.plain, anchor):
+            match = pattern.match(view.plain, at + len(anchor))
+            if match:
+                yield Secret(kind, match.start(), match.end())
+
+
+def _tokens(text: str, start: int, end: int) -> Iterator[Secret]:
+    """Yield the tokens that begin in a long word."""
+    done = start
+    for prefix in _PREFIX.finditer(text, start, end):
+        at = prefix.start()
+        if at < done:
+            continue
+        pattern, forms = _SAME_FIRST[text[at]]
+        match = pattern.match(text, at)
+        if not match:
+            continue
+        kind = forms[(match.lastindex or 1) - 1][0]
+        is_web_token = kind == "json web token"
+        is_real = _CHECKS.get(kind, _is_generated)(match[0] if is_web_token else match[0][:_JUDGED])
+        if is_real:
+            yield Secret(kind, at, match.end())
+        if is_real or not is_web_token:
+            done = match.end()
+
+
+def _is_web_token(value: str) -> bool:
+    """Tell whether the first part is JSON that names an algorithm."""
+    try:
+        header = json.loads(decoded(value.partition(".")[0]))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and "alg" in header
+
+
+def _is_mixed(value: str) -> bool:
+    """Tell disordered letters, in which small and capital ones come together, from a name."""
+    return may_be_token(value) or (value.lower() != value != value.upper() and len(set(value)) > 9)
+
+
+def _is_generated(value: str) -> bool:
+    return bool(_DIGIT.search(value)) or _is_mixed(value)
+
+
+def _is_access_key(value: str) -> bool:
+    """Tell an id without a digit from a word in capitals that begins as ids do."""
+    return bool(_DIGIT.search(value)) or value.startswith("AKIA") or bool(_NO_WORD.search(value))
+
+
+_NO_WORD: Final = re.compile("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
+_CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
+    **{f"{vendor.lower()} key": _is_mixed for vendor, *_ in VENDORS},
+    "aws access key": _is_access_key,
+    "openai key": may_be_token,
+    "hugging face token": _is_mixed,
+    "json web token": _is_web_token,
+}
+
+
+def _private_keys(text: str) -> Iterator[Secret]:
+    """Yield blocks with their marks; of one without an end the lines of base64. A mark alone is no secret."""
+    for at in places(text, "-----BEGIN "):
+        begin = _PEM_BEGIN.match(text, at)
+        if begin:
+            end = _end_of_key(text, begin.end())
+            if end > begin.end():
+                yield Secret("private key", at, end)
+
+
+def _end_of_key(text: str, begin: int) -> int:
+    """Return where a block ends that has something of a key in it; else `begin`."""
+    end = certain = begin
+    is_certain, holds_key = True, False
+    while line := _LINE.match(text, end):
+        end = line.end()
+        is_certain = is_certain and (line[1] is None or len(line[1]) >= _SHORTEST_LINE)
+        if is_certain:
+            certain = end
+        holds_key = holds_key or bool(line[1] and _KEY_LINE.fullmatch(line[1]))
+    close = _PEM_END.match(text, end)
+    if not holds_key:
+        return begin
+    return close.end() if close else certain
+
+
+_NUMBER: Final = re.compile(
+    r"[2-6](?<![A-Za-z0-9_./+-].)(?:"
+    r"[0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?|"
+    r"[0-9]{3}([ -])[0-9]{6}\2[0-9]{4,5}|"
+    r"[0-9]{12,18}"
+    r")(?![A-Za-z0-9_*]|[./+-][0-9A-Za-z])"
+)
+_ISSUERS: Final = (
+    (re.compile("4"), (13, 16, 19)),  # Visa
+    (re.compile("5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),  # Mastercard
+    (re.compile("3[47]"), (15,)),  # American Express
+    (re.compile("6011|64[4-9]|65"), (16, 19)),  # Discover
+    (re.compile("30[0-5]|36|38|39"), (14, 16)),  # Diners Club
+    (re.compile("352[89]|35[3-8]"), (16,)),  # JCB
+    (re.compile("62"), (16, 19)),  # UnionPay
+    (re.compile("5018|5020|5038|5893|6304|6759|676[1-3]"), (16,)),  # Maestro
+)
+_OTHER_NUMBER: Final = re.compile(
+    r"(?:\b(?:order|invoice|tracking|reference|ref|serial|imei|phone|isbn|ean|gtin|upc|ticket|request|account|case|"
+    r"trace|build|version|timestamp|time|ts|seed|size|bytes|offset)|id|number of|#)[\"']?[ \t]{0,2}"
+    r"(?:(?:number|no|nr|id)\.?)?[\"']?[ \t]{0,2}[:=#]{0,2}[ \t\"']{0,3}$|"
+    r"\w\([ ]?$"
+)
+_CARD: Final = re.compile(r"card|visa|credit|debit|pay|\b(?:pan|cc)\b")
+_BEFORE: Final = re.compile(r"[0-9][ -]$")
+_AFTER_CARD: Final = re.compile(r"[ -][0-9]{4}(?![0-9])|-[0-9]")
+_GROUPED: Final = (b"0000-0000-0000-0000", b"0000-000000-0000")
+_NEAR: Final = 40
+_COMMON_LENGTHS: Final = (13, 19)
+"""Times in milliseconds, article numbers and 64-bit numbers are as long: then a word such as card must be near."""
+
+
+def find_cards(view: View) -> Iterator[Secret]:
+    """Yield numbers of 13 to 19 digits, in one piece or in the groups printed on cards."""
+    starts = [start for start, end in runs(view.digits, b"0", 13) if end - start <= 19]
+    for drawing in _GROUPED:
+        starts.extend(_each(view.digits, drawing))
+    for start in starts:
+        match = _NUMBER.match(view.plain, start)
+        if not match or _is_piece(view, match):
+            continue
+        if _is_card(re.sub("[ -]", "", match[0])) and not _is_other(view, match):
+            yield Secret("payment card", match.start(), match.end())
+
+
+def _each(text: bytes, part: bytes) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _is_card(digits: str) -> bool:
+    if len(set(digits)) < 2 or not any(p.match(digits) and len(digits) in sizes for p, sizes in _ISSUERS):
+        return False
+    return _luhn(digits) and not (len(digits) < 15 and _is_article(digits))
+
+
+def _luhn(digits: str) -> bool:
+    """Check the last digit as ISO/IEC 7812-1 does."""
+    doubled = sum(sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
+    return (doubled + sum(map(int, digits[-1::-2]))) % 10 == 0
+
+
+def _is_article(digits: str) -> bool:
+    """Tell a trade item number (GTIN-13 or 14, ISBN) by its check digit, which a card has by chance only."""
+    return (3 * sum(map(int, digits[-2::-2])) + sum(map(int, digits[-1::-2]))) % 10 == 0
+
+
+def _is_piece(view: View, match: re.Match[str]) -> bool:
+    """Tell a piece of a longer grouped number, such as an IBAN."""
+    if not (match[1] or match[2]):
+        return False
+    start, end = match.span()
+    return bool(_BEFORE.search(view.plain[max(0, start - 2) : start]) or _AFTER_CARD.match(view.plain, end))
+
+
+def _is_other(view: View, match: re.Match[str]) -> bool:
+    """Tell an ungrouped number that the words before it call something else."""
+    if match[1] or match[2]:
+        return False
+    start, end = match.span()
+    before = view.lowered[max(0, start - _NEAR) : start]
+    if end - start in _COMMON_LENGTHS and not _CARD.search(before):
+        return True
+    return bool(_OTHER_NUMBER.search(before))

@@ -1,0 +1,220 @@
+"""The times that a question asks for, and how well the times of memories fit them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import chain
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.dates.time import moment_of
+from commonplace.ranking.arrays import distinct, within
+from commonplace.text.languages import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from commonplace.search.request import Request
+    from commonplace.store.contract import Store
+
+OPEN_S = 10 * 365.25 * 86_400.0
+"""What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""
+
+MOST_CHARACTERS = 2_000
+"""A longer query is a pasted page."""
+
+MOST_TIMES = 8
+"""So many times of a question are looked up, the first ones."""
+
+MOST_OWNERS = 200
+"""So many memories are recalled for their time alone, those that fit best and of these the newest."""
+
+MOST_PASSAGES = 400
+"""About so many passages they may have in all: what is longer is found by its words."""
+
+_WORD = re.compile(r"\w+")
+_AGO = re.compile(r"\bago\b", re.IGNORECASE)
+
+_OPEN_WORDS = frozenset(
+    """
+    us let please tell show give list find get got look recall remember remembered memory memories note notes noted
+    record recorded stored saved entry entries log happen happens happened happening occur occurs occurred take takes
+    took taken place go goes going gone went come came say says said talk talks talked talking speak spoke spoken
+    mention mentioned discuss discussed work works worked working make made thing things anything something everything
+    everyone anyone stuff event events news new know knew known learn learned learnt write wrote written exactly
+    """.split()
+)
+"""What people say around a date when they ask for all of that time, besides stop words."""
+
+
+WEEK_S = 7 * 86_400.0
+
+ROUGHLY, NEAR = 0.1, 0.5
+"""Who says "ten days ago" or "four weeks ago" may be wrong by a tenth of that: what lies so near fits by half. Round
+guesses. Of less than a week people know the day."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTime:
+    """A time that a question names, as it was understood. `text`: its words. `margin`: seconds it may be wrong by."""
+
+    text: str
+    since: float
+    until: float
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTimes:
+    """The times that a question asks for.
+
+    Attributes:
+        is_all: it asks for nothing else.
+        is_written: it names one in digits, as a text might.
+    """
+
+    times: tuple[AskedTime, ...] = ()
+    is_all: bool = False
+    is_written: bool = False
+
+
+NO_TIMES = AskedTimes()
+
+
+def asked_times(request: Request) -> AskedTimes:
+    """Return the times that a request's query names, resolved against the time that it is asked of.
+
+    None where no time is known to resolve them against; where no memory is wanted, for files have no times but their
+    last change; and in a pasted page, which names dates in passing.
+    """
+    now = request.now if request.wanted.as_of is None else request.wanted.as_of
+    kinds = request.wanted.kinds
+    is_page = len(request.query) > MOST_CHARACTERS
+    if now is None or is_page or request.method != "two-stage" or (kinds and "memory" not in kinds):
+        return NO_TIMES
+    from commonplace.dates import mentions, without
+
+    found = mentions(request.query, now=moment_of(now))
+    if not found:
+        return NO_TIMES
+    rest = _WORD.findall(without(request.query, found).lower())
+    texts: dict[tuple[float, float], str] = {}
+    for mention in found:
+        texts.setdefault((mention.since, mention.until), mention.text)
+    is_all = all(word in STOP_WORDS or word in _OPEN_WORDS for word in rest)
+    return AskedTimes(
+        times=tuple(
+            AskedTime(text, since, until, 0.0 if is_all else _margin(text, now - until))
+            for (since, until), text in texts.items()
+        )[:MOST_TIMES],
+        is_all=is_all,
+        is_written=any(character.isdigit() for mention in found for character in mention.text),
+    )
+
+
+def _margin(text: str, ago: float) -> float:
+    """Return how many seconds a time may be wrong by that ended so many seconds before the question."""
+    return ROUGHLY * ago if _AGO.search(text) and WEEK_S <= ago < inf else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DatedOwners:
+    """Memories that speak of an asked time or happened in it.
+
+    Attributes:
+        owners: their numbers, ascending; int64, shape (n,).
+        fits: how well, 0–1, above 0; float32, shape (n,).
+        ages: their places from the oldest to the newest, by when the latest of their times in question begins, ties by
+            number; int64, shape (n,).
+    """
+
+    owners: NDArray[np.int64]
+    fits: NDArray[np.float32]
+    ages: NDArray[np.int64]
+
+    def best(self) -> list[int]:
+        """Return the owners, the best fitting first, of these the newest."""
+        numbers: list[int] = self.owners[np.lexsort((-self.ages, -self.fits))].tolist()
+        return numbers
+
+    def fits_of(self, owners: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return how well each owner fits, float32, the shape of `owners`, 0 for one that is not here."""
+        fits = np.zeros(len(owners), dtype=np.float32)
+        here = within(owners, self.owners)
+        fits[here] = self.fits[np.searchsorted(self.owners, owners[here])]
+        return fits
+
+    def newness_of(self, owners: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return which part of the given owners is older than each, float32, their shape; all must be here."""
+        ages = self.ages[np.searchsorted(self.owners, owners)]
+        return (np.searchsorted(distinct(ages), ages) / max(1, len(ages))).astype(np.float32)
+
+
+def dated_owners(store: Store, request: Request, asked: AskedTimes, in_scope: NDArray[np.int64] | None) -> DatedOwners:
+    """Return the memories of a time; `in_scope` are ascending numbers of the owners that may be found, None all."""
+    dates = [
+        _table(
+            store.dated(
+                request.namespace, time.since - time.margin, time.until + time.margin, as_of=request.wanted.as_of
+            )
+        )
+        for time in asked.times
+    ]
+    fits = [fit(each, time) for each, time in zip(dates, asked.times, strict=True)]
+    numbers, begins, _ = np.concatenate(dates).T
+    numbers = numbers.astype(np.int64)
+    keep = np.ones(len(numbers), dtype=np.bool_) if in_scope is None else within(numbers, in_scope)
+    numbers, begins, each = numbers[keep], begins[keep], np.concatenate(fits)[keep]
+    owners = distinct(numbers)
+    places = np.searchsorted(owners, numbers)
+    best, latest = np.zeros(len(owners), dtype=np.float32), np.full(len(owners), -np.inf)
+    np.maximum.at(best, places, each)
+    np.maximum.at(latest, places, begins)
+    ages = np.empty(len(owners), dtype=np.int64)
+    ages[np.lexsort((owners, latest))] = np.arange(len(owners))
+    return DatedOwners(owners, best, ages)
+
+
+def passages_worth_recalling(store: Store, namespace: str, dated: DatedOwners) -> NDArray[np.int64]:
+    """Return the passages of the memories that fit best, ascending; int64, shape (n,)."""
+    best = dated.best()[:MOST_OWNERS]
+    numbers = store.passages_of(namespace, best)
+    if len(numbers) > MOST_PASSAGES:
+        numbers = store.passages_of(namespace, best[: len(best) * MOST_PASSAGES // len(numbers)])
+    return np.array(numbers, dtype=np.int64)
+
+
+def fit(dates: NDArray[np.float64], asked: AskedTime) -> NDArray[np.float32]:
+    """Return the share of each stretch of time that lies in the asked one; float32, shape (n,).
+
+    It is the chance that a moment picked from the memory's time is one that is asked for: 1 for a day in an asked
+    month, 1/31 for a month around an asked day, 1 for a moment. What has an open end is taken to last `OPEN_S`. Of what
+    lies in the margin only, `NEAR` of its share counts.
+
+    Args:
+        dates: owner number, since, until, which overlap the asked time or its margin; float64, shape (n, 3).
+    """
+    exact = _share(dates, asked.since, asked.until)
+    if not asked.margin:
+        return exact
+    near = _share(dates, asked.since - asked.margin, asked.until + asked.margin)
+    return np.asarray(np.maximum(exact, np.float32(NEAR) * near), dtype=np.float32)
+
+
+def _share(dates: NDArray[np.float64], begin: float, end: float) -> NDArray[np.float32]:
+    _, since, until = dates.T
+    shared = np.minimum(np.minimum(until, end) - np.maximum(since, begin), OPEN_S)
+    length = until - since
+    length[np.isinf(length)] = OPEN_S
+    is_here = (since < end) & ((until > begin) | ((length <= 0) & (since >= begin)))
+    share = np.divide(shared, length, out=is_here.astype(np.float64), where=is_here & (length > 0))
+    return np.asarray(np.minimum(share, 1.0), dtype=np.float32)
+
+
+def _table(dates: Sequence[tuple[int, float, float]]) -> NDArray[np.float64]:
+    """Return tuples of three as float64, shape (n, 3); a year's question may be about every memory there is."""
+    return np.fromiter(chain.from_iterable(dates), np.float64, 3 * len(dates)).reshape(-1, 3)

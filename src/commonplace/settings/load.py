@@ -1,0 +1,273 @@
+"""Gather settings from their layers into one value.
+
+The layers, each winning over those before it: defaults, the user's file, the project's file, the file that
+`index build --config` left in the store, environment variables, flags.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from commonplace.errors import SettingsError, StoreError
+from commonplace.files import read_file, stays_inside
+from commonplace.settings import paths
+from commonplace.settings.agents import SECTION as AGENTS
+from commonplace.settings.agents import strategies, strategy_key, strategy_key_of_variable
+from commonplace.settings.keys import Key, parse
+from commonplace.settings.schema import SECTIONS, Settings, keys
+
+PREFIX = "COMMONPLACE_"
+_MOST_BYTES = 1024 * 1024
+_MAX_TOML_BYTES = 128 * 1024
+_MAX_KEY_DOTS = 100
+RESERVED = frozenset({"COMMONPLACE_DATA", "COMMONPLACE_GRAPH_PASSWORD"})
+"""Variables with our prefix that are not settings: where the tests and benchmarks find their data, and a password."""
+_SECRET = {"graph.graph_password": "COMMONPLACE_GRAPH_PASSWORD"}
+"""What is no setting since no file may hold it, and the variable to set instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What to take in place of the settings that a store keeps.
+
+    Attributes:
+        values: by dotted key, held to what a project's own file may set.
+        origin: where they come from, for messages and for `settings show`.
+    """
+
+    values: Mapping[str, object]
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value as one layer gives it."""
+
+    key: Key
+    value: object
+    origin: str
+
+
+def load(
+    flags: Mapping[str, object] | None = None,
+    *,
+    overrides: Overrides | None = None,
+    environment: Mapping[str, str] | None = None,
+    start: Path | None = None,
+    user_file: Path | None = None,
+) -> Settings:
+    """Return the settings of this run; `store.path` in them is always the store's absolute path.
+
+    Args:
+        flags: by dotted key; None values count as not given.
+        overrides: taken in place of what the store's own file says; None reads that file.
+        environment: None reads the process's own.
+        start: where the search for a project begins; None is the working directory.
+        user_file: None is the one in the user's configuration directory.
+
+    Raises:
+        SettingsError: a file is broken, a key is unknown, a value is refused, or a project sets what it may not.
+        StoreError: the store that was found is a link, or it holds one.
+    """
+    by_name = {key.dotted: key for key in keys()}
+    given = {item.key.dotted: item for item in _from_file(user_file or paths.user_settings_file(), by_name)}
+    outer = [
+        *_from_environment(os.environ if environment is None else environment, by_name),
+        *_from_flags(flags or {}, by_name),
+    ]
+    chosen = {**given, **{item.key.dotted: item for item in outer}}.get("store.path")
+    store, origin, project = _place(chosen, start or Path.cwd())
+    paths.refuse_links(store)
+    inside = [] if project is None else _from_file(project / paths.PROJECT_FILE, by_name, trusted=False)
+    if overrides is None:
+        inside += _from_store(store / paths.STORE_FILE, by_name)
+    else:
+        inside += _from_document(overrides.values, overrides.origin, by_name, trusted=False)
+    given.update({item.key.dotted: item for item in inside})
+    given.update({item.key.dotted: item for item in outer})
+    given["store.path"] = _Given(by_name["store.path"], str(store), origin)
+    _check_together(given, by_name)
+    return _assemble(given, project)
+
+
+def flat(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield (dotted key, value) of a settings document; what is no table on the first level keeps its bare name."""
+    for section, content in document.items():
+        if section == AGENTS and isinstance(content, Mapping):
+            yield from flat({f"{AGENTS}.{agent}": strategy for agent, strategy in content.items()})
+        elif isinstance(content, Mapping):
+            yield from ((f"{section}.{name}", value) for name, value in content.items())
+        else:
+            yield section, content
+
+
+def save_overrides(store: Path, overrides: Mapping[str, object]) -> None:
+    """Write settings into the store's own settings file, in place of those that were there; none removes the file."""
+    target = store / paths.STORE_FILE
+    if not overrides:
+        target.unlink(missing_ok=True)
+        return
+    sections: dict[str, dict[str, object]] = {}
+    for dotted, value in sorted(overrides.items()):
+        section, _, name = dotted.rpartition(".")
+        sections.setdefault(section, {})[name] = list(value) if isinstance(value, tuple) else value
+    fresh = target.with_name(f"{target.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)  # of a process that was killed, and had the same number
+    fresh.write_text(json.dumps(sections, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    fresh.replace(target)
+
+
+def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
+    """Return the store's path, why it is that one, and the project it belongs to."""
+    if chosen is not None and chosen.value:
+        store = (start / Path(str(chosen.value)).expanduser()).absolute()
+        return store, chosen.origin, paths.project_of(store)
+    project = paths.find_project(start)
+    if project is not None:
+        store = project / paths.STORE_NAME
+        if store.is_symlink():
+            raise StoreError(
+                f"{store} is a link, which may have come with a clone and is not followed",
+                remedy="delete it, or name the store that it leads to with --store",
+            )
+        return store, f"found from {start}", project
+    return paths.user_store(), "default", None
+
+
+def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) -> list[_Given]:
+    try:
+        data = read_file(path, _MAX_TOML_BYTES)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        remedy = "put a settings file that can be read in its place"
+        raise SettingsError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
+    # Where there is no such file, and mostly there is none, no parser need be loaded.
+    import tomllib
+
+    # What tomllib needs grows with the square of a key's parts: a short file could take all memory.
+    is_deep = any(line.partition(b"=")[0].count(b".") > _MAX_KEY_DOTS for line in data.split(b"\n"))
+    try:
+        document = {} if is_deep else tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}", remedy="correct that line") from error
+    except RecursionError:
+        is_deep = True
+    if is_deep:
+        raise SettingsError(f"{path} is not valid TOML: nested too deeply", remedy="no setting nests")
+    return _from_document(document, path, by_name, trusted=trusted)
+
+
+def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
+    try:
+        document = json.loads(read_file(path, _MOST_BYTES))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}", remedy="delete it and build the index again") from error
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path} holds no settings", remedy="delete it and build the index again")
+    return _from_document(document, path, by_name, trusted=False)
+
+
+def _from_document(
+    document: Mapping[str, Any], path: Path | str, by_name: Mapping[str, Key], *, trusted: bool
+) -> list[_Given]:
+    given: list[_Given] = []
+    for dotted, raw in flat(document):
+        key = by_name.get(dotted) or strategy_key(dotted)
+        if key is None:
+            raise _unknown(dotted, str(path), [*by_name, *SECTIONS])
+        if any(item.key.dotted == key.dotted for item in given):
+            raise SettingsError(
+                f"{path} sets {key.dotted} twice, in two spellings", remedy=f"leave out {dotted} or the other"
+            )
+        value = parse(key, raw, str(path))
+        if not trusted:
+            _check_project_may(key, value, path)
+        given.append(_Given(key, value, str(path)))
+    return given
+
+
+def _check_project_may(key: Key, value: object, path: Path | str) -> None:
+    is_outside = bool(key.rule.prefixes) and value not in key.rule.choices
+    if not key.rule.project or is_outside:
+        to = f" to {value!r}" if is_outside else ""
+        raise SettingsError(
+            f"{path} sets {key.dotted}{to}, which a project's own file may not",
+            remedy=f"set it in {paths.user_settings_file()} or as {key.environment}",
+        )
+    written = value if isinstance(value, tuple) else (value,)
+    for path_or_glob in written if key.rule.kind in ("globs", "path") else ():
+        if not stays_inside(str(path_or_glob)):
+            raise SettingsError(
+                f"{path} sets {key.dotted} to {path_or_glob!r}, which lies outside the project",
+                remedy="name something below the project's directory",
+            )
+
+
+def _from_environment(environment: Mapping[str, str], by_name: Mapping[str, Key]) -> list[_Given]:
+    by_variable = {key.environment: key for key in by_name.values()}
+    given = []
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX) or variable in RESERVED:
+            continue
+        key = by_variable.get(variable) or strategy_key_of_variable(variable, PREFIX)
+        if key is None:
+            raise _unknown(variable, "the environment", list(by_variable))
+        origin = f"environment variable {variable}"
+        given.append(_Given(key, parse(key, environment[variable], origin, textual=True), origin))
+    return given
+
+
+def _from_flags(flags: Mapping[str, object], by_name: Mapping[str, Key]) -> list[_Given]:
+    given = []
+    for dotted, raw in flags.items():
+        if raw is None:
+            continue
+        if dotted not in by_name:
+            raise _unknown(dotted, "the flags", list(by_name))
+        given.append(_Given(by_name[dotted], parse(by_name[dotted], raw, "flag"), "flag"))
+    return given
+
+
+def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
+    import difflib
+
+    if name in _SECRET:
+        return SettingsError(f"{name} stands in {place}", remedy=f"remove it there, and set {_SECRET[name]}")
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
+    return SettingsError(f"{name} in {place} is no setting", remedy=remedy)
+
+
+def _check_together(given: Mapping[str, _Given], by_name: Mapping[str, Key]) -> None:
+    """Refuse an overlap that would let a chunk make no progress."""
+
+    def value(dotted: str) -> int:
+        item = given.get(dotted)
+        found = by_name[dotted].default if item is None else item.value
+        return int(str(found))
+
+    size, overlap = value("index.chunk_tokens"), value("index.chunk_overlap")
+    if overlap * 2 >= size:
+        item = given.get("index.chunk_overlap") or given["index.chunk_tokens"]
+        raise SettingsError(
+            f"index.chunk_overlap is {overlap} with index.chunk_tokens {size} ({item.origin})",
+            remedy=f"give it a whole number from 0 to {(size - 1) // 2}",
+        )
+
+
+def _assemble(given: Mapping[str, _Given], project: Path | None) -> Settings:
+    sections: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    for item in given.values():
+        sections.setdefault(item.key.section, {})[item.key.name] = item.value
+    built: dict[str, Any] = {section: kind(**sections.pop(section)) for section, kind in SECTIONS.items()}
+    agents = strategies({section.removeprefix(f"{AGENTS}."): options for section, options in sections.items()})
+    origins = {item.key.dotted: item.origin for item in given.values()}
+    return Settings(**built, agents=agents, origins=origins, project=project)

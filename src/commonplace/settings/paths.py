@@ -1,0 +1,130 @@
+"""Where settings files and stores lie on this machine. It looks for them; it neither reads nor creates them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from commonplace.errors import StoreError, UsageError
+
+STORE_NAME = ".commonplace"
+PROJECT_FILE = "commonplace.toml"
+STORE_FILE = "settings.json"
+_MARKDOWN = re.compile(r"memory|vault|MEMORY.*")
+
+
+def find_project(start: Path) -> Path | None:
+    """Return the nearest directory, from `start` upward, that holds a store or a project file; None if none does."""
+    here = start.absolute()
+    for directory in (here, *here.parents):
+        if (directory / STORE_NAME).is_dir() or (directory / PROJECT_FILE).is_file():
+            return directory
+    return None
+
+
+def find_store(start: Path) -> Path | None:
+    """Return the nearest store of a project, from `start` upward; None if there is none."""
+    here = start.absolute()
+    return next((d / STORE_NAME for d in (here, *here.parents) if (d / STORE_NAME).is_dir()), None)
+
+
+def project_of(store: Path) -> Path | None:
+    """Return the project a store belongs to: the directory that holds it as `.commonplace`; None for another name."""
+    return store.parent if store.name == STORE_NAME else None
+
+
+def refuse_links(store: Path) -> None:
+    """Refuse a store that holds a link, which may have come with a clone and lead to anybody's files.
+
+    Pages and notes are looked at where they are read: a person may have put a link there, and it is passed over.
+
+    Raises:
+        StoreError: the message names the link.
+    """
+    pending = [store]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.path == str(store / entry.name) and _MARKDOWN.fullmatch(entry.name):
+                    continue
+                if entry.is_symlink():
+                    raise StoreError(
+                        f"{entry.path} is a link, and nothing in a store is read or written through one",
+                        remedy="delete it, or name another store with --store",
+                    )
+                if entry.is_dir():
+                    pending.append(Path(entry.path))
+
+
+def user_settings_file() -> Path:
+    """Return the path of the user's own settings file."""
+    return _user_directory("XDG_CONFIG_HOME", ".config", "user_config_dir") / "settings.toml"
+
+
+def user_store() -> Path:
+    """Return the path of the store that is used outside any project."""
+    return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_dir") / "store"
+
+
+def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
+    """Return our directory of one kind.
+
+    On Linux the XDG base directory specification tells it; platformdirs would tell the same, and load a megabyte of
+    modules into every process. What is not plain is left to it.
+
+    Args:
+        elsewhere: the function of platformdirs.
+    """
+    named, home = os.environ.get(variable, ""), os.environ.get("HOME", "")
+    if sys.platform == "linux" and named.startswith("/"):
+        return Path(named, "commonplace")
+    if sys.platform == "linux" and not named and home.startswith("/"):
+        return Path(home, below_home, "commonplace")
+    import platformdirs
+
+    return Path(getattr(platformdirs, elsewhere)("commonplace", appauthor=False))
+
+
+DATABASE = "store.db"
+INDEX = "index"
+LOGS = "logs"
+UPGRADE_LOCK = "upgrade.lock"
+EMBEDDING_LOCK = "embedding.lock"
+WATCH_LOCK = "watch.lock"
+INDEXING_LOCK = "indexing.lock"
+_SQLITE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
+
+
+def sqlite_directory(path: str) -> Path:
+    """Return the directory of the store that a `sqlitePath` names.
+
+    A store is a directory. `memory.db`, as a single database is called, names the store `memory` beside it, unless it
+    is a directory itself; `store.db` names the store that it lies in.
+
+    Raises:
+        UsageError: the path is a file and no store.
+    """
+    given = Path(path)
+    with suppress(RuntimeError):  # the home of a user that there is not is a directory like any other
+        given = given.expanduser()
+    given = given.absolute()
+    if given.name == DATABASE:
+        return given.parent
+    if given.is_file():
+        raise UsageError(
+            f"sqlitePath is {path!r}, which is a file and no store", remedy=f"name a directory, or {DATABASE} in one"
+        )
+    if given.suffix.lower() in _SQLITE_SUFFIXES and given.stem and not given.is_dir():
+        return given.with_suffix("")
+    return given
+
+
+def index_watch_lock(root: Path, namespace: str) -> str:
+    """Return the name of the lock that whoever watches a directory for a namespace holds."""
+    from hashlib import sha256
+
+    whose = f"{root}\n{namespace}".encode(errors="surrogateescape")
+    return f"watch-{sha256(whose).hexdigest()[:16]}.lock"

@@ -1,0 +1,107 @@
+"""Facts of the graph as lines of a response: what a topic leads to, and how a fact is written. It finds no memory.
+
+Two entities of one memory are named together. A link between two memories relates what each is about: its one entity,
+or else the memory itself, by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, Final
+
+from commonplace.formats.csp import Passage, Relation, Response, format_response, write_relation
+from commonplace.graph.text import when
+from commonplace.graph.views import FoundRelations
+from commonplace.text.budget import MOST_TOKENS, most_tokens
+from commonplace.text.snippet import snippet
+
+if TYPE_CHECKING:
+    from commonplace.dates.time import Moment
+    from commonplace.graph.views import RelationView
+    from commonplace.memory.view import Memory
+    from commonplace.specialist.calls import Book
+
+DISPUTED: Final = "DISPUTED"
+
+
+def facts_of(
+    book: Book, topic: str, limit: int, floor: float, *, as_of: Moment | None = None, valid_at: Moment | None = None
+) -> FoundRelations:
+    """Return the facts that are relevant to a topic, best first."""
+    found = book.graph.search_edges(topic, limit, as_of=as_of, valid_at=valid_at)
+    relevant = tuple(fact for fact in found if fact.score >= floor)
+    return FoundRelations(topic, relevant, found.degraded, found.notices)
+
+
+def relation_of(fact: RelationView, strength: float | None = None, *, is_directed: bool = True) -> Relation:
+    """Return a fact as a link between the names of its ends."""
+    return Relation(fact.source_name, fact.target_name, is_directed, strength)
+
+
+def passage_of(fact: RelationView, topic: str, characters: int) -> Passage:
+    """Return the sentence of a fact, with when it holds and whether it is disputed."""
+    state = f" ({'disputed, ' if fact.disputed else ''}{when(fact)})"
+    return Passage(fact.uuid, snippet(fact.fact, topic, limit=characters - len(state)).text + state)
+
+
+def disputed(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
+    """Return the line that tells which links are disputed, if any are."""
+    told = dict.fromkeys(write_relation(Relation(each.source, each.target, each.is_directed)) for each in relations)
+    return ((DISPUTED, ",".join(told)),) if told else ()
+
+
+def fits(book: Book, response: Response) -> bool:
+    """Return whether a response has at most 2500 tokens."""
+    return _tokens(book, response) <= MOST_TOKENS
+
+
+def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
+    """Return the largest size, up to `count`, whose response fits; 0 where none does.
+
+    Args:
+        make: returns the response of a size; a larger one has more tokens.
+    """
+    low, low_tokens = 0, 0
+    high, high_tokens = count, _tokens(book, make(count)) if count else 0
+    if high_tokens <= MOST_TOKENS:
+        return count
+    halves = False
+    while high - low > 1:
+        # Tokens grow evenly with the size, so a guess in proportion is near; halving in turn bounds what it may cost.
+        share = (MOST_TOKENS - low_tokens) / (high_tokens - low_tokens)
+        middle = (low + high) // 2 if halves else low + int((high - low) * share)
+        middle = min(max(middle, low + 1), high - 1)
+        halves = not halves
+        tokens = _tokens(book, make(middle))
+        if tokens <= MOST_TOKENS:
+            low, low_tokens = middle, tokens
+        else:
+            high, high_tokens = middle, tokens
+    return low
+
+
+def _tokens(book: Book, response: Response) -> int:
+    """Return how many tokens a response has, or may have at most where that is few enough."""
+    text = format_response(response)
+    bound = most_tokens(text)
+    return bound if bound <= MOST_TOKENS else book.count_tokens(text)
+
+
+MOST_LINKS: Final = 5
+"""In one response."""
+
+
+def relations(memory: Memory) -> Iterator[Relation]:
+    """Yield which entities a memory names together, at most as many as a response has room for."""
+    yield from islice((Relation(*pair) for pair in combinations(memory.entities, 2)), MOST_LINKS)
+
+
+def about(memory: Memory) -> str:
+    """Return what stands for a memory at the end of a link."""
+    return memory.entities[0] if len(memory.entities) == 1 else memory.id
+
+
+def ends(relation: Relation) -> frozenset[str]:
+    """Return the two ends, whichever comes first."""
+    return frozenset((relation.source, relation.target))

@@ -1,0 +1,594 @@
+"""The verbs that find: recall and temporal_query. They ask the engine, and write what it found as lines.
+
+Recall finds memories, and tells as links what the graph knows of the topic. What was known or true at a time,
+memories and facts tell side by side.
+
+What the graph and the memories lead to is one ranking. The graph begins with the entities that the query names and
+goes two facts far; memories tell which entities they name together, and one link on. All of it is bounded, however
+much there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Final
+
+from commonplace.dates.time import iso
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.csp import NONE, Passage, Reference, Relation, Response
+from commonplace.graph.names import MAX_NAME_CHARACTERS
+from commonplace.graph.text import statement
+from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY
+from commonplace.specialist.response import (
+    MOST_LINKS,
+    about,
+    disputed,
+    ends,
+    facts_of,
+    fits,
+    largest,
+    passage_of,
+    relation_of,
+    relations,
+)
+from commonplace.text.budget import MOST_TOKENS
+from commonplace.text.snippet import snippet
+from commonplace.text.tokens import analyse
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from commonplace.graph.views import EntityView, FoundRelations, RelationView
+    from commonplace.memory.view import Memory
+    from commonplace.search.result import SearchResult
+    from commonplace.specialist.calls import Book
+    from commonplace.specialist.request import Asked
+    from commonplace.types import Hit, Link
+
+MAX_RESULTS: Final = 5
+MIN_RELEVANCE: Final = 0.3
+SNIPPET_CHARACTERS: Final = 200
+MOST_TOPICS: Final = 10
+CONFIDENCE: Final = "CONFIDENCE"
+ONLY_WEAK: Final = "all that was found is weak: perhaps nothing here is about it"
+LONGEST_TOPIC: Final = 60
+"""A longer tag or entity is no topic: ten of them would leave no room for what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What answers, with the part of it to be shown.
+
+    Attributes:
+        memory: None of a fact, and of a memory that went meanwhile.
+        fact: None of a memory.
+        links: of the memory.
+        confidence: "sure", "likely" or "weak"; "none" of a fact, and where nothing is known of it.
+    """
+
+    reference: Reference
+    relevance: float
+    passage: Passage
+    memory: Memory | None = None
+    fact: RelationView | None = None
+    links: tuple[Link, ...] = ()
+    confidence: str = NONE
+
+
+def recall(book: Book, asked: Asked) -> Response:
+    """Find the memories that answer a topic."""
+    topic, limit, floor = _asked(asked)
+    also = asked.values("also").get("also")
+    asked.finish()
+    result = book.recall(topic, limit, as_of=None, min_score=floor, also=also)
+    book.log_retrieval(result, "recall")
+    facts = facts_of(book, topic, MOST_LINKS, floor)
+    return _told(book, [_memory(book, hit, topic, None) for hit in result.hits], result, facts)
+
+
+def temporal_query(book: Book, asked: Asked) -> Response:
+    """Find what was known of a topic, or true in the world, at a time."""
+    as_of, valid_at = asked.moment("as_of"), asked.moment("valid_at")
+    if as_of is None and valid_at is None:
+        raise UsageError(
+            "temporal_query is not told of which time",
+            remedy='add PARAMS {"as_of": "2026-01-29"} for what was known then, or "valid_at" for what was true then',
+        )
+    topic, limit, floor = _asked(asked)
+    also = asked.values("also").get("also")
+    asked.finish()
+    result = book.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
+    book.log_retrieval(result, "recall")
+    facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
+    memories = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]
+    # A memory that stands before one it may have overtaken keeps its place, whatever its own relevance.
+    places = list(accumulate((each.relevance for each in reversed(memories)), max))[::-1]
+    placed = [*zip(places, memories, strict=True), *((fact.score, _fact(fact, topic)) for fact in facts)]
+    placed.sort(key=lambda each: (-each[0], each[1].reference.kind != MEMORY))  # else as they were found
+    return _told(book, [each for _, each in placed[:limit]], result, facts)
+
+
+def topics(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """Return the tags and entities of memories, each once, in their order."""
+    named = (name for memory in memories for name in (*memory.tags, *memory.entities))
+    return tuple(islice(dict.fromkeys(name for name in named if len(name) <= LONGEST_TOPIC), MOST_TOPICS))
+
+
+def memory_of(book: Book, id_: str, as_of: float | None = None) -> Memory | None:
+    """Return a memory that a hit or a link names; None where it went meanwhile."""
+    try:
+        return book.get(id_, as_of=as_of, touch=False)
+    except NotFoundError:
+        return None
+
+
+def rationale_of(notices: Iterable[str]) -> str:
+    """Return why an answer is only a part of what there may be."""
+    return "; ".join(dict.fromkeys(notices)) or "a part of the search could not be used"
+
+
+def _asked(asked: Asked) -> tuple[str, int, float]:
+    return asked.topic(), asked.most_results(MAX_RESULTS), asked.share("min_relevance", MIN_RELEVANCE)
+
+
+def _memory(book: Book, hit: Hit, topic: str, as_of: float | None) -> Found:
+    id_ = hit.owner_id
+    passage = Passage(id_, snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text)
+    links = tuple(book.links(id_))
+    return Found(
+        Reference(MEMORY, id_), hit.score, passage, memory_of(book, id_, as_of), None, links, hit.confidence or NONE
+    )
+
+
+def _fact(fact: RelationView, topic: str) -> Found:
+    return Found(Reference(FACT, fact.uuid), fact.score, passage_of(fact, topic, SNIPPET_CHARACTERS), fact=fact)
+
+
+def _told(book: Book, found: Sequence[Found], result: SearchResult, facts: FoundRelations) -> Response:
+    """Return the response with as many of the best hits as there is room for."""
+    response = _response(found, facts)
+    if not fits(book, response):
+        size = largest(book, lambda size: _part(found, facts, size), len(found) - 1)
+        # Even the best hit alone may be too long, which takes names and ids of hundreds of characters: what is said
+        # about it goes first.
+        response = _part(found, facts, size) if size else replace(_part(found, facts, 1), scope=(), links=None)
+    if result.degraded or facts.degraded:
+        told = (response.rationale, *result.notices, *facts.notices)
+        response = replace(response, status="PARTIAL", rationale=rationale_of(filter(None, told)))
+    return response
+
+
+def _part(found: Sequence[Found], facts: FoundRelations, size: int) -> Response:
+    response = _response(found[:size], facts)
+    left_out = f"{size} of {len(found)} hits have room in {MOST_TOKENS} tokens"
+    return replace(response, rationale="; ".join(filter(None, (left_out, response.rationale))))
+
+
+def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
+    links = _links(found, facts)
+    own = {ends(relation_of(fact)) for fact in facts if fact.disputed}
+    disputes = disputed(link for link in links if ends(link) in own)
+    weak = [each.confidence == "weak" for each in found]
+    # The contract's lines are enough for what answers; what may only be near must not look like it.
+    confidence = ((CONFIDENCE, ",".join(each.confidence for each in found)),) if any(weak) else ()
+    return Response(
+        rationale=ONLY_WEAK if weak and all(weak) else "",
+        scope=_scope(found),
+        data=tuple(each.reference for each in found),
+        relevance=tuple(each.relevance for each in found),
+        links=links or None,
+        snippets=tuple(each.passage for each in found),
+        facts=(*confidence, *disputes),
+    )
+
+
+def _scope(found: Sequence[Found]) -> tuple[str, ...]:
+    named = [topics([each.memory]) for each in found if each.memory is not None]
+    named += [(each.fact.source_name, each.fact.target_name) for each in found if each.fact is not None]
+    names = (name for some in named for name in some if len(name) <= LONGEST_TOPIC)
+    return tuple(islice(dict.fromkeys(names), MOST_TOPICS))
+
+
+def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...]:
+    """Return what the graph knows, then how the memories are linked, then which entities they name together."""
+    chosen: dict[frozenset[str], Relation] = {}
+    known = [relation_of(fact, fact.score, is_directed=False) for fact in facts]
+    for relation in (*known, *_between(found), *_together(found)):
+        chosen.setdefault(ends(relation), relation)
+    return tuple(islice(chosen.values(), MOST_LINKS))
+
+
+def _together(found: Sequence[Found]) -> Iterator[Relation]:
+    for each in found:
+        for relation in relations(each.memory) if each.memory is not None else ():
+            yield replace(relation, strength=each.relevance)
+
+
+def _between(found: Sequence[Found]) -> Iterator[Relation]:
+    for each in found:
+        for link in each.links:
+            yield Relation(link.source, link.target, is_directed=True, strength=link.strength)
+
+
+MOST_CHARACTERS: Final = 6_000
+"""Of a content in one response; a longer text is read in parts."""
+
+MOST_OFFSET: Final = 1 << 30
+
+_WORD_END: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What there is to show of one thing."""
+
+    reference: Reference
+    content: str
+    scope: tuple[str, ...]
+    links: tuple[Relation, ...]
+    facts: tuple[tuple[str, str], ...]
+
+    def response(self, offset: int, size: int, *, has_head: bool = True) -> Response:
+        """Return a part of the text, with the names that belong to it or without."""
+        end = _word_end(self.content, offset, offset + size)
+        more = (("NEXT_OFFSET", str(end)),) if end < len(self.content) else ()
+        return Response(
+            scope=self.scope if has_head else (),
+            data=(self.reference,),
+            relevance=(1.0,),
+            links=(self.links if has_head else ()) or None,
+            facts=(*self.facts, *more),
+            content=self.content[offset:end],
+        )
+
+
+def get(book: Book, asked: Asked) -> Response:
+    """Show one memory, episode, entity or fact, as much of its text as there is room for."""
+    reference = asked.reference(EPISODE, ENTITY, FACT)
+    as_of = asked.moment("as_of")
+    offset = asked.whole("offset", 0, 0, MOST_OFFSET)
+    asked.finish()
+    shown = _SHOW[reference.kind](book, reference.id, as_of)
+    rest = len(shown.content) - offset
+    if offset and rest <= 0:
+        raise UsageError(
+            f"offset is {offset}, the text has {len(shown.content):,} characters", remedy="give a smaller one"
+        )
+    whole = shown.response(offset, rest)
+    if rest <= MOST_CHARACTERS and fits(book, whole):
+        return whole
+    # Nothing fits only beside tags and links of thousands of characters: these go then.
+    size = largest(book, lambda size: shown.response(offset, size), min(MOST_CHARACTERS, rest))
+    return shown.response(offset, max(1, size), has_head=size > 0)
+
+
+def stats(book: Book, asked: Asked) -> Response:
+    """Count what is stored."""
+    asked.finish()
+    counts, graph = book.memory_counts(), book.graph.counts()
+    live = {"ULTRA": counts.ultra, "SHORT": counts.short, "MEDIUM": counts.medium, "LONG": counts.long}
+    memories = {"ENTRIES": sum(live.values()), **live, "ARCHIVED": counts.archived, "MEMORY_LINKS": counts.links}
+    known = {"EPISODES": graph.episodes, "ENTITIES": graph.entities, "RELATIONS": graph.relations}
+    disputes = {"DISPUTED": graph.disputed}
+    return Response(facts=tuple((key, str(number)) for key, number in (memories | known | disputes).items()))
+
+
+def _shown_memory(book: Book, id_: str, as_of: str | float | None) -> _Shown:
+    memory = book.get(id_, as_of=as_of)
+    book.log_use(memory.id)
+    links = book.links(memory.id)[:MOST_LINKS]
+    facts = (
+        ("TIER", memory.tier),
+        ("STATE", memory.status),
+        ("AT", iso(memory.at)),
+        ("ORIGIN", memory.origin),
+        ("TRUST", f"{memory.trust:.2f}"),
+        ("RETENTION", f"{memory.retention:.2f}"),
+    )
+    related = (Relation(each.source, each.target, is_directed=True, strength=each.strength) for each in links)
+    return _Shown(Reference(MEMORY, memory.id), memory.content, topics([memory]), tuple(related), facts)
+
+
+def _episode(book: Book, id_: str, _as_of: str | float | None) -> _Shown:
+    episode = book.graph.episode(id_)
+    facts = (("AT", iso(episode.reference_time)), ("ORIGIN", episode.origin), ("TRUST", f"{episode.trust:.2f}"))
+    return _Shown(Reference(EPISODE, episode.uuid), episode.content, (), (), facts)
+
+
+def _entity(book: Book, name: str, as_of: str | float | None) -> _Shown:
+    entity = book.graph.entity(name, as_of=as_of)
+    about = book.graph.neighbourhood(entity.uuid, 1, as_of=as_of).relations
+    own = [each for each in about if entity.uuid in (each.source_node_uuid, each.target_node_uuid)][:MOST_LINKS]
+    names = tuple(each for each in (entity.name, *entity.aliases) if len(each) <= LONGEST_TOPIC)[:MOST_TOPICS]
+    facts = (
+        ("ENTITY_TYPE", entity.entity_type),
+        *_times(entity.valid_from, entity.valid_to),
+        *disputed(relation_of(each) for each in own if each.disputed),
+    )
+    return _Shown(Reference(ENTITY, entity.name), entity.summary, names, tuple(map(relation_of, own)), facts)
+
+
+def _shown_fact(book: Book, id_: str, as_of: str | float | None) -> _Shown:
+    fact = book.graph.relation(id_, as_of=as_of)
+    state = "retracted" if fact.retracted else "disputed" if fact.disputed else "stated"
+    facts = (
+        ("RELATION_TYPE", fact.relation_type),
+        ("STATE", state),
+        *_times(fact.valid_from, fact.valid_to),
+        ("TRUST", f"{fact.trust:.2f}"),
+    )
+    return _Shown(Reference(FACT, fact.uuid), fact.fact, (), (relation_of(fact),), facts)
+
+
+_SHOW: Final[Mapping[str, Callable[[Book, str, str | float | None], _Shown]]] = {
+    MEMORY: _shown_memory,
+    EPISODE: _episode,
+    ENTITY: _entity,
+    FACT: _shown_fact,
+}
+
+
+def _times(start: datetime | None, end: datetime | None) -> Iterator[tuple[str, str]]:
+    for key, at in (("VALID_FROM", start), ("VALID_TO", end)):
+        if at is not None:
+            yield key, iso(at)
+
+
+def _word_end(text: str, start: int, end: int) -> int:
+    """Return where to cut so that no word is cut, unless none ends near."""
+    if end >= len(text):
+        return len(text)
+    near = max(start + 1, end - _WORD_END)
+    return next((at for at in range(end, near, -1) if text[at].isspace()), end)
+
+
+TIER: Final = "short"
+THRESHOLD: Final = 0.3
+SCOPE: Final = "short"
+
+
+def store(book: Book, asked: Asked) -> Response:
+    """Remember a text in a tier."""
+    content = asked.text("CONTENT")
+    tier = asked.text_or_none("TIER")
+    tags = asked.tags()
+    more = asked.values("category", "source", "entities", "at", "metadata")
+    asked.finish()
+    if tier == "ultra" and asked.is_last:
+        raise UsageError(
+            "a memory of the tier ultra ends with its process, and this one ends with the request",
+            remedy="give short, medium or long, or send requests on standard input",
+        )
+    return _kept(book.remember(content, TIER if tier is None else tier, tags, **more))
+
+
+def link(book: Book, asked: Asked) -> Response:
+    """Keep how two entities hang together: an episode that states it, and what its words say beside."""
+    given = asked.text("ENTITY1"), asked.text("ENTITY2")
+    context = asked.text("CONTEXT")
+    asked.finish()
+    stated = statement(*given, context, called=("ENTITY1", "ENTITY2", "CONTEXT"))
+    name = f"{stated['source']} → {stated['target']}"[:MAX_NAME_CHARACTERS]
+    added = book.graph.add_episode(stated, name=name, source="json", source_description="link")
+    counts = (("ENTITIES_EXTRACTED", len(added.entities)), ("RELATIONS_EXTRACTED", len(added.relations)))
+    return Response(
+        "PARTIAL" if added.degraded else "OK",
+        rationale="; ".join(added.notices),
+        data=() if added.episode is None else (Reference(EPISODE, added.episode.uuid),),
+        facts=(*((key, str(number)) for key, number in counts), *disputed(map(relation_of, added.disputed))),
+    )
+
+
+def decay(book: Book, asked: Asked) -> Response:
+    """Lower the scores of a tier, and archive what fell too low."""
+    threshold = asked.share("threshold", THRESHOLD)
+    scope = asked.values("scope").get("scope", SCOPE)
+    asked.finish()
+    report = book.decay(scope, threshold)
+    return Response(
+        facts=(("ENTRIES_DECAYED", str(report.lowered)), ("ENTRIES_DELETED", str(len(report.archived)))),
+    )
+
+
+def promote(book: Book, asked: Asked) -> Response:
+    """Move a memory to a higher tier."""
+    reference = asked.reference()
+    tier = asked.text_or_none("TIER")
+    asked.finish()
+    return _kept(book.raise_tier(reference.id, tier))
+
+
+def forget(book: Book, asked: Asked) -> Response:
+    """Delete a memory with every copy of it."""
+    reference = asked.reference(EPISODE)
+    dry_run = asked.flag("dry_run")
+    asked.finish()
+    if reference.kind == EPISODE:
+        book.graph.episode(reference.id)
+    else:
+        book.get(reference.id, touch=False)  # the engine would also forget an artifact of that id
+    receipt = book.forget(reference.id, dry_run=dry_run)
+    # A memory is an episode too, and one entry all the same.
+    counted = ("episodes",) if reference.kind == EPISODE else ("memories", "in_process")
+    gone = str(sum(receipt.counts.get(kind, 0) for kind in counted))
+    data = (reference,)
+    if dry_run:
+        return Response(data=data, facts=(("ENTRIES_TO_DELETE", gone),))
+    left = [f"{file}: {what}" for file, what in receipt.found]
+    return Response(
+        "OK" if receipt.verified else "PARTIAL",
+        rationale="" if receipt.verified else "; ".join((*receipt.waiting, *left, *receipt.notices)),
+        data=data,
+        facts=(("ENTRIES_DELETED", gone), ("RECEIPT", receipt.id)),
+    )
+
+
+def _kept(memory: Memory) -> Response:
+    return Response(
+        rationale="; ".join(memory.notices),
+        data=(Reference(MEMORY, memory.id),),
+        facts=(("TIER_WRITTEN", memory.tier),),
+    )
+
+
+MAX_EDGES: Final = 10
+
+_MEMORIES = 20
+"""So many the search may bring."""
+_LINKS_FOLLOWED = 5
+"""From each memory."""
+_DEPTH, _AROUND = 2, 30
+"""How far from an entity that the query names facts are told, and of how many entities."""
+_STEP = 0.8
+"""What is left of the relevance with each fact between; a round guess."""
+
+_ENDING: Final = re.compile(r"(?<=\w)\.[A-Za-z][A-Za-z0-9]{0,4}$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A relation, and how relevant what tells it is."""
+
+    relation: Relation
+    relevance: float
+    is_disputed: bool = False
+
+
+def query_graph(book: Book, asked: Asked) -> Response:
+    """Find entities and how they hang together."""
+    query = asked.topic()
+    limit = asked.most_results(MAX_EDGES)
+    floor = asked.share("min_relevance", MIN_RELEVANCE)
+    asked.finish()
+    wanted = frozenset(analyse(query))
+    result = book.search(query, _MEMORIES, ("memory",), min_score=0.0)
+    memories = list(_first(book, result, wanted, floor))
+    facts = facts_of(book, query, max(limit, MOST_LINKS), floor)
+    entities = _entities(book, query, limit, wanted, floor)
+    told = [
+        *(_Told(relation_of(fact), fact.score, fact.disputed) for fact in facts),
+        *_around(book, entities, wanted),
+        *_first_step(memories),
+        *_along_links(book, memories),
+    ]
+    best = _best(told)[: min(limit, MOST_LINKS)]
+    named = _named(memories, entities, wanted)[:limit]
+    size = largest(book, lambda size: _graph_response(named[:size], best), len(named))
+    response = _graph_response(named[: max(1, size)], best)
+    if not (result.degraded or facts.degraded):
+        return response
+    return replace(response, status="PARTIAL", rationale=rationale_of((*result.notices, *facts.notices)))
+
+
+def _entities(book: Book, query: str, limit: int, wanted: frozenset[str], floor: float) -> list[EntityView]:
+    """Return the entities of the graph that the query names, or that are relevant, best first."""
+    found = book.graph.search_entities(query, limit)
+    return [each for each in found if each.score >= floor or _named_by(each, wanted)]
+
+
+def _around(book: Book, entities: Sequence[EntityView], wanted: frozenset[str]) -> Iterator[_Told]:
+    """Yield the facts about the entity that the query names best, the less relevant the farther they are."""
+    named = [each for each in entities if _named_by(each, wanted)]
+    if not named:
+        return
+    centre = max(named, key=lambda each: (_named_by(each, wanted), each.score))
+    near = book.graph.neighbourhood(centre.uuid, _DEPTH, _AROUND)
+    distances = {each.uuid: each.distance or 0 for each in near.entities}
+    for fact in near.relations:
+        steps = min(distances.get(end, _DEPTH) for end in (fact.source_node_uuid, fact.target_node_uuid))
+        yield _Told(relation_of(fact), centre.score * _STEP**steps, fact.disputed)
+
+
+def _named_by(entity: EntityView, wanted: frozenset[str]) -> float:
+    return max(_share(name, wanted) for name in (entity.name, *entity.aliases))
+
+
+def _first(book: Book, result: SearchResult, wanted: frozenset[str], floor: float) -> Iterator[tuple[Memory, float]]:
+    """Yield the memories that are relevant, or about an entity that the query names, with their relevance."""
+    for hit in result.hits:
+        memory = memory_of(book, hit.owner_id)
+        is_relevant = hit.score >= floor and hit.confidence != "weak"
+        if memory is not None and (is_relevant or any(_share(name, wanted) for name in memory.entities)):
+            yield memory, hit.score
+
+
+def _first_step(memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
+    for memory, relevance in memories:
+        for relation in relations(memory):
+            yield _Told(relation, relevance)
+
+
+def _along_links(book: Book, memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
+    """Yield the links of the memories, and what the memories at their other ends tell."""
+    for memory, relevance in memories:
+        for link in book.links(memory.id)[:_LINKS_FOLLOWED]:
+            other = memory_of(book, link.target if link.source == memory.id else link.source)
+            if other is None or other.status == "archived":
+                continue
+            source, target = (memory, other) if link.source == memory.id else (other, memory)
+            if about(source) != about(target):
+                yield _Told(Relation(about(source), about(target), is_directed=True), relevance * link.strength)
+            for relation in relations(other):
+                yield _Told(relation, relevance * link.strength)
+
+
+def _best(told: Sequence[_Told]) -> list[_Told]:
+    """Return each relation once, the most relevant first; one that states a direction goes before one that does not."""
+    ranked = sorted(
+        told,
+        key=lambda each: (
+            -each.relevance,
+            not each.relation.is_directed,
+            each.relation.source,
+            each.relation.target,
+        ),
+    )
+    directed = {ends(each.relation) for each in ranked if each.relation.is_directed}
+    chosen: dict[tuple[str, str] | frozenset[str], _Told] = {}
+    for each in ranked:
+        between = ends(each.relation)
+        if each.relation.is_directed:
+            chosen.setdefault((each.relation.source, each.relation.target), each)
+        elif between not in directed:
+            chosen.setdefault(between, each)
+    return list(chosen.values())
+
+
+def _named(
+    memories: Sequence[tuple[Memory, float]], entities: Sequence[EntityView], wanted: frozenset[str]
+) -> list[tuple[str, float]]:
+    """Return the entities that the query names with their relevance, or all where it names none; the best first."""
+    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
+    for entity in entities:
+        found[entity.name] = max(entity.score, found.get(entity.name, 0.0))
+        shares[entity.name] = max(_named_by(entity, wanted), shares.get(entity.name, 0.0))
+    for memory, relevance in memories:
+        for name in memory.entities:
+            found[name] = max(relevance, found.get(name, 0.0))
+            shares[name] = max(_share(name, wanted), shares.get(name, 0.0))
+    chosen = [name for name in found if shares[name]] or list(found)
+    return [(name, found[name]) for name in sorted(chosen, key=lambda name: (-shares[name], -found[name], name))]
+
+
+def _share(name: str, wanted: frozenset[str]) -> float:
+    """Return which share of a name's words the query has; the ending of a file's name, which many share, is none."""
+    terms = frozenset(analyse(_ENDING.sub("", name)))
+    return len(terms & wanted) / len(terms) if terms else 0.0
+
+
+def _graph_response(named: Sequence[tuple[str, float]], told: Sequence[_Told]) -> Response:
+    names = [name for name, _ in named]
+    linked = [name for each in told for name in (each.relation.source, each.relation.target)]
+    entities = [name for name in dict.fromkeys((*names, *linked)) if len(name) <= LONGEST_TOPIC]
+    return Response(
+        scope=tuple(entities[:MOST_TOPICS]),
+        data=tuple(Reference(ENTITY, name) for name in names),
+        relevance=None if told else tuple(relevance for _, relevance in named),
+        links=tuple(each.relation for each in told) or None,
+        link_relevance=tuple(each.relevance for each in told) or None,
+        facts=disputed(each.relation for each in told if each.is_disputed),
+    )

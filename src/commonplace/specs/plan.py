@@ -1,0 +1,284 @@
+"""Which tasks a call runs, in which order: dependencies first, references followed. It runs none of them.
+
+Only the direct dependencies of the called task run, as the Open Agent Spec has it; a task that is delegated to is
+called, so its own direct dependencies run too. Circles are found before anything is run.
+
+A local reference stays inside the directory of the spec that makes it, links included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from commonplace.errors import CommonplaceError
+from commonplace.files import stays_inside
+from commonplace.specs.document import (
+    MAX_BYTES,
+    Intelligence,
+    Spec,
+    SpecError,
+    Task,
+    choose,
+    parse_spec,
+    read_spec,
+    refused,
+    understand,
+)
+
+REGISTRY_URL: Final = "https://openagentspec.dev/registry"
+"""Where `oa://` leads on the network; a local registry has the same directories below it."""
+
+_OA: Final = re.compile(r"oa://([\w.-]+)/([\w.-]+)(?:@([\w.+-]+))?")
+_TIMEOUT_S: Final = 10.0
+_TOTAL_S: Final = 30.0
+_IN_QUERY: Final = "/%!$'()*+,;:@~&=?"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a spec came from.
+
+    Attributes:
+        name: its resolved path or its address; two sources with one name are the same.
+        directory: where its local references lead; None where it has no directory.
+    """
+
+    name: str
+    directory: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Where specs may come from.
+
+    Attributes:
+        registry: a directory with `<namespace>/<name>/<version>/spec.yaml`, or `<host>/<path>` of an address; or None.
+        network: whether what is not in it is fetched.
+    """
+
+    registry: Path | None = None
+    network: bool = False
+
+    def open(self, reference: str, caller: Source, task: str) -> tuple[Source, Mapping[str, Any]]:
+        """Return what a task's reference leads to.
+
+        Raises:
+            SpecError: SPEC_LOAD_ERROR: it leads nowhere, or where it may not.
+        """
+        written = reference.strip()
+        try:
+            if "://" in written:
+                return self._shared(written)
+            return _beside(written, caller)
+        except SpecError as fault:
+            raise refused(str(fault), "delegation", task) from None
+
+    def _shared(self, reference: str) -> tuple[Source, Mapping[str, Any]]:
+        address = _address(reference)
+        place = _place(address)
+        if self.registry is not None and stays_inside(str(place)):
+            file = self.registry / place
+            with suppress(OSError):  # no system has a file of such a name
+                if file.is_file():
+                    _check_inside(file, self.registry, reference)
+                    return Source(address), read_spec(file)
+        if not self.network:
+            where = f"the registry {self.registry}" if self.registry else "a registry, since none is set"
+            raise refused(
+                f"{reference} is not in {where}; put it there as {place} (setting specs.registry), "
+                "or allow the network with specs.network"
+            )
+        return Source(address), parse_spec(_fetched(address), address)
+
+
+def library_of(registry: str, *, network: bool) -> Library:
+    """Return the library that settings describe; the home of a user that there is not is left as it is written."""
+    directory = Path(registry)
+    with suppress(RuntimeError):
+        directory = directory.expanduser()
+    return Library(directory if registry else None, network)
+
+
+def source_of(file: Path) -> Source:
+    """Return the source that a file is."""
+    resolved = file.resolve()
+    return Source(str(resolved), resolved.parent)
+
+
+def _beside(reference: str, caller: Source) -> tuple[Source, Mapping[str, Any]]:
+    if caller.directory is None:
+        raise refused(f"{reference!r} is a path, and {caller.name} has no directory to start from")
+    if not stays_inside(reference) or "\0" in reference:
+        raise refused(f"{reference!r} leaves the directory of the spec that refers to it; keep the specs together")
+    file = caller.directory / reference
+    _check_inside(file, caller.directory, reference)
+    return source_of(file), read_spec(file.resolve())
+
+
+def _check_inside(file: Path, directory: Path, reference: str) -> None:
+    """Refuse a link that leads out."""
+    try:
+        is_inside = file.resolve().is_relative_to(directory.resolve())
+    except RuntimeError:  # what pathlib has for this before Python 3.13
+        raise refused(f"{reference!r} is a link that leads in a circle") from None
+    if not is_inside:
+        raise refused(f"{reference!r} is a link that leaves {directory}")
+
+
+def _address(reference: str) -> str:
+    if not reference.startswith("oa:"):
+        try:
+            parts = urlsplit(reference)
+        except ValueError as error:
+            raise refused(f"{reference!r} is no address: {error}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+            raise refused("a reference must be a path, oa://namespace/name[@version], or an http(s) address")
+        return reference
+    found = _OA.fullmatch(reference)
+    if found is None:
+        raise refused(f"{reference!r} is no reference; write oa://namespace/name or oa://namespace/name@version")
+    namespace, name, version = found.groups()
+    return f"{REGISTRY_URL}/{namespace}/{name}/{version or 'latest'}/spec.yaml"
+
+
+def _place(address: str) -> PurePosixPath:
+    """Return where a local registry keeps what an address leads to."""
+    if address.startswith(f"{REGISTRY_URL}/"):
+        return PurePosixPath(address.removeprefix(f"{REGISTRY_URL}/"))
+    parts = urlsplit(address)
+    return PurePosixPath(parts.hostname or "") / parts.path.lstrip("/")
+
+
+def _fetched(address: str) -> bytes:
+    """Return what an address holds. A registry that sends us elsewhere, perhaps into this network, is not followed."""
+    import os
+    import time
+
+    from commonplace.models.http import FAULTS, Patience, Request, send
+    from commonplace.models.providers import address_of, proxy_for
+
+    parts = urlsplit(address)
+    headers = {"Accept": "application/yaml, text/yaml, text/plain", "User-Agent": "commonplace"}
+    try:
+        place = address_of(urlunsplit(parts._replace(query="", fragment="")), "the reference")
+        end = "" if parts.path.rstrip("/") and not parts.path.endswith("/") else "/"
+        rest = f"{end}{'?' if parts.query else ''}{quote(parts.query, safe=_IN_QUERY)}"
+        request = Request(place, rest, headers, b"", proxy_for(place, os.environ), "GET")
+        answer = send(request, Patience(_TIMEOUT_S, _TIMEOUT_S, time.monotonic() + _TOTAL_S), MAX_BYTES)
+    except TimeoutError:
+        raise refused(f"{address} did not send the spec in time") from None
+    except FAULTS as fault:
+        told = getattr(fault, "strerror", None) or type(fault).__name__
+        raise refused(f"{address} could not be reached: {told}") from None
+    except CommonplaceError as error:
+        raise refused(f"{address} cannot be fetched: {error.args[0]}") from None
+    if answer.status != 200:
+        raise refused(f"{address} answered {answer.status}")
+    return answer.body
+
+
+MAX_STEPS: Final = 100
+"""Tasks that one call runs; a few specs could otherwise stand for millions of calls to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One task that is run.
+
+    Attributes:
+        name: what it is called in the spec that was asked; `task` is the one that implements it.
+        before: what runs before it and gives it its outputs, in this order.
+        delegated_to: the source and the name of the task that implements it, where that is another's.
+        refusal: why it cannot be run here, or "".
+    """
+
+    name: str
+    task: Task
+    intelligence: Intelligence
+    before: tuple[Step, ...] = ()
+    delegated_to: str | None = None
+    refusal: str = ""
+
+    def __iter__(self) -> Iterator[Step]:
+        """Yield every step in the order in which they run."""
+        for step in self.before:
+            yield from step
+        yield self
+
+
+class Planner:
+    """Plans one call, and counts its steps."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._steps = 0
+
+    def plan(self, spec: Spec, source: Source, name: str | None) -> Step:
+        """Return the step of a task, with all that runs before it.
+
+        Raises:
+            SpecError: a name leads nowhere, a reference cannot be followed, or either leads in a circle.
+        """
+        return self._called(spec, choose(spec, name), (source,))
+
+    def _called(self, spec: Spec, task: Task, stack: tuple[Source, ...]) -> Step:
+        check_circles(spec, task)
+        before = tuple(self._implemented(spec, spec.tasks[name], stack, ()) for name in dict.fromkeys(task.depends_on))
+        return self._implemented(spec, task, stack, before)
+
+    def _implemented(self, spec: Spec, task: Task, stack: tuple[Source, ...], before: tuple[Step, ...]) -> Step:
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise SpecError(f"more than {MAX_STEPS} tasks would run; split the spec", "RUN_ERROR", "routing", task.name)
+        if task.delegate is None:
+            return Step(task.name, task, spec.intelligence, before, refusal=task.refusal)
+        source, document = self._library.open(task.delegate, stack[-1], task.name)
+        if source.name in {visited.name for visited in stack}:
+            message = f"{task.delegate!r} leads back to {source.name}, which delegates already"
+            raise SpecError(message, "DELEGATION_CYCLE_ERROR", "delegation", task.name)
+        other = understand(document, source.name)
+        if task.target not in other.tasks:
+            message = f"{task.delegate!r} has no task {task.target!r}; it has: {', '.join(other.tasks)}"
+            raise SpecError(message, "TASK_NOT_FOUND", "delegation", task.name)
+        found = self._called(other, other.tasks[task.target], (*stack, source))
+        return Step(
+            task.name,
+            found.task,
+            found.intelligence,
+            before + found.before,
+            f"{source.name}#{task.target}",
+            task.refusal or found.refusal,
+        )
+
+
+def check_circles(spec: Spec, start: Task) -> None:
+    """Refuse a task whose dependencies lead back to one of them; every task is visited once.
+
+    Raises:
+        SpecError: CHAIN_CYCLE_ERROR, or TASK_NOT_FOUND for a dependency that is no task.
+    """
+    done: set[str] = set()
+    path: dict[str, None] = {start.name: None}
+    waiting = [(start, iter(start.depends_on))]
+    while waiting:
+        task, names = waiting[-1]
+        name = next(names, None)
+        if name is None:
+            waiting.pop()
+            path.pop(task.name)
+            done.add(task.name)
+        elif name not in spec.tasks:
+            message = f"{task.name!r} depends on {name!r}, which is no task of the spec"
+            raise SpecError(message, "TASK_NOT_FOUND", "routing", name)
+        elif name in path:
+            circle = " → ".join([*list(path)[list(path).index(name) :], name])
+            raise SpecError(f"tasks depend on each other: {circle}", "CHAIN_CYCLE_ERROR", "routing", task.name)
+        elif name not in done:
+            path[name] = None
+            waiting.append((spec.tasks[name], iter(spec.tasks[name].depends_on)))

@@ -1,0 +1,367 @@
+"""Run a task of a spec: plan, check, ask, read, check again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import CommonplaceError, ProviderError
+from commonplace.formats.yaml import fault_of
+from commonplace.models.contract import Generated, Message, Reranker
+from commonplace.models.llm import finite, json_of, refuse_constant
+from commonplace.specs import retriever
+from commonplace.specs.check import Fault, faults_of, foreign_faults_of, joined
+from commonplace.specs.document import Prompts, Spec, SpecError, Task, plain, read_spec, understand
+from commonplace.specs.models import Engine, Engines, open_reranker, options
+from commonplace.specs.plan import Planner, Source, Step, library_of, source_of
+
+if TYPE_CHECKING:
+    from commonplace.settings import Settings
+    from commonplace.specs.models import Answerer
+
+HISTORY = "history"
+"""The input that is not put into the prompt's text but becomes turns of the conversation."""
+
+_TURNS: Mapping[str, Any] = {
+    "type": ["array", "null"],
+    "items": {
+        "type": "object",
+        "required": ["role", "content"],
+        "properties": {"role": {"enum": ["user", "assistant"]}, "content": {"type": "string"}},
+    },
+}
+
+
+def copied(values: object, task: str) -> dict[str, Any]:
+    """Return a deep copy of an input, which nothing that happens here can change.
+
+    Raises:
+        SpecError: CHAIN_INPUT_MISSING: it is no mapping, or holds what JSON cannot.
+    """
+    if not isinstance(values, Mapping):
+        raise _unfit(f"the input must be an object, not {type(values).__name__}", task)
+    try:
+        text = json.dumps(dict(values), ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except UnicodeEncodeError:
+        raise _unfit("the input holds half a character, which no encoding has", task) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _unfit(f"the input is no JSON: {fault_of(error)}", task) from None
+    copy: dict[str, Any] = json.loads(text)
+    return copy
+
+
+def with_defaults(task: Task, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with the default of every input that is missing and has one."""
+    defaults = {
+        name: field["default"]
+        for name, field in task.input.get("properties", {}).items()
+        if isinstance(field, Mapping) and "default" in field
+    }
+    if retriever.is_retriever(task):
+        defaults.setdefault("top_k", retriever.DEFAULT_TOP_K)
+    return {**values, **{name: value for name, value in defaults.items() if name not in values}}
+
+
+def check_input(step: Step, values: Mapping[str, Any]) -> None:
+    """Hold an input to its task's schema.
+
+    Raises:
+        SpecError: CHAIN_INPUT_MISSING.
+    """
+    faults = foreign_faults_of(values, step.task.input)
+    if HISTORY in values:
+        found = faults_of(values[HISTORY], _TURNS)
+        faults += [Fault(joined(HISTORY, fault.path), fault.message) for fault in found]
+    if not faults and retriever.is_retriever(step.task):
+        faults = retriever.input_faults(values)
+    if faults:
+        raise _unfit(f"{_wrong(faults)}{_hint(step.task, faults)}", step.name)
+
+
+def check_early(step: Step, given: Mapping[str, Any]) -> None:
+    """Find what no dependency can mend, before the first of them costs anything.
+
+    Raises:
+        SpecError: CHAIN_INPUT_MISSING.
+    """
+    if not step.before:
+        return
+    outputs = [{} if before.task.is_text else before.task.output.get("properties", {}) for before in step.before]
+    made = {name for properties in outputs for name in properties}
+    values = {name: value for name, value in with_defaults(step.task, dict(given)).items() if name not in made}
+    # A dependency that does not say what it gives may give anything.
+    required = [name for name in step.task.input.get("required", ()) if name not in made] if all(outputs) else []
+    faults = foreign_faults_of(values, {**step.task.input, "required": required})
+    if faults:
+        raise _unfit(_wrong(faults), step.name)
+
+
+def turns_of(values: Mapping[str, Any]) -> Sequence[Message]:
+    """Return the history that an input brings along, as it came."""
+    return [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
+
+
+def _wrong(faults: Sequence[Fault]) -> str:
+    return f"the input is wrong: {'; '.join(map(str, faults[:3]))}"
+
+
+def _hint(task: Task, faults: Sequence[Fault]) -> str:
+    if task.depends_on and any(fault.message == "is missing" for fault in faults):
+        names = ", ".join(task.depends_on)
+        return f"; {task.name!r} depends on {names}: name what it needs in `depends_on` of the called task too"
+    return ""
+
+
+def _unfit(message: str, task: str) -> SpecError:
+    return SpecError(message, "CHAIN_INPUT_MISSING", "input_validation", task)
+
+
+_FENCED: Final = re.compile(r"```[^\n`]*\n(.*)```", re.DOTALL)
+
+
+def output_of(task: Task, text: str) -> object:
+    """Return a task's output: the text itself where that is its format, else the JSON value that it is or holds.
+
+    Where no schema is promised, nothing can tell a value from an aside: the value must be all there is, bare or in a
+    fence, and any other reply is the output as it stands.
+
+    Raises:
+        SpecError: OUTPUT_SCHEMA_ERROR: a schema is promised, and the reply holds no JSON.
+    """
+    if task.is_text:
+        return text
+    if task.output:
+        try:
+            return json_of(text)
+        except ProviderError:
+            what = f"holds no JSON; it begins {text.strip()[:60]!r}" if text.strip() else "is empty"
+            raise _broken(task, f"the answer {what}") from None
+    fenced = _FENCED.fullmatch(text.strip())
+    try:
+        return json.loads(fenced[1] if fenced else text, parse_constant=refuse_constant, parse_float=finite)
+    except (ValueError, RecursionError):
+        return text
+
+
+def check_output(task: Task, output: object) -> None:
+    """Hold an output to the task's schema and contract; text is held to neither.
+
+    Raises:
+        SpecError: OUTPUT_SCHEMA_ERROR or CONTRACT_VIOLATION.
+    """
+    if task.is_text:
+        return
+    faults = foreign_faults_of(output, {"type": "object", **task.output}) if task.output else []
+    if faults:
+        raise _broken(task, f"the answer breaks the output schema: {faults[0]}")
+    if not isinstance(output, Mapping):
+        return
+    rules: Any = task.contract.get("response_contract", {}).get("output_format", {})
+    missing = [name for name in rules.get("required_fields", ()) if name not in output]
+    if missing:
+        message = f"the output lacks {', '.join(map(repr, missing))}, which the behavioural contract requires"
+        raise SpecError(message, "CONTRACT_VIOLATION", "contract", task.name)
+
+
+def _broken(task: Task, message: str) -> SpecError:
+    return SpecError(message, "OUTPUT_SCHEMA_ERROR", "output_validation", task.name)
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """Replace `{k}`, `{{ k }}` and `{{ input.k }}` for every key there is, in one pass.
+
+    What a value brings along is never read again, so that text from outside cannot ask for another value. Every
+    other brace stays as it is, among them those of JSON written out in a prompt.
+    """
+    if not values:
+        return template
+    # The longest name first: of two keys that could match at one place, the shorter may be the other's beginning.
+    names = "|".join(re.escape(name) for name in sorted(values, key=lambda name: (-len(name), name)))
+    placeholder = re.compile(rf"\{{\{{ (?:input\.)?({names}) \}}\}}|\{{({names})\}}")
+    return placeholder.sub(lambda found: written(values[found[1] if found[1] is not None else found[2]]), template)
+
+
+def written(value: object) -> str:
+    """Return a value as it stands in a prompt: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is asked of a spec.
+
+    Attributes:
+        spec: a file, or a document that was parsed already, which has no directory for references to start from.
+        task: None is the first that can be run.
+        generator: answers in the place of every model; or of those of the tasks that a mapping names.
+        system, user: prompts in the place of those of the task.
+    """
+
+    spec: str | Path | Mapping[str, Any]
+    task: str | None = None
+    input: Mapping[str, Any] | None = None
+    generator: Answerer | Mapping[str, Answerer] | None = None
+    system: str | None = None
+    user: str | None = None
+
+
+def run(
+    call: Call,
+    settings: Settings,
+    *,
+    environ: Mapping[str, str] | None = None,
+    reranker: Callable[[], Reranker] = open_reranker,
+) -> dict[str, Any]:
+    """Return the envelope of a run: of its result, or of its error, which has a `code`.
+
+    Args:
+        environ: None is the process's own.
+    """
+    from commonplace.models.providers import without_keys
+    from commonplace.redaction import redact
+
+    chosen = os.environ if environ is None else environ
+    try:
+        spec, source = opened(call.spec)
+        library = library_of(settings.specs.registry, network=settings.specs.network == "on")
+        step = Planner(library).plan(spec, source, call.task)
+        engines = Engines(call.generator, settings.models, chosen)
+        return _Run(call, step, engines, reranker).result()
+    except SpecError as fault:
+        envelope = fault.envelope()
+        return {**envelope, "error": redact(without_keys(envelope["error"], chosen)).text}
+
+
+def opened(spec: str | Path | Mapping[str, Any]) -> tuple[Spec, Source]:
+    """Return a spec and where it came from.
+
+    Raises:
+        SpecError: SPEC_LOAD_ERROR.
+    """
+    if not isinstance(spec, str | Path):
+        return understand(plain(spec, "the spec"), "the spec"), Source("the spec")
+    file = Path(spec)
+    document = read_spec(file)
+    return understand(document, str(file)), source_of(file)
+
+
+class _Run:
+    """One run, whose checks that need no model are done before any is asked."""
+
+    def __init__(self, call: Call, step: Step, engines: Engines, reranker: Callable[[], Reranker]) -> None:
+        self._call = call
+        self._step = step
+        self._reranker = reranker
+        self._input = copied(call.input if call.input is not None else {}, step.name)
+        for part, prompt in (("system", call.system), ("user", call.user)):
+            if prompt is not None and not isinstance(prompt, str):
+                raise SpecError(f"`{part}` is {prompt!r:.80}; give a text", "RUN_ERROR", "run", step.name)
+        for each in step:
+            if each.refusal:
+                raise SpecError(f"the task cannot be run here: {each.refusal}", "RUN_ERROR", "run", each.name)
+        check_early(step, self._input)
+        # By identity: two steps may have the same name.
+        self._engines = {id(each): engines.engine(each) for each in step}
+
+    def result(self) -> dict[str, Any]:
+        values = copied(self._input, self._step.name)
+        chain: dict[str, Any] = {}
+        for before in self._step.before:
+            chain[before.name] = done = self._run(before, values, None, None)
+            if isinstance(done["output"], dict):
+                values.update(copied(done["output"], before.name))
+        envelope = self._run(self._step, values, self._call.system, self._call.user)
+        if chain:
+            envelope["chain"] = chain
+            if any(done.get("degraded") for done in chain.values()):
+                envelope["degraded"] = True
+        return envelope
+
+    def _run(self, step: Step, given: Mapping[str, Any], system: str | None, user: str | None) -> dict[str, Any]:
+        task, engine = step.task, self._engines[id(step)]
+        is_retriever = retriever.is_retriever(task)
+        values = with_defaults(task, copied(given, step.name))
+        check_input(step, values)
+        system = (task.prompts.system or "") if system is None else system
+        template = user if user is not None else task.prompts.user
+        asked = written(values) if template is None else render(template, values)
+        envelope: dict[str, Any] = {
+            "task": step.name,
+            "output": None,
+            "input": values,
+            "prompt": f"{system}\n\n{asked}".strip(),
+            "engine": engine.name,
+            "model": engine.model,
+            "raw_output": "",
+        }
+        if step.delegated_to is not None:
+            envelope["delegated_to"] = step.delegated_to
+        if is_retriever:
+            envelope["degraded"] = False
+        if is_retriever and (engine.generator is None or retriever.needs_no_call(values)):
+            self._rank(engine, step, envelope)
+        else:
+            self._ask(engine, step, Prompts(system, asked), envelope)
+        return envelope
+
+    def _rank(self, engine: Engine, step: Step, envelope: dict[str, Any]) -> None:
+        """Put into an envelope what our own re-ranker answers, or what needs no answer."""
+        values = envelope["input"]
+        if retriever.needs_no_call(values):
+            envelope["output"] = retriever.retrieved(())
+        else:
+            try:
+                envelope["output"] = retriever.rank(self._reranker(), values)
+            except CommonplaceError as error:
+                raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
+            if engine.degraded:
+                envelope.update(degraded=True, degraded_reason=engine.degraded)
+        envelope["raw_output"] = json.dumps(envelope["output"], ensure_ascii=False)
+        check_output(step.task, envelope["output"])
+
+    def _ask(self, engine: Engine, step: Step, prompts: Prompts, envelope: dict[str, Any]) -> None:
+        """Put into an envelope what a model answers."""
+        task, values = step.task, envelope["input"]
+        answer = _answer(engine, step, prompts, values)
+        envelope["raw_output"] = answer.text
+        output = output_of(task, answer.text)
+        if retriever.is_retriever(task):
+            output = retriever.repair(task, output, values)
+        check_output(task, output)
+        envelope["output"] = output
+        if answer.input_tokens or answer.output_tokens:
+            envelope["usage"] = {
+                "prompt_tokens": answer.input_tokens,
+                "completion_tokens": answer.output_tokens,
+                "total_tokens": answer.input_tokens + answer.output_tokens,
+            }
+
+
+def _answer(engine: Engine, step: Step, prompts: Prompts, values: Mapping[str, Any]) -> Generated:
+    """Ask a model: the system prompt, the history as it came, the user's prompt."""
+    assert engine.generator is not None
+    messages = [Message("system", prompts.system)] if prompts.system else []
+    messages += [*turns_of(values), Message("user", prompts.user or "")]
+    schema = None if step.task.is_text or not step.task.output else {"type": "object", **step.task.output}
+    try:
+        answer = engine.generator.generate(messages, schema=schema, options=options(step.intelligence))
+        text: object = answer.text
+    except ProviderError as error:
+        raise SpecError(str(error), "PROVIDER_ERROR", "run", step.name) from None
+    except Exception as error:  # a generator may be the caller's own, and fail in any way
+        message = str(error) if isinstance(error, CommonplaceError) else f"the generator failed: {_named(error)}"
+        raise SpecError(message, "RUN_ERROR", "run", step.name) from None
+    if not isinstance(text, str):
+        message = f"the generator answered {type(text).__name__}, not text"
+        raise SpecError(message, "RUN_ERROR", "run", step.name)
+    return answer
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,0 +1,449 @@
+"""Connections to one SQLite file: who may read, who may write, and which state a thread sees.
+
+All who open the same file in one process share one pool, so that a thousand namespaces of a store need no more
+connections than one.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from commonplace.errors import StoreError
+from commonplace.locks import FileLock, renew_in_children
+from commonplace.store.database import (
+    begin_store,
+    can_be_written,
+    connect,
+    connect_read_only,
+    driver_errors,
+    fix_state,
+    identity,
+    lock_path,
+    prepare_reader,
+    prepare_writer,
+    refuse_newer,
+)
+from commonplace.store.writes import change_is_under_way, snapshot_is_written
+
+_IDLE_READERS = 8
+_COMPACT_WAIT_MS = 1_000
+
+_left_to_parent: list[sqlite3.Connection] = []
+
+
+class Connections:
+    """One user's way to the connections of a file, open until `close`.
+
+    A thread inside `snapshot` reads through one connection, in one transaction.
+
+    Attributes:
+        is_read_only: writing is refused.
+    """
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        self.path = path
+        self._timeout_s = timeout_s
+        self._is_closed = False
+        self._pool: _Pool | None = _pool_of(path, timeout_s)
+        self.is_read_only = self._pool.is_read_only
+        # By thread, not thread-local: a fork must find those of all threads. None: the process was forked meanwhile.
+        self._snapshots: dict[int, sqlite3.Connection | None] = {}
+        renew_in_children(self)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it."""
+        with driver_errors(self.path):
+            if threading.get_ident() in self._snapshots:
+                yield self._snapshot_reader()
+                return
+            pool = self._open_pool()
+            db = pool.take_reader()
+            try:
+                db.execute("BEGIN")
+                yield db
+            finally:
+                pool.give_back(db)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every `reading` of this thread inside the block see one state; refuse `writing`."""
+        thread = threading.get_ident()
+        if thread in self._snapshots:
+            yield
+            return
+        pool = self._open_pool()
+        with driver_errors(self.path):
+            db = pool.take_reader()
+            try:
+                db.execute("BEGIN")
+                fix_state(db)
+            except BaseException:
+                pool.give_back(db)
+                raise
+        self._snapshots[thread] = db
+        try:
+            yield
+        finally:
+            mine = self._snapshots.pop(thread)
+            if mine is not None:
+                pool.give_back(mine)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the writing connection inside a transaction that is committed at the end, or rolled back on error.
+
+        Raises:
+            StoreError: the file at the path is another one than was opened, or gone: what is written would be lost.
+        """
+        if threading.get_ident() in self._snapshots:
+            raise snapshot_is_written()
+        with self._open_pool().writing() as db:
+            yield db
+
+    def compact(self, *, thorough: bool) -> bool:
+        """Move the log into the database and empty it; with `thorough`, write the whole database anew before.
+
+        Returns:
+            False where another connection still reads an older state, so that the log cannot be emptied now.
+        """
+        with self.writing():
+            pass  # refuses a closed, read-only or newer store, and makes the writing connection
+        return self._open_pool().compact(thorough=thorough)
+
+    def close(self) -> None:
+        """Use the file no more; what is in use is closed as soon as it is given back, unless others use the pool."""
+        self._is_closed = True
+        self._pool = None
+
+    def renew(self) -> None:
+        """Start with a pool of its own in a forked child."""
+        _left_to_parent.extend(db for db in self._snapshots.values() if db is not None)
+        thread = threading.get_ident()
+        self._snapshots = {thread: None} if thread in self._snapshots else {}
+        self._pool = None
+
+    def _open_pool(self) -> _Pool:
+        if self._is_closed:
+            raise _closed(self.path)
+        pool = self._pool
+        if pool is None:
+            pool = self._pool = _pool_of(self.path, self._timeout_s)
+        return pool
+
+    def _snapshot_reader(self) -> sqlite3.Connection:
+        self._open_pool()
+        db = self._snapshots[threading.get_ident()]
+        if db is None or not db.in_transaction:
+            raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
+        return db
+
+
+class _Pool:
+    """Reading connections, each used by one thread at a time, and one writing connection; closed with its last user.
+
+    Where the database cannot be written, nothing is pooled. A forked child has a pool of its own: SQLite forbids to
+    use, or close, a connection across a fork.
+    """
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        self.path = path
+        self.timeout_s = timeout_s
+        self.is_read_only = not can_be_written(path)
+        self._process = os.getpid()
+        self.file = identity(path)
+        self._lock = FileLock(lock_path(path))
+        self._guard = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._writer: sqlite3.Connection | None = None
+        self._writing_thread: int | None = None
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # a constructor that failed leaves no pool
+            # Another thread may still get this pool, and go on with it: what is closed here must not be in it.
+            connections, self._idle = [*self._idle, *([] if self._writer is None else [self._writer])], []
+            self._writer = None
+            if self._process != os.getpid():
+                _left_to_parent.extend(connections)
+                return
+            for db in connections:
+                db.close()
+            if not any(pool.file == self.file and pool is not self for pool in list(_pools.values())):
+                for descriptor in _kept_open.pop(self.file, {}).values():
+                    os.close(descriptor)
+
+    def take_reader(self) -> sqlite3.Connection:
+        """Return a connection to read by, which is to be given back."""
+        with self._guard:
+            if self._idle:
+                return self._idle.pop()
+        if self.is_read_only:
+            return connect_read_only(self.path, self.timeout_s)
+        db = connect(self.path, self.timeout_s)
+        prepare_reader(db)
+        return db
+
+    def give_back(self, db: sqlite3.Connection) -> None:
+        """Take back a connection, outside of any transaction, for others to use."""
+        try:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+        except sqlite3.Error:
+            db.close()
+            return
+        with self._guard:
+            is_wanted = not self.is_read_only and len(self._idle) < _IDLE_READERS
+            if is_wanted:
+                self._idle.append(db)
+        if not is_wanted:
+            db.close()
+
+    def locked_files(self) -> tuple[tuple[int, int] | None, ...]:
+        """Return which files SQLite locks: the database, and the index of its log."""
+        return self.file, identity(self.path.with_name(f"{self.path.name}-shm"))
+
+    def keep_open(self, path: Path) -> int:
+        """Return a descriptor to read one of them by, which stays open as long as this pool or another one of it."""
+        status = path.stat()
+        with self._guard:
+            kept = _kept_open.setdefault(self.file, {})
+            if (status.st_dev, status.st_ino) not in kept:
+                kept[status.st_dev, status.st_ino] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return kept[status.st_dev, status.st_ino]
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the writing connection inside a transaction; see `Connections.writing`."""
+        if self._writing_thread == threading.get_ident():
+            raise change_is_under_way()
+        if self.is_read_only:
+            raise StoreError(
+                f"the store {self.path} is read-only",
+                remedy="make the file and its directory writable, or copy the store to a place that is",
+            )
+        self._refuse_replaced()  # already before the lock, whose file would be made anew
+        with self._lock.hold(self.timeout_s), driver_errors(self.path):
+            db = self._take_writer()
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                refuse_newer(db, self.path)
+                self._writing_thread = threading.get_ident()
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                self._roll_back(db)
+                raise
+            finally:
+                self._writing_thread = None
+
+    def compact(self, *, thorough: bool) -> bool:
+        """Empty the log; see `Connections.compact`."""
+        with self._lock.hold(self.timeout_s), driver_errors(self.path):
+            db = self._take_writer()
+            try:
+                if thorough:
+                    db.execute("VACUUM")
+                db.execute(f"PRAGMA busy_timeout = {_COMPACT_WAIT_MS}")
+                (is_busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                return not is_busy
+            finally:
+                db.execute(f"PRAGMA busy_timeout = {round(self.timeout_s * 1000)}")
+
+    def _take_writer(self) -> sqlite3.Connection:
+        try:
+            if self._writer is None:
+                self._writer = connect(self.path, self.timeout_s)
+                prepare_writer(self._writer)
+            self._refuse_replaced()
+        except BaseException:
+            self._drop_writer()
+            raise
+        return self._writer
+
+    def _refuse_replaced(self) -> None:
+        if identity(self.path) != self.file:
+            raise StoreError(
+                f"the store at {self.path} was deleted or replaced while it was open", remedy="open it again"
+            )
+
+    def _roll_back(self, db: sqlite3.Connection) -> None:
+        try:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._drop_writer()
+
+    def _drop_writer(self) -> None:
+        db, self._writer = self._writer, None
+        if db is not None:
+            db.close()
+
+
+_pools: weakref.WeakValueDictionary[tuple[object, ...], _Pool] = weakref.WeakValueDictionary()
+
+
+def _pool_of(path: Path, timeout_s: float) -> _Pool:
+    """Return the pool of the file that stands at a path now, which all of this process share."""
+    # A file that was replaced, or whose rights were changed, is another one; so is any in a forked child.
+    key = (os.getpid(), path.absolute(), identity(path), can_be_written(path), timeout_s)
+    found = _pools.get(key)
+    # Two threads that make one at once may each get their own, which costs a connection and nothing else.
+    return _pools.setdefault(key, _Pool(path, timeout_s)) if found is None else found
+
+
+_kept_open: dict[tuple[int, int] | None, dict[tuple[int, int], int]] = {}
+"""Descriptors by database, then by file: of a database that a pool is of, and of the index of its log."""
+
+
+def file_blocks(path: Path, size: int) -> Iterator[bytes]:
+    """Yield what a file holds, be it that of a database which this process has open.
+
+    The system drops all locks that a process has on a file when it closes any descriptor of it. Without SQLite's,
+    another process takes the database for closed, and removes the log to which this one goes on writing. So what is
+    opened here is closed with the last pool of the database.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    pool = _pool_that_locks(path)
+    if pool is None:
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(size):
+                yield block
+        return
+    descriptor, offset = pool.keep_open(path), 0
+    while block := os.pread(descriptor, size, offset):
+        yield block
+        offset += len(block)
+
+
+def _pool_that_locks(path: Path) -> _Pool | None:
+    status = path.stat()
+    found = status.st_dev, status.st_ino
+    return next((pool for pool in list(_pools.values()) if found in pool.locked_files()), None)
+
+
+class PrivateConnections(Connections):
+    """The one connection to a database that no other process sees, and that goes when it is closed.
+
+    Attributes:
+        path: names the database in messages; no lock of a file there is taken.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path, *, keeps_before: bool = False) -> None:
+        """Take over a connection.
+
+        Args:
+            keeps_before: what reads inside a transaction of `writing` sees the state before it, as in a file, which
+                costs a copy each time; else what was written so far.
+        """
+        self.path = path
+        self.is_read_only = False
+        self._mutex = threading.RLock()
+        self._depth = 0
+        self._is_writing = False
+        self._is_closed = False
+        self._db = db
+        self._keeps_before = keeps_before
+        self._before: sqlite3.Connection | None = None
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA synchronous = OFF")
+
+    @classmethod
+    def copy_of(cls, source: sqlite3.Connection, path: Path) -> PrivateConnections:
+        """Return a private copy of a database; it spills into a nameless temporary file where it is large."""
+        db = _private("")
+        try:
+            source.backup(db)
+            return cls(db, path)
+        except BaseException:
+            db.close()
+            raise
+
+    @classmethod
+    def in_memory(cls) -> PrivateConnections:
+        """Return an empty store in memory, of which nothing is ever written to disk."""
+        db = _private(":memory:")
+        try:
+            db.execute("PRAGMA temp_store = MEMORY")
+            begin_store(db, str(uuid4()))
+            return cls(db, Path(":memory:"), keeps_before=True)
+        except BaseException:
+            db.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection: all its statements see one state."""
+        with self._mutex, driver_errors(self.path):
+            self._refuse_closed()
+            yield self._before or self._db
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let no other thread write inside the block; refuse `writing`."""
+        with self._mutex:
+            self._refuse_closed()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection inside a transaction that is committed at the end, or rolled back on error."""
+        with self._mutex, driver_errors(self.path):
+            if self._depth:
+                raise snapshot_is_written()
+            if self._is_writing:
+                raise change_is_under_way()
+            self._refuse_closed()
+            if self._keeps_before:
+                self._before = _private(":memory:")
+                self._db.backup(self._before)
+            self._is_writing = True
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._is_writing = False
+                if self._before:
+                    self._before.close()
+                    self._before = None
+
+    def compact(self, *, thorough: bool) -> bool:  # noqa: ARG002 - it is never worth it
+        """Do nothing: the database goes as a whole."""
+        with self._mutex:
+            self._refuse_closed()
+        return True
+
+    def close(self) -> None:
+        """Let the database go."""
+        with self._mutex:
+            self._is_closed = True
+            self._db.close()
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise _closed(self.path)
+
+
+def _private(database: str) -> sqlite3.Connection:
+    return sqlite3.connect(database, isolation_level=None, check_same_thread=False)
+
+
+def _closed(path: Path) -> StoreError:
+    return StoreError(f"the store {path} is closed", remedy="open it again")

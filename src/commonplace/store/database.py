@@ -1,0 +1,424 @@
+"""Database files as a whole: made, brought up to date, copied."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from shlex import quote
+from uuid import uuid4
+
+from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
+from commonplace.files import sync
+from commonplace.locks import FileLock
+
+_WAL_LIMIT_BYTES = 32 * 2**20
+_CACHE_KIB = 256  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
+_NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR)
+
+
+def lock_path(database: Path) -> Path:
+    """Return the file whose lock a writer of the database holds."""
+    return database.with_name(database.name + ".lock")
+
+
+def connect(path: Path, timeout_s: float, *, create: bool = False) -> sqlite3.Connection:
+    """Open a connection that begins no transaction by itself and may be closed by any thread."""
+    return _connect(path, timeout_s, "mode=rwc" if create else "mode=rw")
+
+
+def can_be_written(path: Path) -> bool:
+    """Tell whether a writer could do its work: SQLite needs the database and, for its log, the directory."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at a path from every other file there is, links followed; None where there is none.
+
+    Raises:
+        StoreError: nobody can tell, since its directory may not be looked into.
+    """
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}", remedy="make its directory readable, or name another store"
+        ) from error
+    return status.st_dev, status.st_ino
+
+
+def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
+    """Open a connection to a database in a place that cannot be written.
+
+    Where not even the file can be made through which readers and writers of a log speak, the database is read as one
+    that nobody changes. Such a connection is for one read: a writer with more rights may come at any time.
+
+    Raises:
+        StoreError: there is a log; what it holds cannot be read without making that file.
+    """
+    db = _connect(path, timeout_s, "mode=ro")
+    try:
+        fix_state(db)
+    except sqlite3.Error as error:
+        db.close()
+        if _primary_code(error) not in _NOT_WRITABLE:
+            raise
+    else:
+        return db
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"the store {path} has a log ({log.name}) that can only be read where its directory can be written",
+            remedy="open the store once as a user who may write there, or copy both files to a place you may write",
+        )
+    return _connect(path, timeout_s, "mode=ro&immutable=1")
+
+
+def fix_state(db: sqlite3.Connection) -> None:
+    """Read something: only the first read of a transaction fixes what it sees, or fails where nothing can be read."""
+    db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+
+
+def prepare_reader(db: sqlite3.Connection) -> None:
+    """Refuse writing through this connection, and keep it small."""
+    db.execute("PRAGMA query_only = ON")
+    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+
+
+def prepare_writer(db: sqlite3.Connection) -> None:
+    """Set what makes a commit durable and consistent on this connection, and keep it small."""
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA foreign_keys = ON")
+    # What is deleted is overwritten at once: to forget must not depend on what is written later.
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
+    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+
+
+@contextmanager
+def driver_errors(path: Path) -> Iterator[None]:
+    """Turn what the driver raises into the store's errors, with a remedy."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _meaning(error, path) from error
+
+
+def _connect(path: Path, timeout_s: float, parameters: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?{parameters}"
+    return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+
+
+def _meaning(error: sqlite3.Error, path: Path) -> StoreError:
+    primary = _primary_code(error)
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreBusyError(f"the store {path} stayed locked by another program", remedy="try again")
+    if primary == sqlite3.SQLITE_NOTADB:
+        return StoreDamagedError(f"{path} is not a Commonplace store", remedy="restore a backup, or name another store")
+    if primary == sqlite3.SQLITE_TOOBIG:
+        return StoreError(f"a value is too large for the store {path}: {error}", remedy="split it")
+    if primary == sqlite3.SQLITE_FULL:
+        return StoreError(f"the disk of {path} is full ({os.strerror(errno.ENOSPC)})", remedy="free some space")
+    if primary in _NOT_WRITABLE:
+        # A quota or a limit on the size of files comes as an error of input and output, not as a full disk.
+        room = "see that there is room on the disk, and " if primary == sqlite3.SQLITE_IOERR else ""
+        return StoreError(
+            f"the store {path} cannot be read or written: {error}",
+            remedy=f"{room}make the file and its directory readable and writable, or name another store",
+        )
+    return StoreDamagedError(
+        f"the store {path} is damaged: {error}",
+        remedy="run `commonplace doctor`; where it cannot mend it, restore a backup",
+    )
+
+
+def _primary_code(error: sqlite3.Error) -> int | None:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+APPLICATION_ID = 1131245680
+
+MIGRATIONS = (
+    "0001_owners_and_passages",
+    "0002_memories",
+    "0003_graph",
+    "0004_knowledge",
+    "0005_next_vectors",
+    "0006_ledger",
+    "0007_graph_lookups",
+    "0008_pending_vectors",
+)
+"""File names in `schema/` without suffix; the first one brings version 1."""
+
+NEWEST = len(MIGRATIONS)
+
+
+def version_of(db: sqlite3.Connection, path: Path) -> int:
+    """Return the schema version of a database.
+
+    Raises:
+        StoreDamagedError: it is a database of another program, or an empty one.
+    """
+    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise StoreDamagedError(f"{path} is not a Commonplace store", remedy="restore a backup, or name another store")
+    return int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
+
+
+def refuse_newer(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that a newer Commonplace has migrated.
+
+    Raises:
+        StoreVersionError: naming the version found and the newest one known here.
+    """
+    version = version_of(db, path)
+    if version > NEWEST:
+        raise StoreVersionError(
+            f"the store {path} has schema version {version}, this Commonplace knows versions up to {NEWEST}",
+            remedy="upgrade Commonplace",
+        )
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Bring a database from `version` (0: empty) to the newest. The caller holds the write lock."""
+    for number in range(version + 1, NEWEST + 1):
+        name = MIGRATIONS[number - 1]
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in _statements(name):
+                db.execute(statement)
+            db.execute("INSERT INTO schema_versions (version, name) VALUES (?, ?)", (number, name))
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+def _statements(name: str) -> list[str]:
+    """Split a file into statements; `executescript` would commit the transaction that it runs in."""
+    script = Path(__file__).with_name("schema").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    statements, pending = [], ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending)
+            pending = ""
+    return statements
+
+
+_PAGE_BYTES = 8192
+_MAKING_S = 5.0
+
+_DERIVED = ("index",)
+_PAGES = ("MEMORY.md", "memory", "vault")
+
+Fill = Callable[[sqlite3.Connection], None]
+"""Writes rows into a new database before it gets its name."""
+
+
+def stands_at(path: Path) -> bool:
+    """Tell whether there is a file.
+
+    Raises:
+        StoreError: its directory may not be looked into.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}", remedy="make its directory readable, or name another store"
+        ) from error
+
+
+def left_behind(path: Path) -> list[str]:
+    """Return what stands beside a database that is gone and shows that it was there, in words; [] where it never was.
+
+    Pages alone do not show it: they may have come with somebody's project. Ask before whether the database is there,
+    and again after: another process may be making it.
+    """
+    beside = path.parent
+    found = [name for name in _DERIVED if _has_entries(beside / name)]
+    log = path.with_name(f"{path.name}-wal")
+    found += [log.name] if log.is_file() and log.stat().st_size else []
+    is_sure = bool(found) or lock_path(path).is_file()
+    found += [name for name in _PAGES if (beside / name).is_file() or _has_entries(beside / name)]
+    return found if is_sure else []
+
+
+def refuse_lost(path: Path) -> None:
+    """Refuse to take a store that has lost its database for one that was never made.
+
+    Raises:
+        StoreDamagedError: the database is gone, and what stands beside it is not.
+    """
+    try:
+        left = [] if os.path.lexists(path) else left_behind(path)
+        if left and lock_path(path).is_file():
+            with suppress(StoreError), FileLock(lock_path(path)).hold(_MAKING_S):
+                pass  # whoever is just making it has it then
+        is_lost = bool(left) and not os.path.lexists(path)
+    except OSError:
+        return  # whoever opens it says what is wrong with the directory
+    if is_lost:
+        where = quote(str(path.parent))
+        pages = ", which takes in what stands on its Markdown pages" if {*left} & {*_PAGES} else ""
+        raise StoreDamagedError(
+            f"the store {path.parent} has lost its database: {path.name} is gone, {', '.join(left)} "
+            f"{'is' if len(left) == 1 else 'are'} there",
+            remedy=f"restore a backup with `commonplace restore FILE --replace --store {where}`, or begin anew with "
+            f"`commonplace init --anew --store {where}`{pages}",
+        )
+
+
+def make(path: Path, timeout_s: float) -> None:
+    """Make an empty store at `path`, unless another process makes one first.
+
+    The database gets its name only when it is complete, so that a crash leaves none that is half made.
+
+    Raises:
+        StoreBusyError: another process held the lock for longer than `timeout_s`.
+        StoreError: the directory cannot be made or written.
+    """
+    with _file_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    # The lock comes last: beside pages it is what tells a lost store from one that was never made.
+    with _built(path, str(uuid4())) as new, FileLock(lock_path(path)).hold(timeout_s), _file_errors(path):
+        if not path.exists():
+            # The log of a database that someone removed would be replayed into the new one.
+            _remove_logs(path)
+            _publish(new, path)
+
+
+def build(path: Path, store_id: str, fill: Fill | None = None) -> None:
+    """Write a complete new database and give it its name in one step.
+
+    Raises:
+        StoreError: the directory cannot be written.
+    """
+    with _built(path, store_id, fill) as new, _file_errors(path):
+        _publish(new, path)
+
+
+def upgrade(path: Path, timeout_s: float) -> None:
+    """Bring a database to the newest schema.
+
+    Raises:
+        StoreVersionError: it has a newer one already.
+        StoreDamagedError: it is no store.
+        StoreBusyError: another process held the lock for longer than `timeout_s`.
+        StoreError: it has an older one and cannot be written.
+    """
+    is_writable = can_be_written(path)
+    with driver_errors(path), closing((connect if is_writable else connect_read_only)(path, timeout_s)) as db:
+        refuse_newer(db, path)
+        if version_of(db, path) < NEWEST:
+            if not is_writable:
+                raise StoreError(
+                    f"the store {path} is read-only and has schema version {version_of(db, path)}, not {NEWEST}",
+                    remedy="open it once as a user who may write there, so that it is brought up to date",
+                )
+            with FileLock(lock_path(path)).hold(timeout_s):
+                prepare_writer(db)
+                refuse_newer(db, path)
+                migrate(db, version_of(db, path))
+
+
+def copy(source: sqlite3.Connection, target: Path) -> None:
+    """Copy the state that a connection sees to a new file, durably.
+
+    Raises:
+        StoreError: the target exists or cannot be written.
+    """
+    refuse_existing(target)
+    new = _beside(target)
+    try:
+        with driver_errors(target), closing(connect(new, 0, create=True)) as db:
+            source.backup(db)
+        with _file_errors(target):
+            _publish(new, target)
+    finally:
+        _remove(new)
+
+
+def refuse_existing(target: Path) -> None:
+    """Refuse to write over something.
+
+    Raises:
+        StoreError: the target exists.
+    """
+    if target.exists():
+        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
+
+
+@contextmanager
+def _built(path: Path, store_id: str, fill: Fill | None = None) -> Iterator[Path]:
+    """Give a complete new database beside the place where it is to be; it is removed unless it was put there."""
+    new = _beside(path)
+    try:
+        with driver_errors(path):
+            _build(new, store_id, fill)
+        yield new
+    finally:
+        _remove(new)
+
+
+def _build(path: Path, store_id: str, fill: Fill | None) -> None:
+    with closing(connect(path, 0, create=True)) as db:
+        db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+        prepare_writer(db)
+        begin_store(db, store_id, fill)
+
+
+def begin_store(db: sqlite3.Connection, store_id: str, fill: Fill | None = None) -> None:
+    """Make an empty database a store of that id, and fill it in the same transaction."""
+    migrate(db, 0)
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
+    if fill:
+        fill(db)
+    db.execute("COMMIT")
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{uuid4().hex}.new")
+
+
+def _publish(new: Path, path: Path) -> None:
+    sync(new)
+    new.rename(path)
+    sync(path.parent)
+
+
+def _has_entries(directory: Path) -> bool:
+    try:
+        return any(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        _remove_logs(path)
+
+
+def _remove_logs(path: Path) -> None:
+    for suffix in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", remedy="make its directory writable, or name another place"
+        ) from error

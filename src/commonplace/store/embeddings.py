@@ -1,0 +1,267 @@
+"""The part of the SQLite store that takes vectors later, and changes its embedder."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from commonplace.store import rows
+from commonplace.store.contract import Reembedding
+from commonplace.store.rows import pack_text
+from commonplace.store.writes import (
+    NEXT,
+    STAMP_KEYS,
+    Change,
+    current_change,
+    read_embedding,
+    refuse_other_maker,
+    refuse_other_reembedding,
+    refuse_same_embedding,
+    refuse_unfit_vectors,
+    set_embedding,
+)
+
+if TYPE_CHECKING:
+    from commonplace.store.connection import Connections
+    from commonplace.types import Embedding, IndexEntry
+
+# After a switch of embedder that is not settled the vector waits in `next_vectors`.
+_PENDING = """
+    FROM passage_vectors v INDEXED BY passage_vectors_pending
+    WHERE length(v.vector) = 0
+        AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
+"""
+_PENDING_ENTRIES = f"""
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, v.vector
+    FROM (SELECT v.number, v.token_ids, v.vector {_PENDING} ORDER BY v.number LIMIT :limit) v
+        CROSS JOIN passages p ON p.number = v.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    ORDER BY p.number
+"""  # noqa: S608 - SQL of ours
+
+_RENUMBER = (
+    """
+    INSERT INTO passages (number, namespace, owner, ordinal, id, start_line, end_line, heading, text)
+    SELECT :new, namespace, owner, ordinal, id, start_line, end_line, heading, text FROM passages WHERE number = :old
+    """,
+    """
+    INSERT INTO passage_vectors (number, namespace, owner, token_ids, vector, is_past)
+    SELECT :new, namespace, owner, token_ids, coalesce(:vector, vector), is_past
+    FROM passage_vectors WHERE number = :old
+    """,
+    "DELETE FROM passage_vectors WHERE number = :old",
+    "DELETE FROM passages WHERE number = :old",
+)
+
+_UNEMBEDDED = """
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, v.vector
+    FROM passages p
+        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    WHERE p.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = p.number)
+    ORDER BY p.number
+    LIMIT :limit
+"""
+
+_KEEP = """
+    INSERT OR REPLACE INTO next_vectors (number, vector)
+    SELECT number, :vector FROM passages WHERE number = :number
+"""
+
+_IS_INCOMPLETE = """
+    SELECT EXISTS (
+        SELECT 1 FROM passage_vectors v
+        WHERE v.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
+    )
+"""
+
+_SWITCHED = {
+    "switched_from": "artifact",
+    "switched_to": "artifact",
+    "switched_from_knowledge": "knowledge",
+    "switched_to_knowledge": "knowledge",
+}
+"""The names under which `meta` keeps the old and the new stamps, which recipes of files and items of knowledge name,
+from the switch on until everything is settled."""
+
+_FIRST = "SELECT number FROM next_vectors ORDER BY number LIMIT :limit"
+_SETTLE = (
+    f"""
+    UPDATE passage_vectors SET vector = (SELECT x.vector FROM next_vectors x WHERE x.number = passage_vectors.number)
+    WHERE number IN ({_FIRST})
+    """,  # noqa: S608 - SQL of ours
+    f"DELETE FROM next_vectors WHERE number IN ({_FIRST})",  # noqa: S608
+    """
+    UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
+    WHERE owner IN (
+        SELECT owner FROM file_stamps
+        WHERE instr(recipe, :old) AND NOT instr(recipe, :new) LIMIT :limit
+    )
+    """,
+    """
+    UPDATE knowledge_items SET embedder = :new_knowledge
+    WHERE owner IN (
+        SELECT owner FROM knowledge_items
+        WHERE embedder = :old_knowledge AND :old_knowledge != :new_knowledge LIMIT :limit
+    )
+    """,
+)
+_SETTLED_AT_ONCE: Final = 2_000
+
+
+class SqliteReembedding:
+    """Vectors that come later, in a SQLite database."""
+
+    _connections: Connections
+
+    def count_pending(self) -> int:
+        """Return how many passages of all namespaces, live and past, have no vector yet."""
+        with self._connections.reading() as db:
+            return int(db.execute(f"SELECT count(*) {_PENDING}").fetchone()[0])
+
+    def pending_vectors(self, limit: int) -> list[IndexEntry]:
+        """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
+        with self._connections.reading() as db:
+            return [rows.unpack_entry(row) for row in db.execute(_PENDING_ENTRIES, {"limit": limit})]
+
+    def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
+        """Give passages without a vector theirs, as one change, and return its number."""
+        refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
+        with self._connections.writing() as db:
+            refuse_other_maker(read_embedding(db), embedding)
+            made = {
+                number: vector
+                for number, vector in vectors
+                if db.execute(f"SELECT 1 {_PENDING} AND v.number = ?", (number,)).fetchone()
+            }
+            if not made:
+                return current_change(db)
+            change = Change.begin(db, 0)
+            owners = set()
+            for number, vector in made.items():
+                sql = "SELECT owner, is_past FROM passage_vectors WHERE number = ?"
+                owner, is_past = db.execute(sql, (number,)).fetchone()
+                if is_past:
+                    db.execute("UPDATE passage_vectors SET vector = ? WHERE number = ?", (vector, number))
+                else:
+                    owners.add(owner)
+            for owner in sorted(owners):
+                db.execute("UPDATE owners SET change = ? WHERE number = ?", (change.number, owner))
+                held = db.execute("SELECT number FROM passages WHERE owner = ? ORDER BY ordinal", (owner,)).fetchall()
+                for (old,) in held:
+                    values = {"old": old, "new": change.take_passage(old), "vector": made.get(old)}
+                    for sql in _RENUMBER:
+                        db.execute(sql, values)
+            return change.finish()
+
+    def reembedding(self) -> Reembedding | None:
+        """Return the change of embedder under way, None where there is none."""
+        with self._connections.reading() as db:
+            embedding = read_embedding(db, NEXT)
+            if embedding is None:
+                return None
+            (done,) = db.execute("SELECT count(*) FROM next_vectors").fetchone()
+            (total,) = db.execute("SELECT count(*) FROM passage_vectors").fetchone()
+        return Reembedding(embedding, done, total)
+
+    def begin_reembedding(self, embedding: Embedding) -> None:
+        """Begin to change the embedder, or go on with that."""
+        self._settle_all()
+        with self._connections.writing() as db:
+            refuse_same_embedding(read_embedding(db), embedding)
+            if read_embedding(db, NEXT) != embedding:
+                _drop(db)
+                set_embedding(db, embedding, NEXT)
+
+    def drop_reembedding(self) -> None:
+        """Give up the change of embedder under way, if there is one."""
+        self._settle_all()
+        with self._connections.writing() as db:
+            _drop(db)
+
+    def unembedded(self, limit: int) -> list[IndexEntry]:
+        """Return passages that have no new vector yet, by number ascending."""
+        with self._connections.reading() as db:
+            if read_embedding(db, NEXT) is None:
+                return []
+            # They are made in the order of their numbers, which ascend: what lacks one below the last is an exception.
+            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM next_vectors").fetchone()
+            found = db.execute(_UNEMBEDDED, {"after": last, "limit": limit}).fetchall()
+            if not found and last:
+                found = db.execute(_UNEMBEDDED, {"after": 0, "limit": limit}).fetchall()
+        return [rows.unpack_entry(row) for row in found]
+
+    def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Keep new vectors, by passage number."""
+        refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
+        with self._connections.writing() as db:
+            refuse_other_reembedding(read_embedding(db, NEXT), embedding)
+            db.executemany(_KEEP, [{"number": number, "vector": vector} for number, vector in vectors])
+
+    def finish_reembedding(self, embedding: Embedding) -> bool:
+        """Let all new vectors count in the place of the old ones and stamp the store, as one change."""
+        with self._connections.reading() as db:
+            # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile has a higher number.
+            refuse_other_reembedding(read_embedding(db, NEXT), embedding)
+            if db.execute(_IS_INCOMPLETE, {"after": 0}).fetchone()[0]:
+                return False
+            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM passage_vectors").fetchone()
+        with self._connections.writing() as db:
+            refuse_other_reembedding(read_embedding(db, NEXT), embedding)
+            if db.execute(_IS_INCOMPLETE, {"after": last}).fetchone()[0]:
+                return False
+            old = read_embedding(db)
+            for key, kind in _SWITCHED.items():
+                stamp = old if key.startswith("switched_from") else embedding
+                db.execute("INSERT INTO meta VALUES (?, ?)", (key, pack_text(str(stamp.of(kind))) if stamp else ""))
+            _drop_stamp(db)
+            set_embedding(db, embedding)
+            change = Change.begin(db, 0)
+            change.mark()
+            change.finish()
+        return True
+
+    def settle_reembedding(self, limit: int) -> bool:
+        """Put some of what a finished change left to be done where it belongs, in one short transaction."""
+        if self._connections.is_read_only:
+            return False
+        with self._connections.reading() as db:
+            if not _switched(db):
+                return False
+        with self._connections.writing() as db:
+            switched = _switched(db)
+            if not switched:
+                return False
+            old, new, old_knowledge, new_knowledge = (switched[key] for key in _SWITCHED)
+            values = {
+                "limit": limit, "old": old, "new": new, "old_knowledge": old_knowledge, "new_knowledge": new_knowledge
+            }  # fmt: skip
+            # What names no old stamp holds none: `instr` finds an empty text in everything.
+            statements = _SETTLE if old else _SETTLE[:2]
+            if not sum(db.execute(sql, values).rowcount for sql in statements):
+                db.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in _SWITCHED])
+                return False
+        return True
+
+    def _settle_all(self) -> None:
+        while self.settle_reembedding(_SETTLED_AT_ONCE):
+            pass
+
+
+def _switched(db: sqlite3.Connection) -> dict[str, str | bytes]:
+    """Return the packed stamps before and after a switch that is not settled yet, by key; none where there is none."""
+    return {key: value for key, value in db.execute("SELECT key, value FROM meta") if key in _SWITCHED}
+
+
+def _drop(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM next_vectors")
+    _drop_stamp(db)
+
+
+def _drop_stamp(db: sqlite3.Connection) -> None:
+    db.executemany("DELETE FROM meta WHERE key = ?", [(f"{NEXT}{key}",) for key in STAMP_KEYS])

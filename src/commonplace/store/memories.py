@@ -1,0 +1,787 @@
+"""The part of the SQLite store that holds memories."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commonplace.store import rows
+from commonplace.store.contract import MemoryChange, MirroredBlock, MirroredPage, Note
+from commonplace.store.graph_contract import texts_of
+from commonplace.store.rows import (
+    LIVE_VECTOR,
+    Row,
+    pack_hash,
+    pack_id,
+    pack_text,
+    pack_texts,
+    unpack,
+    unpack_owner,
+    unpack_texts,
+)
+from commonplace.store.transaction import Transaction
+from commonplace.store.writes import (
+    Change,
+    check_entry,
+    check_memory,
+    check_record,
+    check_times,
+    live_version_exists,
+    namespace_number,
+    not_latest,
+    numbers_json,
+    read_embedding,
+    refuse_other_maker,
+    refuse_wide,
+)
+from commonplace.types import (
+    GRAPH_KINDS,
+    Chunk,
+    Link,
+    MemoryRecord,
+    MemoryWrite,
+    NewPassage,
+    Selection,
+    StoredMemory,
+    TokenEntry,
+)
+
+if TYPE_CHECKING:
+    from commonplace.store.connection import Connections
+    from commonplace.store.graph_contract import (
+        GraphChange,
+        GraphReading,
+        KnowledgeChange,
+        KnowledgeReading,
+        LedgerChange,
+        LedgerReading,
+    )
+    from commonplace.store.rows import Row
+    from commonplace.types import Embedding
+
+_SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
+
+_COLUMNS = """
+    o.number, o.created_at, o.expired_at,
+    m.content, m.tier, m.status, m.category, m.entities, m.source, m.origin, m.trust, m.metadata, m.version, m.born_at,
+    m.last_used, m.use_count, m.strength, m.uses, m.review_count, m.derived_from, m.is_forced, m.promoted_at,
+    m.vault_path,
+    o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root, o.session, o.position,
+    o.at
+"""
+
+LATEST = f"""
+    SELECT {_COLUMNS}
+    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE} AND m.id = :id AND m.is_latest = 1
+"""
+
+VERSIONS = f"""
+    SELECT {_COLUMNS}
+    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE} AND m.id = :id
+    ORDER BY o.number
+"""
+
+OF_NUMBERS = f"""
+    SELECT {_COLUMNS}
+    FROM json_each(:numbers) j
+        CROSS JOIN memories m ON m.owner = j.value
+        CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE}
+"""
+
+DIGESTS = f"""
+    SELECT owner, id, digest FROM memories WHERE namespace = {_SPACE} AND is_latest = 1 ORDER BY owner
+"""
+
+ALIKE = f"""
+    SELECT {_COLUMNS}
+    FROM (
+        SELECT owner FROM memories
+        WHERE namespace = {_SPACE} AND digest = :digest AND digest != '' AND is_latest = 1
+        UNION
+        SELECT owner FROM memory_bands
+        WHERE namespace = {_SPACE} AND band IN (SELECT value FROM json_each(:bands))
+    ) found
+        CROSS JOIN memories m ON m.owner = found.owner
+        CROSS JOIN owners o ON o.number = m.owner
+    WHERE o.expired_at IS NULL
+    ORDER BY o.number
+"""
+
+SELECTED = f"""
+    SELECT m.owner, m.id, coalesce(o.at, m.born_at)
+    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE} AND m.is_latest = 1
+        AND (:ids IS NULL OR hex(CAST(m.id AS BLOB)) IN (SELECT value FROM json_each(:ids)))
+        AND (:tiers IS NULL OR hex(CAST(m.tier AS BLOB)) IN (SELECT value FROM json_each(:tiers)))
+        AND (:statuses IS NULL OR hex(CAST(m.status AS BLOB)) IN (SELECT value FROM json_each(:statuses)))
+        AND (:sources IS NULL OR hex(CAST(m.source AS BLOB)) IN (SELECT value FROM json_each(:sources)))
+        AND (:sessions IS NULL OR hex(CAST(o.session AS BLOB)) IN (SELECT value FROM json_each(:sessions)))
+        AND (:categories IS NULL OR hex(CAST(m.category AS BLOB)) IN (SELECT value FROM json_each(:categories)))
+        AND (:tags IS NULL OR m.owner IN (
+            SELECT owner FROM owner_tags
+            WHERE namespace = {_SPACE} AND hex(CAST(tag AS BLOB)) IN (SELECT value FROM json_each(:tags))
+        ))
+        AND (:since IS NULL OR coalesce(o.at, m.born_at) >= :since)
+        AND (:until IS NULL OR coalesce(o.at, m.born_at) < :until)
+"""
+"""Wanted values come as JSON lists of hexadecimal digits, like those of `queries.MATCHING`."""
+
+MATCHING = f"""
+    SELECT m.owner
+    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE}
+        AND (:tiers IS NULL OR hex(CAST(m.tier AS BLOB)) IN (SELECT value FROM json_each(:tiers)))
+        AND (:sources IS NULL OR hex(CAST(m.source AS BLOB)) IN (SELECT value FROM json_each(:sources)))
+        AND (:sessions IS NULL OR hex(CAST(o.session AS BLOB)) IN (SELECT value FROM json_each(:sessions)))
+"""
+
+DISTRUSTED = f"SELECT owner FROM memories WHERE namespace = {_SPACE} AND trust < :min_trust"
+
+DATED = f"""
+    SELECT d.owner, d.since, d.until
+    FROM memory_dates d CROSS JOIN owners o ON o.number = d.owner
+    WHERE d.namespace = {_SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
+        AND (:as_of IS NULL OR o.created_at <= :as_of)
+    UNION
+    SELECT o.number, o.at, o.at
+    FROM owners o
+    WHERE o.namespace = {_SPACE} AND o.kind = 'memory' AND o.expired_at IS NULL AND o.at >= :since AND o.at < :until
+        AND (:as_of IS NULL OR o.created_at <= :as_of)
+    ORDER BY 1, 2, 3
+"""
+
+DATED_PAST = f"""
+    SELECT d.owner, d.since, d.until
+    FROM owners o INDEXED BY owners_past CROSS JOIN memory_dates d ON d.owner = o.number
+    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+        AND d.since < :until AND d.until > :since
+    UNION
+    SELECT o.number, o.at, o.at
+    FROM owners o INDEXED BY owners_past
+    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+        AND o.kind = 'memory' AND o.at >= :since AND o.at < :until
+"""
+
+PAST = f"""
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
+    FROM owners o INDEXED BY owners_past
+        CROSS JOIN passages p ON p.owner = o.number
+        CROSS JOIN passage_vectors v ON v.number = p.number
+    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+    ORDER BY v.number
+"""
+
+HAPPENED = f"""
+    SELECT m.owner
+    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE} AND coalesce(o.at, m.born_at) <= :valid_at
+"""
+
+EARLIER = f"""
+    SELECT m.owner
+    FROM memories n
+        CROSS JOIN owners c ON c.number = n.owner
+        CROSS JOIN memories m ON m.namespace = n.namespace AND m.id = n.id AND m.owner < n.owner
+        CROSS JOIN owners o ON o.number = m.owner
+    WHERE n.namespace = {_SPACE} AND coalesce(c.at, n.born_at) > :valid_at AND coalesce(o.at, m.born_at) <= :valid_at
+        AND CASE WHEN :as_of IS NULL THEN c.expired_at IS NULL
+            ELSE c.created_at <= :as_of AND (c.expired_at IS NULL OR c.expired_at > :as_of) END
+        AND NOT EXISTS (
+            SELECT 1
+            FROM memories l CROSS JOIN owners p ON p.number = l.owner
+            WHERE l.namespace = n.namespace AND l.id = n.id AND l.owner > m.owner AND l.owner < n.owner
+                AND coalesce(p.at, l.born_at) <= :valid_at
+        )
+"""
+"""The version before the known one that tells of what had happened by then, where the known one tells of later."""
+
+PAST_EARLIER = f"""
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, 'memory'
+    FROM ({EARLIER}) e
+        CROSS JOIN passages p ON p.owner = e.owner
+        CROSS JOIN passage_vectors v ON v.number = p.number
+"""
+
+LINKS = f"""
+    SELECT source, target, type, strength, created_at FROM links
+    WHERE namespace = {_SPACE} AND (
+        :ids IS NULL
+        OR hex(CAST(source AS BLOB)) IN (SELECT value FROM json_each(:ids))
+        OR hex(CAST(target AS BLOB)) IN (SELECT value FROM json_each(:ids))
+    )
+"""
+
+LINKS_OF = """
+    SELECT source, target, type, strength, created_at FROM links
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND (source = :id OR target = :id)
+"""
+
+DUE = f"SELECT id FROM mirror_due WHERE namespace = {_SPACE}"
+
+BLOCKS = f"SELECT id, page, digest FROM mirror_blocks WHERE namespace = {_SPACE}"
+
+BLOCK = f"{BLOCKS} AND id = :id"
+
+PAGES = f"SELECT page, size, mtime_ns, sha256 FROM mirror_pages WHERE namespace = {_SPACE}"
+
+NOTES = f"""
+    SELECT kind, id, at, body FROM notes
+    WHERE kind = :kind AND (:namespace IS NULL OR namespace = {_SPACE})
+"""
+
+WRITTEN = """
+    SELECT p.id, p.text, p.start_line, p.end_line, p.heading, v.token_ids, v.vector
+    FROM passages p JOIN passage_vectors v ON v.number = p.number
+    WHERE p.owner = ?
+    ORDER BY p.ordinal
+"""
+
+ADD = """
+    INSERT INTO memories (
+        owner, namespace, id, is_latest, digest, content, tier, status, category, entities, source, origin, trust,
+        metadata, version, born_at, last_used, use_count, strength, uses, review_count, derived_from, is_forced,
+        promoted_at, vault_path
+    )
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = ? AND id = ? AND is_latest = 1"
+
+REVISE = """
+    UPDATE memories SET
+        content = ?, tier = ?, status = ?, category = ?, entities = ?, source = ?, origin = ?, trust = ?, metadata = ?,
+        version = ?, born_at = ?, last_used = ?, use_count = ?, strength = ?, uses = ?, review_count = ?,
+        derived_from = ?, is_forced = ?, promoted_at = ?, vault_path = ?
+    WHERE owner = ?
+"""
+
+
+_NO_STAMP = (None, None, None, None)
+
+
+def pack_record(record: MemoryRecord) -> Row:
+    """Return the columns of a record in the order of `memory_queries.ADD`, from `content` on."""
+    return (
+        pack_text(record.content),
+        record.tier,
+        record.status,
+        pack_text(record.category),
+        pack_texts(record.entities),
+        pack_text(record.source),
+        record.origin,
+        record.trust,
+        pack_text(record.metadata),
+        record.version,
+        record.born_at,
+        record.last_used,
+        record.use_count,
+        record.strength,
+        json.dumps(record.uses) if record.uses else "",
+        record.review_count,
+        pack_texts(record.derived_from),
+        int(record.is_forced),
+        record.promoted_at,
+        pack_text(record.vault_path),
+    )
+
+
+def unpack_memory(row: Row) -> StoredMemory:
+    """Build a version of a memory from the columns of `memory_queries`."""
+    number, created_at, expired_at = row[:3]
+    (
+        content,
+        tier,
+        status,
+        category,
+        entities,
+        source,
+        origin,
+        trust,
+        metadata,
+        version,
+        born_at,
+        last_used,
+        use_count,
+        strength,
+        uses,
+        review_count,
+        derived_from,
+        is_forced,
+        promoted_at,
+        vault_path,
+    ) = row[3:23]
+    record = MemoryRecord(
+        content=unpack(content),
+        tier=tier,
+        status=status,
+        category=unpack(category),
+        entities=unpack_texts(entities),
+        source=unpack(source),
+        origin=origin,
+        trust=trust,
+        metadata=unpack(metadata),
+        version=version,
+        born_at=born_at,
+        last_used=last_used,
+        use_count=use_count,
+        strength=strength,
+        uses=tuple(json.loads(uses)) if uses else (),
+        review_count=review_count,
+        derived_from=unpack_texts(derived_from),
+        is_forced=bool(is_forced),
+        promoted_at=promoted_at,
+        vault_path=unpack(vault_path),
+    )
+    return StoredMemory(number, unpack_owner((*row[23:], *_NO_STAMP)), record, created_at, expired_at)
+
+
+def unpack_link(row: Row) -> Link:
+    """Build a link from the columns of `memory_queries.LINKS`."""
+    source, target, type_, strength, created_at = row
+    return Link(unpack(source), unpack(target), unpack(type_), strength, created_at)
+
+
+def hex_json(packed: Iterable[str | bytes]) -> str | None:
+    """Return packed values as the JSON list of hexadecimal digits that the queries compare with, None for none."""
+    values = [(value.encode() if isinstance(value, str) else value).hex().upper() for value in packed]
+    return json.dumps(values) if values else None
+
+
+_SEARCHED = ("tier", "trust", "source")
+"""What a filter of a search asks of a record."""
+
+
+class SqliteMemoryChange:
+    """Reads and writes the memories of one namespace inside a transaction."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._rows = transaction.rows
+        self._begin = transaction.begin
+
+    @property
+    def graph(self) -> GraphChange:
+        """The graph of the same namespace, in the same transaction."""
+        from commonplace.store.graph import SqliteGraphChange
+
+        return SqliteGraphChange(self._transaction)
+
+    @property
+    def knowledge(self) -> KnowledgeChange:
+        """The knowledge of the agents of the same namespace, in the same transaction."""
+        from commonplace.store.knowledge import SqliteKnowledgeChange
+
+        return SqliteKnowledgeChange(self._transaction)
+
+    @property
+    def ledger(self) -> LedgerChange:
+        """The ledger of the same namespace, in the same transaction."""
+        from commonplace.store.ledger import SqliteLedgerChange
+
+        return SqliteLedgerChange(self._transaction)
+
+    def find(self, id_: str) -> StoredMemory | None:
+        """Return the latest version of a memory, live or archived."""
+        row = self._rows(LATEST, id=pack_id(id_))
+        return unpack_memory(row[0]) if row else None
+
+    def alike(self, digest: str, bands: Sequence[int]) -> list[StoredMemory]:
+        """Return the live memories with that digest or any of those bands, by number."""
+        return [
+            unpack_memory(row) for row in self._rows(ALIKE, digest=pack_text(digest), bands=json.dumps(list(bands)))
+        ]
+
+    def links(self, ids: Sequence[str]) -> list[Link]:
+        """Return the links that start or end at one of these memories; sorted by source, target, type."""
+        found = {unpack_link(row) for id_ in dict.fromkeys(ids) for row in self._rows(LINKS_OF, id=pack_id(id_))}
+        return sorted(found, key=lambda link: (link.source, link.target, link.type))
+
+    def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
+        """Write a new version of a memory and return its number."""
+        owner = write.owner
+        if owner.session and not write.is_placed:
+            write = replace(write, owner=replace(owner, position=self._next_position(owner.session)))
+        check_memory(write, read_embedding(self._db), created_at, expired_at)
+        if self._rows(rows.PLACE, kind="memory", id=pack_id(owner.id)):
+            raise live_version_exists(owner.id)
+        change = self._begin()
+        self._db.execute(OUTDATE, (change.space, pack_id(owner.id)))
+        number = change.add(write.owner, write.passages, created_at=created_at, expired_at=expired_at)
+        insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
+        self._mark(owner.id)
+        return number
+
+    def revise(self, number: int, record: MemoryRecord, *, is_shown: bool = True) -> None:
+        """Set the record of a version; its text, tags and passages stay as they are."""
+        old = self._version(number)
+        if old is not None:
+            check_record(old.owner.id, record)
+            self._db.execute(REVISE, (*pack_record(record), number))
+            if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
+                self._begin().mark()
+            if is_shown:
+                self._mark(old.owner.id)
+
+    def expire(self, number: int, record: MemoryRecord, at: float) -> None:
+        """Make a live version past from `at` on, with this record."""
+        old = self._version(number)
+        if old is not None:
+            check_times(f"memory {old.owner.id!r}", at)
+            check_record(old.owner.id, record)
+            if old.expired_at is None:
+                self._begin().expire(number, at)
+                self._db.execute("DELETE FROM memory_bands WHERE owner = ?", (number,))
+                self.revise(number, record)
+
+    def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
+        """Make the latest version of a memory, which is past, live again, and return its new number."""
+        old = self._version(number)
+        latest = None if old is None else self.find(old.owner.id)
+        if old is None or latest is None or latest.number != old.number:
+            raise not_latest(number)
+        check_record(old.owner.id, record)
+        if old.expired_at is None:
+            self.revise(number, record)
+            return number
+        refuse_wide(f"memory {old.owner.id!r}", *bands)
+        if self._rows(rows.PLACE, kind="memory", id=pack_id(old.owner.id)):
+            raise live_version_exists(old.owner.id)
+        write = replace(read_version(self._db, old), record=record, bands=tuple(bands))
+        change = self._begin()
+        change.remove(number)
+        self._db.execute(OUTDATE, (change.space, pack_id(old.owner.id)))
+        revived = change.add(write.owner, write.passages, created_at=old.created_at)
+        insert_version(change, revived, write, is_latest=True, is_live=True)
+        self._mark(old.owner.id)
+        return revived
+
+    def erase(self, ids: Sequence[str]) -> int:
+        """Delete memories with all that hangs on them; return how many versions went."""
+        gone = 0
+        for id_ in dict.fromkeys(ids):
+            key = pack_id(id_)
+            for row in self._rows(VERSIONS, id=key):
+                gone += self._begin().remove(row[0])
+            self._delete("DELETE FROM links WHERE namespace = ? AND (source = ? OR target = ?)", key, key)
+            self.drop_block(id_)
+            self.settle_due([id_])
+        return gone
+
+    def link(self, link: Link) -> None:
+        """Write a link in the place of the one with the same ends and type."""
+        check_entry(link)
+        self._db.execute(
+            "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                self._begin().space,
+                pack_id(link.source),
+                pack_id(link.target),
+                pack_text(link.type),
+                link.strength,
+                link.created_at,
+            ),
+        )
+        self._mark_known(link.source)
+
+    def unlink(self, source: str, target: str, type_: str | None = None) -> int:
+        """Delete the links from one memory to another, of one type or of all, and return how many there were."""
+        ends = (pack_id(source), pack_id(target))
+        if type_ is None:
+            gone = self._delete("DELETE FROM links WHERE namespace = ? AND source = ? AND target = ?", *ends)
+        else:
+            one = "DELETE FROM links WHERE namespace = ? AND source = ? AND target = ? AND type = ?"
+            gone = self._delete(one, *ends, pack_text(type_))
+        if gone:
+            self._mark_known(source)
+        return gone
+
+    def set_block(self, block: MirroredBlock) -> None:
+        """Record what both sides agree on for one memory."""
+        row = (self._begin().space, pack_id(block.id), pack_text(block.page), pack_hash(block.digest))
+        self._db.execute("INSERT OR REPLACE INTO mirror_blocks VALUES (?, ?, ?, ?)", row)
+
+    def drop_block(self, id_: str) -> None:
+        """Forget that a memory has a block."""
+        self._delete("DELETE FROM mirror_blocks WHERE namespace = ? AND id = ?", pack_id(id_))
+
+    def set_page(self, page: MirroredPage) -> None:
+        """Record the state of a page."""
+        check_entry(page)
+        row = (self._begin().space, pack_text(page.page), page.size, page.mtime_ns, pack_hash(page.sha256))
+        self._db.execute("INSERT OR REPLACE INTO mirror_pages VALUES (?, ?, ?, ?, ?)", row)
+
+    def drop_page(self, page: str) -> None:
+        """Forget a page."""
+        self._delete("DELETE FROM mirror_pages WHERE namespace = ? AND page = ?", pack_text(page))
+
+    def settle_due(self, ids: Sequence[str]) -> None:
+        """Say that the Markdown of these memories is as it should be."""
+        for id_ in ids:
+            self._delete("DELETE FROM mirror_due WHERE namespace = ? AND id = ?", pack_id(id_))
+
+    def put_note(self, note: Note) -> None:
+        """Write a note in the place of the one with the same kind and id."""
+        check_entry(note)
+        row = (self._begin().space, pack_text(note.kind), pack_text(note.id), note.at, pack_text(note.body))
+        self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)", row)
+
+    def drop_note(self, kind: str, id_: str) -> None:
+        """Delete a note."""
+        self._delete("DELETE FROM notes WHERE namespace = ? AND kind = ? AND id = ?", pack_text(kind), pack_text(id_))
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        return self._transaction.db
+
+    def _version(self, number: int) -> StoredMemory | None:
+        found = self._rows(OF_NUMBERS, numbers=json.dumps([int(number)]))
+        return unpack_memory(found[0]) if found else None
+
+    def _delete(self, sql: str, *values: str | bytes) -> int:
+        change = self._transaction.known()
+        return self._db.execute(sql, (change.space, *values)).rowcount if change else 0
+
+    def _mark(self, id_: str) -> None:
+        self._db.execute("INSERT OR IGNORE INTO mirror_due VALUES (?, ?)", (self._begin().space, pack_id(id_)))
+
+    def _mark_known(self, id_: str) -> None:
+        if self.find(id_) is not None:
+            self._mark(id_)
+
+    def _next_position(self, session: str) -> int:
+        ((position,),) = self._rows(rows.LAST_POSITION, session=pack_id(session))
+        return 0 if position is None else int(position) + 1
+
+
+def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
+    """Write what a version of a memory has besides its owner and passages."""
+    db, space = change.db, change.space
+    values = (pack_id(write.owner.id), int(is_latest), pack_text(write.digest), *pack_record(write.record))
+    db.execute(ADD, (number, space, *values))
+    if is_live:
+        bands = [(space, band, number) for band in set(write.bands)]
+        db.executemany("INSERT INTO memory_bands VALUES (?, ?, ?)", bands)
+    dates = [(space, number, since, until) for since, until in set(write.dates)]
+    db.executemany("INSERT INTO memory_dates VALUES (?, ?, ?, ?)", dates)
+
+
+def read_version(db: sqlite3.Connection, stored: StoredMemory) -> MemoryWrite:
+    """Return what a version of a memory was written from, but for its bands, which a past one has not kept."""
+    found = db.execute(WRITTEN, (stored.number,)).fetchall()
+    passages = tuple(
+        NewPassage(unpack(id_), Chunk(unpack(text), start, end, unpack(heading)), token_ids, vector)
+        for id_, text, start, end, heading, token_ids, vector in found
+    )
+    dates = db.execute("SELECT since, until FROM memory_dates WHERE owner = ?", (stored.number,)).fetchall()
+    ((digest,),) = db.execute("SELECT digest FROM memories WHERE owner = ?", (stored.number,)).fetchall()
+    return MemoryWrite(stored.owner, passages, stored.record, unpack(digest), (), tuple(dates), is_placed=True)
+
+
+_TABLES = (
+    "memory_bands",
+    "memory_dates",
+    "memories",
+    "links",
+    "mirror_due",
+    "mirror_blocks",
+    "mirror_pages",
+    "notes",
+    "episodes",
+    "entities",
+    "aliases",
+    "relations",
+    "mentions",
+    "happenings",
+    "knowledge_items",
+    "agent_contexts",
+    "issues",
+    "issue_memories",
+    "issue_events",
+    "reversals",
+    "reversal_memories",
+    "counts",
+)
+
+
+class SqliteMemories:
+    """Memories in a SQLite database."""
+
+    _connections: Connections
+
+    @contextmanager
+    def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[MemoryChange]:
+        """Begin a write transaction over the memories of a namespace."""
+        with self._connections.writing() as db:
+            refuse_other_maker(read_embedding(db), made_by)
+            transaction = Transaction(db, namespace)
+            try:
+                yield SqliteMemoryChange(transaction)
+                transaction.finish()
+            finally:
+                transaction.is_over = True
+
+    def memory(self, namespace: str, id_: str) -> StoredMemory | None:
+        """Return the latest version of a memory, live or archived."""
+        found = self._read(LATEST, namespace, id=pack_id(id_))
+        return unpack_memory(found[0]) if found else None
+
+    def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
+        """Return the latest versions that a selection chooses, in its order."""
+        keys = [(number, unpack(id_), time) for number, id_, time in self._selected(namespace, selection)]
+        if selection.order == "id":
+            keys.sort(key=lambda key: key[1])
+        else:
+            keys.sort(key=lambda key: (-key[2], key[1]))
+        end = None if selection.limit is None else selection.offset + selection.limit
+        numbers = [number for number, _, _ in keys[selection.offset : end]]
+        found = self.memory_records(namespace, numbers)
+        return [found[number] for number in numbers if number in found]
+
+    def count_memories(self, namespace: str, selection: Selection) -> int:
+        """Return how many a selection chooses, its limit and offset left out of account."""
+        return len(self._selected(namespace, selection))
+
+    def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
+        """Return every version of a memory, oldest first."""
+        return [unpack_memory(row) for row in self._read(VERSIONS, namespace, id=pack_id(id_))]
+
+    def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
+        """Return (number, id, digest) of the latest versions, by number."""
+        found = self._read(DIGESTS, namespace)
+        return [(number, unpack(id_), unpack(digest)) for number, id_, digest in found]
+
+    def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
+        """Return the versions with these numbers, live or past."""
+        found = self._read(OF_NUMBERS, namespace, numbers=numbers_json(owner_numbers))
+        return {row[0]: unpack_memory(row) for row in found}
+
+    def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
+        """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
+        if ids is not None and not ids:
+            return []
+        found = self._read(LINKS, namespace, ids=hex_json(map(pack_id, ids or ())))
+        return sorted(map(unpack_link, found), key=lambda link: (link.source, link.target, link.type))
+
+    def dated(
+        self, namespace: str, since: float, until: float, *, as_of: float | None = None
+    ) -> list[tuple[int, float, float]]:
+        """Return (owner number, since, until) of the dates in live memories that overlap an interval, sorted."""
+        found = self._read(DATED, namespace, since=since, until=until, as_of=as_of)
+        if as_of is None:
+            return found
+        past = self._read(DATED_PAST, namespace, since=since, until=until, as_of=as_of)
+        return sorted([*found, *past])
+
+    def past(self, namespace: str, as_of: float | None, valid_at: float | None = None) -> list[TokenEntry]:
+        """Return the passages of past versions that were live, or true in the world, at a time, by number."""
+        found = set() if as_of is None else {*self._read(PAST, namespace, as_of=as_of)}
+        if valid_at is not None:
+            found |= {*self._read(PAST_EARLIER, namespace, as_of=as_of, valid_at=valid_at)}
+        return [TokenEntry(*row) for row in sorted(found)]
+
+    def due(self, namespace: str) -> list[str]:
+        """Return the ids of the memories whose Markdown is due, sorted."""
+        return sorted(unpack(id_) for (id_,) in self._read(DUE, namespace))
+
+    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[MirroredBlock]:
+        """Return what is known of the blocks of these memories in Markdown, or of all, by id."""
+        if ids is None:
+            found = self._read(BLOCKS, namespace)
+        else:
+            each = (self._read(BLOCK, namespace, id=pack_id(id_)) for id_ in dict.fromkeys(ids))
+            found = [row for rows in each for row in rows]
+        blocks = [MirroredBlock(unpack(id_), unpack(page), unpack(digest)) for id_, page, digest in found]
+        return sorted(blocks, key=lambda block: block.id)
+
+    def pages(self, namespace: str) -> list[MirroredPage]:
+        """Return what is known of pages, by name."""
+        found = self._read(PAGES, namespace)
+        pages = [MirroredPage(unpack(page), size, mtime_ns, unpack(sha256)) for page, size, mtime_ns, sha256 in found]
+        return sorted(pages, key=lambda page: page.page)
+
+    def notes(self, namespace: str | None, kind: str) -> list[Note]:
+        """Return the notes of one kind, of one namespace or of all, by time, ties by id, then by body."""
+        found = self._read(NOTES, namespace, kind=pack_text(kind))
+        notes = [Note(unpack(kind_), unpack(id_), at, unpack(body)) for kind_, id_, at, body in found]
+        return sorted(notes, key=lambda note: (note.at, note.id, note.body))
+
+    def erase_namespace(self, namespace: str) -> int:
+        """Delete everything that a namespace holds, and its name, as one change; return how many owners went."""
+        with self._connections.writing() as db:
+            space = namespace_number(db, namespace)
+            if space is None:
+                return 0
+            change = Change.begin(db, space)
+            gone = _remove_all(change)
+            beside = [namespace_number(db, texts_of(namespace, kind)) for kind in GRAPH_KINDS]
+            for texts in filter(None, beside):
+                with change.inside(texts):
+                    _remove_all(change)
+            change.mark()
+            change.finish()
+            for erased in filter(None, [space, *beside]):
+                for table in _TABLES:
+                    db.execute(f"DELETE FROM {table} WHERE namespace = ?", (erased,))  # noqa: S608 - names of ours
+                db.execute("DELETE FROM namespaces WHERE number = ?", (erased,))
+            return gone
+
+    def graph(self, namespace: str) -> GraphReading:
+        """Return the graph of a namespace; one that is not there is empty."""
+        from commonplace.store.graph import SqliteGraph
+
+        return SqliteGraph(self._connections, namespace)
+
+    def knowledge(self, namespace: str) -> KnowledgeReading:
+        """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
+        from commonplace.store.knowledge import SqliteKnowledge
+
+        return SqliteKnowledge(self._connections, namespace)
+
+    def ledger(self, namespace: str) -> LedgerReading:
+        """Return the ledger of a namespace; of one that is not there an empty one."""
+        from commonplace.store.ledger import SqliteLedger
+
+        return SqliteLedger(self._connections, namespace)
+
+    def compact(self, *, thorough: bool = False) -> bool:
+        """Let nothing that was deleted be left in the store's files; return whether that is so now."""
+        return self._connections.compact(thorough=thorough)
+
+    def files(self) -> list[str]:
+        """Return the absolute paths of the files that the store's data stand in."""
+        database = self._connections.path.absolute()
+        beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
+        return [str(path) for path in beside if path.exists()]
+
+    def _selected(self, namespace: str, selection: Selection) -> list[Row]:
+        return self._read(
+            SELECTED,
+            namespace,
+            ids=hex_json(map(pack_id, selection.ids)),
+            tiers=hex_json(selection.tiers),
+            statuses=hex_json(selection.statuses),
+            tags=hex_json(map(pack_text, selection.tags)),
+            sources=hex_json(map(pack_text, selection.sources)),
+            sessions=hex_json(map(pack_id, selection.sessions)),
+            categories=hex_json(map(pack_text, selection.categories)),
+            since=selection.since,
+            until=selection.until,
+        )
+
+    def _read(self, sql: str, namespace: str | None, **values: str | bytes | float | None) -> list[Row]:
+        name = None if namespace is None else pack_text(namespace)
+        with self._connections.reading() as db:
+            return db.execute(sql, {"namespace": name, **values}).fetchall()
+
+
+def _remove_all(change: Change) -> int:
+    """Delete every owner of the namespace that a change is in; return how many there were."""
+    found = change.db.execute("SELECT number FROM owners WHERE namespace = ?", (change.space,)).fetchall()
+    return sum(change.remove(number) for (number,) in found)

@@ -1,0 +1,323 @@
+"""The store in one SQLite file: WAL, durable commits, any number of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from commonplace.errors import StoreMissingError
+from commonplace.store import rows
+from commonplace.store import rows as queries
+from commonplace.store.connection import Connections, PrivateConnections
+from commonplace.store.database import copy, make, stands_at, upgrade
+from commonplace.store.embeddings import SqliteReembedding
+from commonplace.store.filters import matching_owners
+from commonplace.store.graph_contract import is_reserved
+from commonplace.store.memories import SqliteMemories
+from commonplace.store.rows import pack_id, pack_text, unpack
+from commonplace.store.writes import (
+    Change,
+    check_times,
+    create_namespace,
+    current_change,
+    namespace_number,
+    numbers_json,
+    read_embedding,
+    refuse_other_maker,
+    refuse_reembedding,
+    restamp,
+    set_embedding,
+    settle,
+)
+from commonplace.types import (
+    Embedding,
+    FileStamp,
+    Filter,
+    IndexEntry,
+    Kind,
+    Owner,
+    OwnerWrite,
+    Passage,
+    TokenEntry,
+)
+
+_ENTRIES_A_READ = 500
+
+
+class SqliteStore(SqliteMemories, SqliteReembedding):
+    """A `Store` in a SQLite database. Use `open` or `create`; close it when done."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        with connections.reading() as db:
+            self._id = str(db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0])
+
+    @classmethod
+    def create(cls, path: Path, *, timeout_s: float = 10.0) -> SqliteStore:
+        """Create a store, or open the one that is already there."""
+        return cls.open(path, create=True, timeout_s=timeout_s)
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool, timeout_s: float = 10.0) -> SqliteStore:
+        """Open a store and bring its schema up to date.
+
+        Args:
+            path: the database file; its directory is made too when `create` is true.
+            create: make the store if there is none; several processes may do so at once.
+            timeout_s: how long any read or write may wait for other processes.
+
+        Raises:
+            StoreMissingError: there is no file, and `create` is false.
+            StoreVersionError: a newer Commonplace wrote it.
+            StoreDamagedError: the file is no store, or cannot be read.
+            StoreBusyError: another process held it for longer than `timeout_s`.
+            StoreError: the file or its directory cannot be read or written.
+        """
+        if not stands_at(path):
+            if not create:
+                raise StoreMissingError(
+                    f"there is no store at {path}",
+                    remedy="create one with `commonplace init`, or name one with `--store`",
+                )
+            make(path, timeout_s)
+        upgrade(path, timeout_s)
+        connections = Connections(path, timeout_s)
+        try:
+            return cls(connections)
+        except BaseException:
+            connections.close()
+            raise
+
+    @classmethod
+    def in_memory(cls) -> SqliteStore:
+        """Make a store of this process alone, of which nothing is written to disk."""
+        return cls(PrivateConnections.in_memory())
+
+    @property
+    def id(self) -> str:
+        """UUID given at creation; a backup keeps it."""
+        return self._id
+
+    @property
+    def is_read_only(self) -> bool:
+        """True where the store stands in a place that cannot be written: every write raises `StoreError`."""
+        return self._connections.is_read_only
+
+    def change(self) -> int:
+        """Return the last number of the change sequence, 0 for a fresh store."""
+        with self._connections.reading() as db:
+            return current_change(db)
+
+    def token(self, change: int) -> str:
+        """Return the random token that the given change got when it was written, "" for 0 or a change that is not."""
+        with self._connections.reading() as db:
+            if not 0 < change <= current_change(db):
+                return ""
+            return str(db.execute("SELECT hex(token) FROM changes WHERE number = ?", (change,)).fetchone()[0]).lower()
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let every read of this thread inside the `with` block see the store as it was when the block began."""
+        return self._connections.snapshot()
+
+    def close(self) -> None:
+        """Release every connection; calling twice is harmless."""
+        self._connections.close()
+
+    def embedding(self) -> Embedding | None:
+        """Return the stamp of the vectors in this store, None before the first was set."""
+        with self._connections.reading() as db:
+            return read_embedding(db)
+
+    def set_embedding(self, embedding: Embedding) -> None:
+        """Record which embedder makes this store's vectors; refuse another one than made the stored ones."""
+        with self._connections.writing() as db:
+            passages = db.execute("SELECT count(*) FROM passage_vectors").fetchone()[0]
+            refuse_reembedding(read_embedding(db), embedding, passages)
+            set_embedding(db, embedding)
+
+    def put_owners(
+        self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0, made_by: Embedding | None = None
+    ) -> int:
+        """Write owners with their passages in one transaction and return its change number."""
+        with self._connections.writing() as db:
+            embedding = read_embedding(db)
+            refuse_other_maker(embedding, made_by)
+            settled = settle(writes, embedding)
+            check_times(f"owners of {namespace!r}", at)
+            if not settled:
+                return current_change(db)
+            change = Change.begin(db, create_namespace(db, namespace))
+            for write in settled:
+                change.put(write, at)
+            return change.finish()
+
+    def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
+        """Set root and file stamp of artifacts, by (path, root, stamp); no number is taken."""
+        with self._connections.writing() as db:
+            space = namespace_number(db, namespace)
+            if space is not None:
+                restamp(db, space, stamps)
+
+    def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
+        """Delete owners and their passages in one transaction; unknown numbers are passed over."""
+        with self._connections.writing() as db:
+            space = namespace_number(db, namespace)
+            if space is None:
+                return current_change(db)
+            change = Change.begin(db, space)
+            removed = [change.remove(number) for number in dict.fromkeys(map(int, owner_numbers))]
+            return change.finish() if any(removed) else current_change(db)
+
+    def namespaces(self, *, with_texts: bool = False) -> list[str]:
+        """Return the names, sorted; with those that hold the texts of graphs, or without."""
+        with self._connections.reading() as db:
+            names = [unpack(name) for (name,) in db.execute("SELECT name FROM namespaces")]
+        return sorted(name for name in names if with_texts or not is_reserved(name))
+
+    def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
+        """Return (owner number, owner) of every artifact that came from a file, by path."""
+        with self._connections.reading() as db:
+            found = db.execute(queries.ARTIFACTS, {"namespace": pack_text(namespace)}).fetchall()
+        return sorted(((row[0], rows.unpack_owner(row[1:])) for row in found), key=lambda item: item[1].path)
+
+    def artifact_types(self, namespace: str) -> dict[str, bool]:
+        """Return of what types the artifacts are, and whether some artifact of the type has tags."""
+        with self._connections.reading() as db:
+            found = db.execute(queries.ARTIFACT_TYPES, {"namespace": pack_text(namespace)}).fetchall()
+        return {unpack(type_): bool(has_tags) for type_, has_tags in found}
+
+    def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
+        """Return the owners that exist in this namespace, by number; others are absent."""
+        return {
+            row[0]: rows.unpack_owner(row[1:]) for row in self._of_numbers(queries.OWNERS, namespace, owner_numbers)
+        }
+
+    def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
+        """Return the passages that exist in this namespace, by number; others are absent."""
+        return {row[0]: rows.unpack_passage(row) for row in self._of_numbers(queries.PASSAGES, namespace, numbers)}
+
+    def passages_of(self, namespace: str, owner_numbers: Sequence[int]) -> list[int]:
+        """Return the numbers of the passages of owners, live or past, ascending."""
+        return sorted({number for (number,) in self._of_numbers(queries.PASSAGES_OF, namespace, owner_numbers)})
+
+    def repeated_headings(self, namespace: str, numbers: Sequence[int]) -> set[int]:
+        """Return those of the passages whose heading does not name one section of their owner."""
+        return {number for (number,) in self._of_numbers(queries.REPEATED_HEADINGS, namespace, numbers)}
+
+    def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
+        """Return token ids and vectors of the passages that exist in this namespace, by number."""
+        return {row[0]: TokenEntry(*row) for row in self._of_numbers(queries.TOKENS, namespace, numbers)}
+
+    def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, IndexEntry]:
+        """Return what the index needs of the passages that exist in this namespace, by number."""
+        return {row[0]: rows.unpack_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
+
+    def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (number, neighbour's number) for passages whose owners stand next to each other in a session."""
+        with self._connections.reading() as db:
+            # Most namespaces hold no conversation, and asking so costs a hundredth of looking at every passage.
+            (has_sessions,) = db.execute(queries.HAS_SESSIONS, {"namespace": pack_text(namespace)}).fetchone()
+        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers) if has_sessions else []
+
+    def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Return session and position of the owners of one kind that exist in this namespace, by id."""
+        found = {}
+        with self._connections.reading() as db:
+            for id_ in ids:
+                wanted = {"namespace": pack_text(namespace), "kind": kind, "id": pack_id(id_)}
+                row = db.execute(queries.PLACE, wanted).fetchone()
+                if row:
+                    found[id_] = (unpack(row[0]), int(row[1]))
+        return found
+
+    def owner_numbers(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the live owners of one kind that exist in this namespace, by id."""
+        found = {}
+        with self._connections.reading() as db:
+            for id_ in ids:
+                wanted = {"namespace": pack_text(namespace), "kind": kind, "id": pack_id(id_)}
+                row = db.execute(queries.NUMBER, wanted).fetchone()
+                if row:
+                    found[id_] = int(row[0])
+        return found
+
+    def last_position(self, namespace: str, session: str) -> int:
+        """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
+        with self._connections.reading() as db:
+            wanted = {"namespace": pack_text(namespace), "session": pack_id(session)}
+            (position,) = db.execute(queries.LAST_POSITION, wanted).fetchone()
+        return -1 if position is None else int(position)
+
+    def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
+        """Return the numbers of the owners that pass the filter, ascending."""
+        with self._connections.reading() as db:
+            return matching_owners(db, namespace, wanted)
+
+    def counts(self, namespace: str | None = None) -> dict[str, int]:
+        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; None counts everything."""
+        with self._connections.reading() as db:
+            name = None if namespace is None else pack_text(namespace)
+            row = db.execute(queries.COUNTS, {"namespace": name}).fetchone()
+        return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
+
+    def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
+        """Yield the passages written in change numbers (change, upto], by number, some hundreds from one state."""
+        with self._connections.reading() as db:
+            bounds = {"change": change, "upto": upto}
+            first, end = db.execute(queries.NUMBERS_OF_CHANGES, bounds).fetchone()
+        return self._entries_between(first, end)
+
+    def _entries_between(self, first: int, end: int) -> Iterator[IndexEntry]:
+        while first < end:
+            with self._connections.reading() as db:
+                bounds = {"first": first, "end": end, "limit": _ENTRIES_A_READ}
+                found = db.execute(queries.ENTRIES_BETWEEN, bounds).fetchall()
+            yield from map(rows.unpack_entry, found)
+            first = found[-1][0] + 1 if len(found) == _ENTRIES_A_READ else end
+
+    def tail(self, namespace: str, change: int) -> list[TokenEntry]:
+        """Return the passages of a namespace written after `change`, by number ascending."""
+        with self._connections.reading() as db:
+            found = db.execute(queries.TAIL, {"namespace": pack_text(namespace), "change": change}).fetchall()
+        return [TokenEntry(*row) for row in found]
+
+    def pending(self, namespace: str, change: int) -> tuple[int, int]:
+        """Return how many passages of a namespace were written, and how many of all were deleted, after `change`."""
+        with self._connections.reading() as db:
+            written, deleted = db.execute(
+                queries.PENDING, {"namespace": pack_text(namespace), "change": change}
+            ).fetchone()
+        return written, deleted
+
+    def deleted_since(self, change: int, upto: int) -> list[int]:
+        """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
+        with self._connections.reading() as db:
+            return [number for (number,) in db.execute(queries.DELETED, {"change": change, "upto": upto})]
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the stored data, one sentence each; empty when all is well."""
+        from commonplace.store.check import problems
+
+        with self._connections.reading() as db:
+            return problems(db)
+
+    def backup(self, target: Path) -> None:
+        """Write a complete copy to a new file while others read and write."""
+        with self._connections.reading() as db:
+            copy(db, target)
+
+    @contextmanager
+    def scratch_copy(self) -> Iterator[SqliteStore]:
+        """Give a private copy of the store as it is now, which is deleted when the block ends."""
+        with self._connections.reading() as db:
+            connections = PrivateConnections.copy_of(db, self._connections.path)
+        try:
+            yield SqliteStore(connections)
+        finally:
+            connections.close()
+
+    def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[rows.Row]:
+        with self._connections.reading() as db:
+            values = {"namespace": pack_text(namespace), "numbers": numbers_json(numbers)}
+            return db.execute(sql, values).fetchall()

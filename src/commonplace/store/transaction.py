@@ -1,0 +1,128 @@
+"""One write transaction over a namespace of the SQLite store, shared by whatever is written in it."""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.store.rows import Row, pack_text
+from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number
+
+if TYPE_CHECKING:
+    from commonplace.store.connection import Connections
+
+
+class Transaction:
+    """The writing connection until its block ends, and the change that begins with the first write.
+
+    Attributes:
+        is_over: its block has ended.
+    """
+
+    def __init__(self, db: sqlite3.Connection, namespace: str) -> None:
+        self.is_over = False
+        self._writer = db
+        self._namespace = namespace
+        self._name = pack_text(namespace)
+        self._change: Change | None = None
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The writing connection.
+
+        Raises:
+            StoreError: the block has ended.
+        """
+        if self.is_over:
+            raise change_is_over()
+        return self._writer
+
+    @property
+    def namespace(self) -> str:
+        """The name of the namespace, whether it is there yet or not."""
+        return self._namespace
+
+    def known(self) -> Change | None:
+        """Return the change under way, None where there is no namespace to change."""
+        if self._change is None:
+            space = namespace_number(self.db, self._namespace)
+            if space is not None:
+                self._change = Change.begin(self.db, space)
+        return self._change
+
+    def begin(self) -> Change:
+        """Return the change under way, in a namespace that is made if need be."""
+        change = self.known()
+        if change is None:
+            change = self._change = Change.begin(self.db, create_namespace(self.db, self._namespace))
+        return change
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """Return what a query finds, with all that was written in this transaction."""
+        if self._change is not None:
+            self._change.flush()
+        return self.db.execute(sql, {"namespace": self._name, **values}).fetchall()
+
+    def finish(self) -> None:
+        """Write what was collected, and the record of the change where it needs one."""
+        if self._change is not None:
+            if self._change.is_due:
+                self._change.finish()
+            else:
+                self._change.flush()
+
+
+NO_SPACE: Final = -1
+_SPACE: Final = "SELECT number FROM namespaces WHERE name = ?"
+
+At = tuple[sqlite3.Connection, int]
+"""A connection inside a transaction, and the number of the namespace there."""
+
+
+class SpaceReading(ABC):
+    """Reads one namespace, through whatever connection `reading` gives."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[At]:
+        """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
+
+    def _rows(self, sql: str, **values: Any) -> list[Row]:
+        with self.reading() as at:
+            return rows_of(at, sql, **values)
+
+
+class StoredSpace(SpaceReading):
+    """A namespace as it is when each call is made."""
+
+    def __init__(self, connections: Connections, namespace: str) -> None:
+        self._connections = connections
+        self._name = pack_text(namespace)
+
+    @contextmanager
+    def reading(self) -> Iterator[At]:
+        """Give a reading connection, and the number of the namespace, -1 where it is not there."""
+        with self._connections.reading() as db:
+            row = db.execute(_SPACE, (self._name,)).fetchone()
+            yield db, row[0] if row else NO_SPACE
+
+
+class ChangingSpace(SpaceReading):
+    """A namespace inside a transaction that changes it."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[At]:
+        """Give the writing connection, and the number of the namespace, -1 where it is not there."""
+        change = self._transaction.known()
+        yield self._transaction.db, NO_SPACE if change is None else change.space
+
+
+def rows_of(at: At, sql: str, **values: Any) -> list[Row]:
+    """Return what a statement gives for a namespace, which it calls `:space`."""
+    db, space = at
+    return db.execute(sql, {"space": space, **values}).fetchall()

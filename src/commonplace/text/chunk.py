@@ -1,0 +1,439 @@
+"""Cut a text into chunks that fit a token limit, at its own seams where it has any.
+
+A chunk is a section, or several neighbouring ones where they are tiny. Only a section over the limit is cut inside:
+between paragraphs if possible, then between lines, then between sentences or words of one long line. Those chunks
+overlap a little, so that a sentence at the cut is found whole. The time taken grows with the text's length alone.
+
+Python is read by its own parser. Every other language, and Python that does not parse, is read by its layout: a
+declaration is a line with a known shape, at the left margin or at the first indentation inside a class-like block.
+That is right for formatted code in nearly every language, and where it is wrong only the cut moves.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import threading
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from commonplace.errors import UsageError
+from commonplace.text.languages import Language
+from commonplace.text.markdown import (
+    Section,
+    Start,
+    asciidoc_sections,
+    config_sections,
+    fenced_blocks,
+    markdown_sections,
+    sections_between,
+    underlined_sections,
+)
+from commonplace.types import Chunk
+
+_MODIFIERS: Final = (
+    r"(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract|sealed|partial|async|"
+    r"override|open|data|case|unsafe|pub(?:\([^)]*\))?|inline|virtual|extern|suspend|local|readonly|const)\s+)*"
+)
+_CONTAINER: Final = re.compile(
+    _MODIFIERS + r"(?:class|interface|struct|enum|trait|module|namespace|protocol|extension|object|record|mod|"
+    r"defmodule|contract)\s+([\w$.:]+)"
+    r"|" + _MODIFIERS + r"impl(?:<[^>]*>)?\s+(?:[^{]*?\sfor\s+)?([\w:]+)"
+    r"|(?:describe|context)(?:\.\w+)?\s*\(\s*['\"`]([^'\"`]{1,80})"
+)
+_FUNCTION: Final = re.compile(
+    _MODIFIERS + r"(?:function\*?|func|fn|def|defp|defmacro|fun|sub|proc|type|macro|message|service|rpc)\s+"
+    r"(?:\(\s*\w*\s*\*?(?P<receiver>\w+)[^)]*\)\s*)?(?P<name>[\w$.!?]+)"
+    r"|(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+(?P<bound>[\w$]+)\s*(?::[^=]+)?="
+    r"\s*(?:async\s*)?(?:function\b|\(|[\w$]+\s*=>|class\b)"
+    r"|(?i:create)\s+(?i:or\s+replace\s+)?(?i:table|view|function|procedure|trigger|index)\s+"
+    r"(?i:if\s+not\s+exists\s+)?(?P<table>[\w.\"]+)"
+    r"|(?:it|test)(?:\.\w+)?\s*\(\s*['\"`](?P<test>[^'\"`]{1,80})"
+)
+_METHOD: Final = re.compile(r"(?:[\w$<>\[\],.?*&:~]+\s+)*[*&]*([\w$~:#]+)\s*(?:<[^<>()]*>)?\(")
+_NOT_METHODS: Final = frozenset(
+    {
+        "if",
+        "for",
+        "foreach",
+        "while",
+        "switch",
+        "catch",
+        "return",
+        "else",
+        "do",
+        "sizeof",
+        "typeof",
+        "await",
+        "new",
+        "throw",
+        "super",
+        "assert",
+        "elif",
+        "match",
+        "when",
+        "until",
+        "unless",
+        "require",
+        "include",
+        "import",
+        "print",
+        "using",
+        "lock",
+        "with",
+        "yield",
+        "case",
+    }
+)
+_COMMENT: Final = ("//", "/*", "*", "#", "--", ";", "@", "[", "%")
+_CLOSER: Final = re.compile(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
+_LONGEST_SIGNATURE: Final = 300
+_FILTERING: Final = threading.Lock()
+
+
+def code_sections(text: str, lines: Sequence[str], *, is_python: bool) -> list[Section]:
+    """Return the sections of a source text; a heading is the qualified name, as `LoginService.login`."""
+    if is_python:
+        tree = _parse(text)
+        if tree is not None:
+            return sections_between(_ascending(_python_starts(tree.body, "", 0, lines)), lines)
+    return sections_between(_ascending(_layout_starts(lines)), lines)
+
+
+def _ascending(starts: Iterator[Start]) -> Iterator[Start]:
+    """Pass on the starts, dropping any that would go back behind the one before."""
+    line = -1
+    for start in starts:
+        if start.line >= line:
+            line = start.line
+            yield start
+
+
+def _parse(text: str) -> ast.Module | None:
+    # The warnings' filters belong to the process: two threads that set and restore them at once would mix them up.
+    with _FILTERING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _python_starts(body: Sequence[ast.stmt], prefix: str, level: int, lines: Sequence[str]) -> Iterator[Start]:
+    for node in body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        name = f"{prefix}.{node.name}" if prefix else node.name
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+        yield Start(_with_comments(lines, first), name, level + 1)
+        if isinstance(node, ast.ClassDef):
+            yield from _python_starts(node.body, name, level + 1, lines)
+        yield Start(node.end_lineno or node.lineno, prefix, level)
+
+
+def _with_comments(lines: Sequence[str], line: int) -> int:
+    """Return the first of the comment and annotation lines that stand directly above `line`, or `line`."""
+    while line > 0 and lines[line - 1].lstrip().startswith(_COMMENT):
+        line -= 1
+    return line
+
+
+@dataclass(slots=True)
+class _Container:
+    indent: int
+    name: str
+    body: int = -1  # indentation of its members, unknown until the first is seen
+
+
+def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
+    containers: list[_Container] = []
+    declared = -1  # indentation of the declaration we are in, -1 outside any
+    for number, line in enumerate(lines):
+        bare = line.lstrip()
+        if not bare or bare.startswith(_COMMENT):
+            continue
+        indent = len(line) - len(bare)
+        is_closer = bool(_CLOSER.match(bare))
+        while containers and indent <= containers[-1].indent and not is_closer:
+            containers.pop()
+        if is_closer:
+            continue
+        if containers and containers[-1].body < 0:
+            containers[-1].body = indent
+        if indent != (containers[-1].body if containers else 0):
+            continue
+        prefix = containers[-1].name if containers else ""
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        name, is_container = _declared_name(bare[:_LONGEST_SIGNATURE], following, in_container=bool(containers))
+        if name:
+            name = f"{prefix}.{name}" if prefix else name
+            yield Start(_with_comments(lines, number), name, len(containers) + 1)
+            declared = indent
+            if is_container:
+                containers.append(_Container(indent, name))
+        elif declared >= 0 and indent <= declared:
+            yield Start(_with_comments(lines, number), prefix, len(containers))
+            declared = -1
+
+
+def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[str, bool]:
+    """Return the name that a line declares, "" for none, and whether it may hold members."""
+    container = _CONTAINER.match(line)
+    if container:
+        return next(filter(None, container.groups()), "").rstrip(":."), True
+    function = _FUNCTION.match(line)
+    if function:
+        name = function["name"] or function["bound"] or function["table"] or function["test"]
+        return f"{function['receiver']}.{name}" if function["receiver"] else name, False
+    method = _METHOD.match(line)
+    if method and method[1] not in _NOT_METHODS and line.split(maxsplit=1)[0] not in _NOT_METHODS:
+        tail = line.rstrip()[-1:]
+        if tail not in {";", ","} if in_container else tail == "{" or (tail == ")" and following.startswith("{")):
+            return method[1], False
+    return "", False
+
+
+CountTokens = Callable[[str], int]
+
+CHUNKER: Final = 1
+"""Which way of cutting this is; it grows with every change that cuts an old text anew."""
+
+SMALL_TOKENS: Final = 40
+"""A section with fewer tokens is joined to a neighbour: alone it says too little to be found or understood."""
+
+CHARACTERS_PER_TOKEN: Final = 8
+"""So many characters count as a token at least: a long run that the tokenizer sees as one unknown word has a limit."""
+
+_PIECE_CHARACTERS: Final = 240
+
+
+def chunk(
+    text: str, *, language: Language = "text", max_tokens: int = 512, overlap: int = 50, count_tokens: CountTokens
+) -> list[Chunk]:
+    r"""Cut a text into chunks, in order, so that every non-blank line is in at least one.
+
+    Args:
+        text: with "\n" as its only line end.
+        language: decides where sections begin.
+        max_tokens: no chunk has more, by `count_tokens` and by its characters (8 make a token).
+        overlap: at most so many tokens are repeated where a section had to be cut.
+        count_tokens: the number of tokens of a text; that of two lines is at most the sum of theirs.
+
+    Returns:
+        Chunks of whole lines, `text` being exactly those lines, except where one line alone was over the limit. Blank
+        lines at a chunk's ends are left off. A blank text has no chunks.
+
+    Raises:
+        UsageError: max_tokens is under 1, or overlap is not in 0 … max_tokens − 1.
+    """
+    if max_tokens < 1 or not 0 <= overlap < max_tokens:
+        raise UsageError(
+            f"chunks of {max_tokens} tokens with an overlap of {overlap} are impossible",
+            remedy="the size must be at least 1 and the overlap under the size",
+        )
+    if not text.strip():
+        return []
+    lines = text.split("\n")
+    cutter = _Cutter(text, lines, language, max_tokens, overlap, count_tokens)
+    chunks: list[Chunk] = []
+    parts = [cutter.measure(section) for section in _sections(text, lines, language)]
+    for part in _join_small([part for part in parts if part.cost], max_tokens):
+        if part.cost <= max_tokens:
+            body = "\n".join(lines[part.first : part.last])
+            chunks.append(Chunk(body, part.first + 1, part.last, part.heading))
+        else:
+            chunks.extend(cutter.cut(part))
+    return chunks
+
+
+def _sections(text: str, lines: Sequence[str], language: Language) -> list[Section]:
+    match language:
+        case "markdown":
+            return markdown_sections(text, lines)
+        case "restructuredtext":
+            return underlined_sections(text, lines)
+        case "asciidoc":
+            return asciidoc_sections(lines)
+        case "config":
+            return config_sections(lines)
+        case "python" | "code":
+            return code_sections(text, lines, is_python=language == "python")
+        case "text":
+            return sections_between((), lines)
+
+
+@dataclass(slots=True)
+class _Part:
+    """Neighbouring sections on the way to a chunk: lines first to last (half-open, no blank ends), and their cost."""
+
+    first: int
+    last: int
+    heading: str
+    level: int
+    cost: int
+    heaviest: int  # cost of the section that gave the heading
+
+
+def _join_small(parts: Sequence[_Part], max_tokens: int) -> list[_Part]:
+    """Join each tiny part to the one after it, or, at the end of what it stands in, to the one before."""
+    joined: list[_Part] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if last and last.cost < SMALL_TOKENS and part.level >= last.level and last.cost + part.cost <= max_tokens:
+            _append(last, part)
+            continue
+        _join_backwards(joined, max_tokens)
+        joined.append(part)
+    _join_backwards(joined, max_tokens)
+    return joined
+
+
+def _join_backwards(joined: list[_Part], max_tokens: int) -> None:
+    if len(joined) < 2:
+        return
+    before, last = joined[-2:]
+    is_near = last.level >= before.level or not last.heading
+    if is_near and last.cost < SMALL_TOKENS and before.cost + last.cost <= max_tokens:
+        _append(before, joined.pop())
+
+
+def _append(part: _Part, following: _Part) -> None:
+    part.cost += following.cost + (following.first - part.last) // CHARACTERS_PER_TOKEN
+    part.last = following.last
+    if following.heaviest > part.heaviest or not part.heading:
+        part.heading, part.heaviest = following.heading, following.heaviest
+
+
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    """What is not cut further: characters start to end of the text, and how good a cut before it would be, 0 to 2."""
+
+    start: int
+    end: int
+    cost: int
+    seam: int
+
+
+class _Cutter:
+    """Measures and cuts the sections of one text."""
+
+    def __init__(
+        self,
+        text: str,
+        lines: Sequence[str],
+        language: Language,
+        max_tokens: int,
+        overlap: int,
+        count_tokens: CountTokens,
+    ) -> None:
+        self._text = text
+        self._lines = lines
+        self._language = language
+        self._max_tokens = max_tokens
+        self._overlap = overlap
+        self._count_tokens = count_tokens
+        self._offsets: list[int] = []
+
+    def measure(self, section: Section) -> _Part:
+        """Return the section without blank lines at its ends, with its cost."""
+        first, last, lines = section.first, section.last, self._lines
+        while first < last and not lines[first].strip():
+            first += 1
+        while last > first and not lines[last - 1].strip():
+            last -= 1
+        cost = self._cost("\n".join(lines[first:last]))
+        return _Part(first, last, section.heading, section.level, cost, cost)
+
+    def cut(self, part: _Part) -> Iterator[Chunk]:
+        """Yield chunks that fit, from a part that does not."""
+        if not self._offsets:
+            self._offsets = [0, *accumulate(len(line) + 1 for line in self._lines)]
+        atoms = list(self._atoms(part))
+        begin, start = 0, atoms[0].start
+        while begin < len(atoms):
+            end = self._end(atoms, begin, self._max_tokens - self._cost(self._text[start : atoms[begin].start]))
+            if end == begin:  # the overlap left no room
+                start = atoms[begin].start
+                end = self._end(atoms, begin, max(self._max_tokens, atoms[begin].cost))
+            stop = atoms[end - 1].end
+            first, last = (bisect_right(self._offsets, offset) for offset in (start, stop - 1))
+            yield Chunk(self._text[start:stop], first, last, part.heading)
+            start = self._overlap_start(atoms, begin, end)
+            begin = end
+
+    def _cost(self, text: str) -> int:
+        return max(self._count_tokens(text), -(-len(text) // CHARACTERS_PER_TOKEN)) if text else 0
+
+    def _atoms(self, part: _Part) -> Iterator[_Atom]:
+        blocks = fenced_blocks(self._lines, part.first, part.last) if self._language == "markdown" else []
+        fenced = dict(blocks)
+        number, is_blank = part.first, False
+        while number < part.last:
+            start = self._offsets[number]
+            block_last = fenced.get(number, number + 1)
+            end = self._offsets[block_last] - 1
+            cost = self._cost(self._text[start:end])
+            if cost > self._max_tokens and block_last > number + 1:
+                del fenced[number]
+                continue
+            if self._lines[number].strip():
+                seam = 2 if is_blank else 1
+                yield from [_Atom(start, end, cost, seam)] if cost <= self._max_tokens else self._pieces(start, end)
+            is_blank = not self._lines[number].strip()
+            number = block_last
+
+    def _pieces(self, start: int, end: int) -> Iterator[_Atom]:
+        """Yield the parts of a line that is over the limit, cut after a sentence, else a word, else anywhere."""
+        text, seam = self._text, 1
+        while start < end:
+            stop = min(end, start + _PIECE_CHARACTERS)
+            if stop < end:
+                stop = max(text.rfind(". ", start, stop) + 1, text.rfind("。", start, stop) + 1) or stop
+                if stop == min(end, start + _PIECE_CHARACTERS):
+                    stop = text.rfind(" ", start + 1, stop) + 1 or stop
+            cost = self._cost(text[start:stop])
+            while cost > self._max_tokens and stop > start + 1:
+                stop = start + (stop - start) // 2
+                cost = self._cost(text[start:stop])
+            if text[start:stop].strip():
+                yield _Atom(start, stop, cost, seam)
+                seam = 0
+            start = stop
+
+    def _end(self, atoms: Sequence[_Atom], begin: int, budget: int) -> int:
+        """Return where a chunk from `begin` ends: at the best seam of its second half, the last of equals."""
+        total, end, best, best_seam = 0, begin, begin, -1
+        while end < len(atoms) and total + atoms[end].cost <= budget:
+            total += atoms[end].cost
+            end += 1
+            if end == len(atoms):
+                return end
+            if total * 2 >= budget and atoms[end].seam >= best_seam:
+                best, best_seam = end, atoms[end].seam
+        return best if best_seam >= 0 else end
+
+    def _overlap_start(self, atoms: Sequence[_Atom], begin: int, end: int) -> int:
+        """Return from which character the chunk after `end` repeats the one before it."""
+        room, index = self._overlap, end
+        while index > begin and atoms[index - 1].cost <= room:
+            index -= 1
+            room -= atoms[index].cost
+        if index < end:
+            return atoms[index].start
+        atom = atoms[end - 1]
+        if self._language in {"python", "code", "config"} or "\n" in self._text[atom.start : atom.end]:
+            return atoms[end].start if end < len(atoms) else atom.end
+        characters = self._overlap * 4
+        while characters > 0:
+            start = max(atom.start, atom.end - characters)
+            start = self._text.find(" ", start, atom.end) + 1
+            if start == 0:
+                break
+            if 0 < self._cost(self._text[start : atom.end].strip()) <= self._overlap:
+                return start
+            characters //= 2
+        return atoms[end].start if end < len(atoms) else atom.end

@@ -1,0 +1,193 @@
+"""Cut prose and configuration into sections at their headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
+_UNDERLINE: Final = re.compile(r"([!-/:-@\[-`{-~])\1*$")
+_CONFIG: Final = re.compile(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
+_LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_MARKDOWN_HINT: Final = re.compile(r"\n {0,3}[#=-]")
+_LABEL: Final = re.compile(r"\.\. +(?:_[^\n]*:|[\w:+.-]+::.*)$")
+_ROLE: Final = re.compile(r":[a-z][\w:+.-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
+_UNDERLINE_HINT: Final = re.compile(r"\n([!-/:-@\[-`{-~])\1\1")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines `first` up to but not including `last`, counted from 0, under one heading; deeper means a higher level."""
+
+    first: int
+    last: int
+    heading: str = ""
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a section begins: the line, counted from 0, its heading and its level."""
+
+    line: int
+    heading: str
+    level: int
+
+
+def sections_between(starts: Iterable[Start], lines: Sequence[str]) -> list[Section]:
+    """Return sections that together cover all lines, each of them with a non-blank line where the text has one.
+
+    `starts` are in ascending order; of several at one line the last counts.
+    """
+    kept: list[Start] = [Start(0, "", 0)]
+    for start in starts:
+        line = start.line
+        if not any(text.strip() for text in lines[kept[-1].line : line]):
+            line = kept.pop().line  # the section before would be blank
+        kept.append(Start(line, start.heading, start.level))
+    ends = [start.line for start in kept[1:]] + [len(lines)]
+    return [
+        Section(start.line, end, start.heading, start.level)
+        for start, end in zip(kept, ends, strict=True)
+        if end > start.line
+    ]
+
+
+def front_matter_end(lines: Sequence[str]) -> int:
+    """Return how many lines a leading block between two `---` (or `+++`) lines takes, both included, else 0."""
+    fence = lines[0].rstrip() if lines else ""
+    if fence not in {"---", "+++"}:
+        return 0
+    closing = {fence, "..."} if fence == "---" else {fence}
+    for number in range(1, len(lines)):
+        if lines[number].rstrip() in closing:
+            return number + 1
+    return 0
+
+
+def plain_heading(text: str) -> str:
+    """Return a heading without link targets, code marks, emphasis and trailing attributes."""
+    text = _ROLE.sub(r"\1", _LINK.sub(r"\1", text[:300]))
+    text = re.sub(r"\s*\{[#.:][^{}]*\}$", "", text.strip())
+    return " ".join(text.replace("`", "").replace("**", "").split())
+
+
+def heading_slug(heading: str) -> str:
+    """Return the name by which GitHub links to a heading as `plain_heading` returns it: `sign-in--out`."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def fenced_blocks(lines: Sequence[str], first: int, last: int) -> list[tuple[int, int]]:
+    """Return the (first, last) line ranges, half-open, of the fenced code among lines `first` to `last`."""
+    blocks: list[tuple[int, int]] = []
+    opened, mark = -1, ""
+    for number in range(first, last):
+        fence = _FENCE.match(lines[number])
+        if opened < 0:
+            if fence:
+                opened, mark = number, fence[1]
+        elif fence and fence[1].startswith(mark) and not lines[number][fence.end() :].strip():
+            blocks.append((opened, number + 1))
+            opened = -1
+    return blocks
+
+
+def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
+    """Cut at ATX and Setext headings outside fenced code and front matter."""
+    if not _MARKDOWN_HINT.search("\n" + text):
+        return sections_between((), lines)
+    begin = front_matter_end(lines)
+    starts: list[Start] = [Start(begin, "", 0)] if begin else []
+    mark = ""
+    for number in range(begin, len(lines)):
+        line = lines[number]
+        if line[:1] not in {" ", "#", "=", "-", "`", "~"}:
+            continue
+        fence = _FENCE.match(line)
+        if mark:
+            if fence and fence[1].startswith(mark) and not line[fence.end() :].strip():
+                mark = ""
+        elif fence:
+            mark = fence[1]
+        elif heading := _markdown_heading(lines, number, begin):
+            starts.append(heading)
+    return sections_between(starts, lines)
+
+
+def _markdown_heading(lines: Sequence[str], number: int, begin: int) -> Start | None:
+    line = lines[number]
+    atx = _ATX.match(line)
+    if atx:
+        title = re.sub(r"(?:^|[ \t])#+$", "", line[atx.end() :][:300].strip())
+        return Start(number, plain_heading(title), len(atx[1]))
+    bare = line.strip()
+    if not bare or (bare.strip("=") and bare.strip("-")) or number <= begin:
+        return None
+    title = lines[number - 1].strip()
+    is_paragraph = title and title[0] not in "#>|-*+`~=" and not lines[number - 1].startswith("    ")
+    return Start(number - 1, plain_heading(title), 1 if bare[0] == "=" else 2) if is_paragraph else None
+
+
+def underlined_sections(text: str, lines: Sequence[str]) -> list[Section]:
+    """Cut at titles underlined with one repeated sign, as reStructuredText and plain text files have them.
+
+    Levels follow the order in which the styles of underline first appear, as in reStructuredText. Labels and directives
+    of one line directly above a title (`.. setting:: DEBUG`) stay with it.
+    """
+    if not _UNDERLINE_HINT.search(text):
+        return sections_between((), lines)
+    starts: list[Start] = []
+    styles: dict[tuple[str, bool], int] = {}
+    for number in range(1, len(lines)):
+        rule, above = lines[number].rstrip(), lines[number - 1]
+        title = above.strip()
+        if len(rule) < 3 or not _UNDERLINE.match(rule) or not title or _UNDERLINE.match(title):
+            continue
+        is_overlined = number >= 2 and lines[number - 2].rstrip() == rule
+        if not is_overlined and (above[0] in " \t" or len(rule) < len(title)):
+            continue
+        level = styles.setdefault((rule[0], is_overlined), len(styles) + 1)
+        first = number - 2 if is_overlined else number - 1
+        starts.append(Start(_with_labels(lines, first), plain_heading(title), level))
+    return sections_between(starts, lines)
+
+
+def _with_labels(lines: Sequence[str], line: int) -> int:
+    """Return the first of the labels above a title, which name what follows them, or `line`."""
+    above = line - 1
+    while above >= 0 and (not lines[above].strip() or _LABEL.match(lines[above])):
+        if lines[above].strip():
+            line = above
+        above -= 1
+    return line
+
+
+def asciidoc_sections(lines: Sequence[str]) -> list[Section]:
+    """Cut at `== titles` outside delimited blocks."""
+    starts: list[Start] = []
+    block = ""
+    for number, line in enumerate(lines):
+        bare = line.rstrip()
+        if block:
+            block = "" if bare == block else block
+        elif len(bare) >= 4 and bare[0] in "-.+/" and bare.strip(bare[0]) == "":
+            block = bare
+        elif re.match(r"={1,6} \S", line):
+            marks, _, title = line.partition(" ")
+            starts.append(Start(number, plain_heading(title), len(marks)))
+    return sections_between(starts, lines)
+
+
+def config_sections(lines: Sequence[str]) -> list[Section]:
+    """Cut at `[tables]`, top-level keys and make targets."""
+    starts: list[Start] = []
+    for number, line in enumerate(lines):
+        if line[:1] in " \t#":
+            continue
+        match = _CONFIG.match(line)
+        if match:
+            starts.append(Start(number, (match[1] or match[2]).strip(), 1))
+    return sections_between(starts, lines)

@@ -1,0 +1,163 @@
+"""Choose the part of a passage to show for a query, and what in it to emphasise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from commonplace.text.languages import natural_language
+from commonplace.text.query import analyse_query
+from commonplace.text.tokens import analyse
+
+SNIPPET_CHARACTERS = 300
+LEAD_CHARACTERS = 60
+"""How much of what stands before the first matching word is shown, so that it is read in its sentence."""
+
+ELLIPSIS = "…"
+
+_WORDS = re.compile(r"\w+(?:[_.\-]\w+)*")
+_RULES = re.compile(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
+"""Lines drawn under headings and between paragraphs, in Markdown and reStructuredText."""
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+_SPACE = re.compile(r"\s+")
+_IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
+
+
+Layout = Literal["line", "text", "code"]
+"""How lines are treated: each run of space becomes one; blank lines and drawn rules go; blank lines alone go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A part of a text.
+
+    Attributes:
+        emphasis: (start, end) of the matching words in `text`, in order, end exclusive.
+    """
+
+    text: str
+    emphasis: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    start: int
+    end: int
+    terms: frozenset[str]
+
+
+def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: Layout = "line") -> Snippet:
+    """Return the window of at most `limit` characters with the most different words of the query, the first of equals.
+
+    Args:
+        limit: at least 2; an ellipsis at either end counts.
+        layout: what becomes of line breaks; of "code" the last line is shown whole where that leaves no match out.
+    """
+    clean = _as_prose(text) if layout == "line" else _as_lines(text, has_rules=layout == "code")
+    language = natural_language(clean)
+    wanted = frozenset(analyse_query(query, (language,)).terms)
+    matches = list(_matches(clean, wanted, language))
+    start, end = _window(clean, matches, limit)
+    if layout == "code" and end < len(clean):
+        last = max((match.end for match in matches if match.end <= end), default=start)
+        line_end = clean.rfind("\n", max(start + 1, last), end)
+        end = end if line_end < 0 else line_end
+    return _cut(clean, matches, start, end)
+
+
+def _matches(text: str, wanted: frozenset[str], language: str) -> Iterator[_Match]:
+    if not wanted:
+        return
+    for word in _WORDS.finditer(text):
+        if _IDEOGRAPHS.search(word.group()):
+            yield from _bigram_matches(word, wanted)
+        elif found := wanted.intersection(analyse(word.group(), language)):
+            yield _Match(word.start(), word.end(), frozenset(found))
+
+
+def _bigram_matches(word: re.Match[str], wanted: frozenset[str]) -> Iterator[_Match]:
+    """Yield the pairs of characters that the index knows as terms; overlapping ones become one match."""
+    current: _Match | None = None
+    for start in range(word.start(), max(word.end() - 1, word.start() + 1)):
+        end = min(start + 2, word.end())
+        found = wanted.intersection(analyse(word.string[start:end]))
+        if not found:
+            continue
+        if current is not None and start <= current.end:
+            current = _Match(current.start, end, current.terms | found)
+            continue
+        if current is not None:
+            yield current
+        current = _Match(start, end, frozenset(found))
+    if current is not None:
+        yield current
+
+
+def _window(text: str, matches: list[_Match], limit: int) -> tuple[int, int]:
+    """Return start and end of the best window, on word borders where there are any."""
+    if len(text) <= limit:
+        return 0, len(text)
+    room = limit - 2 * len(ELLIPSIS)
+    best, best_worth = 0, (0, 0)
+    for first in matches:
+        start = _start_before(text, first.start)
+        inside = [match for match in matches if start <= match.start and match.end <= start + room]
+        worth = (len(frozenset[str]().union(*(match.terms for match in inside))), len(inside))
+        if worth > best_worth:
+            best, best_worth = start, worth
+    best = min(best, max(0, len(text) - room))
+    return _align(text, best), _end_before(text, best + room)
+
+
+def _start_before(text: str, position: int) -> int:
+    """Return where to begin so that a word is read with what leads to it: its line or sentence, if that is near."""
+    earliest = max(0, position - LEAD_CHARACTERS)
+    if earliest == 0:
+        return 0
+    borders = [text.rfind(mark, earliest, position) + len(mark) for mark in ("\n", ". ", "。") if mark in text]
+    near = [border for border in borders if border > earliest]
+    return max(near) if near else _align(text, earliest)
+
+
+def _align(text: str, position: int) -> int:
+    """Move forward to the beginning of a word, unless that is far away."""
+    if position == 0 or text[position - 1].isspace():
+        return position
+    space = _SPACE.search(text, position, min(len(text), position + LEAD_CHARACTERS // 2))
+    return space.end() if space else position
+
+
+def _end_before(text: str, position: int) -> int:
+    """Move back to the end of a word, unless that is far away."""
+    if position >= len(text) or text[position].isspace():
+        return min(position, len(text))
+    window = text[max(0, position - LEAD_CHARACTERS // 2) : position]
+    spaces = [match.start() for match in _SPACE.finditer(window)]
+    return position - len(window) + spaces[-1] if spaces else position
+
+
+def _cut(text: str, matches: list[_Match], start: int, end: int) -> Snippet:
+    before = ELLIPSIS if start > 0 else ""
+    after = ELLIPSIS if end < len(text) else ""
+    if before and text[start : start + 1] == " ":
+        start += 1  # the ellipsis takes a column of the indentation, so that the lines below stay in theirs
+    end = start + len(text[start:end].rstrip())
+    offset = len(before) - start
+    inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
+    return Snippet(before + text[start:end] + after, inside)
+
+
+def _as_prose(text: str) -> str:
+    """Return one line, in which a dot after a heading keeps it apart from what follows."""
+    return _SPACE.sub(" ", _RULES.sub(" ", _HEADING.sub(r"\1 ·", text))).strip()
+
+
+def _as_lines(text: str, *, has_rules: bool) -> str:
+    """Drop blank lines, the indentation that all lines share, and, where they are mere drawing, rules."""
+    kept = text if has_rules else _RULES.sub("", text)
+    lines = [line.expandtabs(4).rstrip() for line in kept.splitlines() if line.strip()]
+    margins = sorted(len(line) - len(line.lstrip()) for line in lines)
+    return "\n".join(line[margins[0] :] for line in lines) if lines else ""
