@@ -12,14 +12,13 @@ In five lines:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
-    from typing import Any
 
     from commonplace.engine import Engine
     from commonplace.exchange.restore import RestoreReport

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import commonplace
-from commonplace.benchmarks.dialogues import DAY_S
+from commonplace.benchmarks.dialogues import DAY_S, Dialogue
 from commonplace.benchmarks.workspace import memory_of, open_engine
 from commonplace.consolidation.cluster import RELATED
 from commonplace.consolidation.results import MergeResult, PromotionResult
@@ -24,7 +24,6 @@ from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, Agent
 
 if TYPE_CHECKING:
-    from commonplace.benchmarks.dialogues import Dialogue
     from commonplace.engine import Engine
 
 BEFORE: Final = "before"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -22,8 +22,6 @@ from commonplace.settings.paths import DATABASE
 from commonplace.types import Document, Method, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from commonplace.engine import Engine
 
 LIMIT = 10

@@ -8,19 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.benchmarks import measures
 from commonplace.benchmarks.asking import latency
-from commonplace.benchmarks.datasets import Person, read_people, read_talk
+from commonplace.benchmarks.datasets import Person, PersonalQuestion, read_people, read_talk
 from commonplace.benchmarks.machine import describe, peak_memory_bytes
 from commonplace.benchmarks.workspace import open_engine, workspace
 from commonplace.search.hits import is_likely
-from commonplace.types import Progress
-
-if TYPE_CHECKING:
-    from commonplace.benchmarks.datasets import PersonalQuestion
-    from commonplace.types import Hit
+from commonplace.types import Hit, Progress
 
 LIMIT: Final = 5
 """How many hits a question asks for, as an agent would."""

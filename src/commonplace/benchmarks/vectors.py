@@ -14,12 +14,12 @@ import numpy as np
 
 from commonplace.errors import UsageError
 from commonplace.models import registry
+from commonplace.models.contract import Embedder, TokenizedText
+from commonplace.types import Embedding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.models.contract import Embedder, TokenizedText
-    from commonplace.types import Embedding
 
 CACHED: Final = "minilm"
 """The embedder of ours that takes long enough."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.app import FAILURE, SUCCESS, Command, Group, Program, pass_invocation
+from commonplace.cli.app import report as tell
 from commonplace.cli.input import duration
-from commonplace.cli.main import Invocation
+from commonplace.cli.main import Invocation, guard_output
 from commonplace.cli.output import (
     INDENT,
     LISTED,
@@ -29,19 +30,17 @@ from commonplace.cli.output import (
     say,
 )
 from commonplace.cli.watch import repeat, told_to_stop
-from commonplace.errors import NotFoundError
+from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError
 from commonplace.text.escaping import harmless, harmless_line
+from commonplace.types import Progress
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from rich.console import Console
 
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, Outcome, RunReport
     from commonplace.consolidation.undo import Undone
     from commonplace.engine import Engine
-    from commonplace.types import Progress
 
 
 _NAMES = ("memory_id", "from_memory_id", "to_memory_id", "memory_ids", "source_ids", "new_memory_id")
@@ -334,8 +333,6 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     One line tells of each run, with --json one JSON value. A run that fails is told on standard error, and the next one
     comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the run under way end first.
     """
-    from commonplace.cli.app import report as tell
-    from commonplace.errors import CommonplaceError, StoreBusyError
     from commonplace.locks import FileLock
     from commonplace.settings.paths import WATCH_LOCK
 
@@ -406,10 +403,8 @@ def process(invocation: Invocation, /, issue: str) -> int:
 
     It is done whatever the confidence. Where it fails, the issue is blocked with the error, and nothing is changed.
     """
-    from commonplace.cli.app import report as tell
     from commonplace.consolidation.base import failure_of
     from commonplace.consolidation.runner import RunReport, Wanted
-    from commonplace.errors import CommonplaceError
 
     chosen = _choices(click.get_current_context())
     with _open(invocation) as engine:
@@ -491,7 +486,5 @@ program = _AgentsProgram(
 
 def main() -> None:
     """Run `cortexgraph-consolidate`."""
-    from commonplace.cli.main import guard_output
-
     guard_output()
     program.main(prog_name="cortexgraph-consolidate")

@@ -12,15 +12,16 @@ from commonplace.cli.app import Command, pass_invocation
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, counted, notify, print_json, progress_bars
 from commonplace.cli.search import print_hit
+from commonplace.errors import UsageError
 from commonplace.files import read_file
 from commonplace.text.escaping import harmless_line
+from commonplace.types import Hit, IndexReport
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.engine import Engine
     from commonplace.search.result import SearchResult
-    from commonplace.types import Hit, IndexReport
 
 
 HITS = 3
@@ -75,8 +76,6 @@ def _own_sources() -> Path:
 
 def _read(file: Path | None) -> list[str]:
     from importlib.resources import files
-
-    from commonplace.errors import UsageError
 
     if file is None:
         text = files("commonplace.cli").joinpath("demo.questions").read_text(encoding="utf-8")

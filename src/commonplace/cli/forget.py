@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -29,11 +29,10 @@ from commonplace.cli.output import (
     tally,
     told,
 )
+from commonplace.errors import NotFoundError
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
 
     from commonplace.engine import Engine
@@ -133,8 +132,6 @@ def _rehearse(invocation: Invocation, act: Callable[[Engine, bool], ForgetReceip
 
 def _text_of(engine: Engine, id_: str) -> str:
     """Return what a memory or a part of the graph says; "" for artifacts and documents, which go as well."""
-    from commonplace.errors import NotFoundError
-
     reads: tuple[Callable[[], str], ...] = (
         lambda: engine.get(id_, touch=False).content,
         lambda: engine.graph.episode(id_).content,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from time import time as now
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -33,38 +34,34 @@ from commonplace.cli.output import (
     write_whole,
 )
 from commonplace.graph.text import when
-from commonplace.graph.views import EntityView
+from commonplace.graph.views import (
+    Addition,
+    Community,
+    Deletion,
+    Dispute,
+    EntityView,
+    EpisodeView,
+    FoundEntities,
+    FoundRelations,
+    GraphPath,
+    GraphStats,
+    History,
+    Merging,
+    RelationView,
+    Settlement,
+    Splitting,
+    Timeline,
+)
 from commonplace.text.escaping import harmless_line
 from commonplace.types import ORIGINS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
     from rich.console import Console
 
-    from commonplace.cli.main import Invocation
     from commonplace.engine.graph_api import Graph
     from commonplace.formats.drawing import Drawing
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.migration import Migration
-    from commonplace.graph.views import (
-        Addition,
-        Community,
-        Deletion,
-        Dispute,
-        EpisodeView,
-        FoundEntities,
-        FoundRelations,
-        GraphPath,
-        GraphStats,
-        History,
-        Merging,
-        RelationView,
-        Settlement,
-        Splitting,
-        Timeline,
-    )
 
 
 _WARNING = "yellow"

@@ -22,7 +22,8 @@ from commonplace.cli.output import (
     print_more,
     print_under,
 )
-from commonplace.formats.health_page import HEADINGS
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.health_page import HEADINGS, page_of
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
@@ -113,8 +114,6 @@ def health(invocation: Invocation, /, golden: Path | None, html: Path | None) ->
 
 
 def _texts(engine: Engine, found: Health) -> dict[str, str]:
-    from commonplace.errors import NotFoundError
-
     texts = {}
     for finding in found.findings:
         for id_ in () if finding.kind == "contradiction" else finding.ids:
@@ -127,9 +126,6 @@ def _texts(engine: Engine, found: Health) -> dict[str, str]:
 
 def _write(path: Path, found: Health, texts: dict[str, str]) -> None:
     from datetime import datetime
-
-    from commonplace.errors import UsageError
-    from commonplace.formats.health_page import page_of
 
     page = page_of(found.to_dict(), texts, f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}")
     if str(path) == "-":

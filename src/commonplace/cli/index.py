@@ -27,17 +27,18 @@ from commonplace.cli.output import (
     size_of,
     write_whole,
 )
-from commonplace.errors import SettingsError
+from commonplace.cli.watch import watch as keep_watching
+from commonplace.errors import NotFoundError, RemovalError, SettingsError
 from commonplace.formats.yaml import FAULT
+from commonplace.settings import Overrides, Settings, save_overrides
 from commonplace.settings.paths import PROJECT_FILE, STORE_NAME
-from commonplace.text.escaping import harmless_line
+from commonplace.text.escaping import harmless_json, harmless_line
+from commonplace.types import EmbeddedKind, FileProblem, IndexReport
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.engine.maintenance import IndexStatus
-    from commonplace.settings import Overrides, Settings
-    from commonplace.types import EmbeddedKind, FileProblem, IndexReport
 
 
 PROBLEMS_SHOWN = 10
@@ -198,8 +199,6 @@ def build(  # noqa: PLR0913 - one for each option
     notify(own_store_notice(loaded), invocation)
 
     def indexed() -> None:
-        from commonplace.settings import save_overrides
-
         if overrides is not None:
             # Only now: a document whose build failed must not rule the builds and searches after it.
             save_overrides(Path(loaded.store.path), overrides.values)
@@ -211,8 +210,6 @@ def build(  # noqa: PLR0913 - one for each option
         ):
             engine.index_upgrade(embedder, ["artifacts"])
     if watch:
-        from commonplace.cli.watch import watch as keep_watching
-
         keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
         return SUCCESS
     reports = _reports(invocation, loaded, places, force=force, may_remove=places if yes else ())
@@ -227,8 +224,6 @@ def _reports(
     invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, may_remove: Sequence[Path]
 ) -> dict[str, IndexReport] | None:
     """Index each place; None where a person does not want more than half of one to be removed."""
-    from commonplace.errors import RemovalError
-
     reports: dict[str, IndexReport] = {}
     place = places[0]
     try:
@@ -268,8 +263,6 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
     A remote one is for this build alone, as a flag would be: a file below the project may not choose it, since texts
     leave the machine; and the store keeps the embedder that it was built with.
     """
-    from commonplace.settings import Overrides
-
     if no_config:
         return Overrides({}, "--no-config"), None
     if config is None:
@@ -291,7 +284,6 @@ def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -
     Args:
         include: the globs of this run, each of which names something; those of the settings need not.
     """
-    from commonplace.errors import NotFoundError
     from commonplace.ingest.discover import Selection, unmatched_globs
     from commonplace.store.filters import path_matcher
 
@@ -422,8 +414,6 @@ def export(invocation: Invocation, output: Path | None) -> None:
     It has the form of the auto-retrieval contract's artifact index. Where the settings `index.export_path` and
     `index.export_embeddings` name files below the project, those are written instead.
     """
-    from commonplace.text.escaping import harmless_json
-
     loaded = invocation.settings()
     target = output or _named(loaded, "export_path")
     vectors = _named(loaded, "export_embeddings", VECTORS_FILE)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.types import ARTIFACT_TYPES, METHODS, PHASES
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ def said(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str | Non
         UsageError: it is no UTF-8, not a regular file, or too large.
         click.UsageError: there are words and a file.
     """
-    from commonplace.errors import NotFoundError, UsageError
     from commonplace.files import read_file
 
     if words and file is not None:
@@ -106,7 +106,6 @@ def beginning(context: click.Context, parameter: click.Parameter, value: str | N
 
 def _beginning_in_words(value: str) -> str:
     from commonplace.dates.time import iso, moment_in_words
-    from commonplace.errors import UsageError
 
     try:
         return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))

@@ -23,6 +23,7 @@ from commonplace.cli.output import (
     progress_bars,
     say,
 )
+from commonplace.errors import StoreError
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
@@ -193,7 +194,6 @@ def _refuse_absent(config: MemoryConfig) -> None:
     Raises:
         StoreError: there is none.
     """
-    from commonplace.errors import StoreError
     from commonplace.settings.paths import DATABASE, sqlite_directory
 
     if not (config.sqlite_enabled and config.sqlite_path):

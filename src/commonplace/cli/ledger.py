@@ -16,14 +16,13 @@ from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, counted, joined, print_beginning, print_head, print_json, print_under, told
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.text.escaping import harmless_line
-from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES
+from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.engine import Engine
     from commonplace.ledger.rules import ImportedIssues
-    from commonplace.types.ledger import IssueEvent
 
 
 _NAMED_ALREADY = ("memory_ids", "agent")
@@ -265,8 +264,6 @@ def _acts(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
 
 
 def _tell(invocation: Invocation, told: dict[str, Any], words: str) -> None:
-    from commonplace.text.escaping import harmless_line
-
     if invocation.as_json:
         print_json(told)
     else:

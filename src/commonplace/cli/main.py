@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from commonplace.cli.output import console, notify, say
 from commonplace.cli.watch import Attendance
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
@@ -137,8 +137,6 @@ class Invocation:
             return
         from shlex import quote
 
-        from commonplace.errors import UsageError
-
         raise UsageError(
             f"--store names {directory}, where there is no store",
             remedy=f"correct it, or make a store there with `commonplace init --store {quote(str(self.store))}`",
@@ -158,7 +156,6 @@ class Invocation:
         """
         from commonplace import logs
         from commonplace.engine.open import open_engine
-        from commonplace.errors import StoreMissingError
         from commonplace.settings.paths import DATABASE, LOGS
         from commonplace.store.database import refuse_lost
 

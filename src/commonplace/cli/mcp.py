@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation
-from commonplace.cli.main import Invocation
+from commonplace.cli.main import Invocation, serve
 from commonplace.cli.output import console, print_json, refuse_unasked, say, write_whole
 from commonplace.errors import UsageError
 
@@ -44,8 +44,6 @@ def mcp(invocation: Invocation, /, print_config: str | None, install: str | None
         return _print_config(print_config, invocation)
     if install:
         return _install(install, invocation, is_agreed=yes)
-    from commonplace.cli.main import serve
-
     return serve(invocation)
 
 

@@ -29,14 +29,13 @@ from commonplace.cli.output import (
 )
 from commonplace.dates.time import iso
 from commonplace.text.escaping import harmless, harmless_line
-from commonplace.types import ORIGINS, STATUSES, TIERS
+from commonplace.types import ORIGINS, STATUSES, TIERS, Link
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from commonplace.engine import Engine
     from commonplace.memory.view import Memory
-    from commonplace.types import Link
 
 
 STORED_TIERS = TIERS[1:]

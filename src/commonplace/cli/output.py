@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from commonplace.errors import UsageError
 from commonplace.text.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
@@ -286,7 +287,6 @@ def write_whole(
     Raises:
         UsageError: it cannot be written.
     """
-    from commonplace.errors import UsageError
     from commonplace.store.drafts import clear_drafts, draft
 
     data = content.encode() if isinstance(content, str) else content

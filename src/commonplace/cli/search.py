@@ -35,18 +35,17 @@ from commonplace.cli.output import (
     told,
 )
 from commonplace.cli.store import hidden_memories
-from commonplace.errors import CommonplaceError, UsageError
+from commonplace.dates.time import moment_of
+from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.text.escaping import harmless, harmless_line
-from commonplace.types import KINDS, RERANK_MODES, TIERS
+from commonplace.types import KINDS, RERANK_MODES, TIERS, Hit, Stage
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from commonplace.cli.main import Invocation
     from commonplace.engine import Engine
     from commonplace.search.result import Receipt, SearchResult
-    from commonplace.types import Hit, Stage
 
 
 REFERENCES_SHOWN = 5
@@ -423,8 +422,6 @@ def print_recalled(
         receipts: one for each hit, to be printed beneath it.
         has_stages: print also how many candidates each stage had, and how long it took.
     """
-    from commonplace.dates.time import moment_of
-
     if has_stages:
         print_stages(result, target)
     for rank, hit in enumerate(result.hits, 1):
@@ -591,8 +588,6 @@ def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) 
     It says in a sentence why the hit stands there, and shows each signal and what it added, the words that matched, and
     what was left out.
     """
-    from commonplace.errors import NotFoundError
-
     method, limit, min_score = (options.pop(name) for name in ("method", "limit", "min_score"))
     loaded = invocation.settings(search_method=method, search_limit=limit, search_min_score=min_score)
     asked: dict[str, Any] = {name: None if value == () else value for name, value in options.items()} | from_flags(

@@ -30,6 +30,7 @@ from commonplace.cli.output import (
     told,
 )
 from commonplace.dates.time import iso, moment_of
+from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.text.escaping import harmless_line
 from commonplace.types import KINDS
 
@@ -222,7 +223,6 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
     """Move the memories of the user's own store here where that is agreed; return how many were moved."""
     from commonplace.engine.open import open_engine
-    from commonplace.errors import CommonplaceError
     from commonplace.settings.paths import user_store
 
     try:
@@ -371,7 +371,6 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **options: Any)
     Nothing is written if anything is refused; importing twice changes nothing.
     """
     from commonplace.engine.exchange_api import refuse_unfit_import
-    from commonplace.errors import NotFoundError
 
     try:
         path.expanduser().stat()
@@ -420,8 +419,6 @@ def retrieval(invocation: Invocation, /, since: str | None) -> None:
 
 
 def _print(found: RetrievalSummary, target: Console) -> None:
-    from commonplace.text.escaping import harmless_line
-
     if found.first is None or found.last is None:
         target.print("No search is logged.")
         return

@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.cli.output import console, notify, print_json, progress_bars
 from commonplace.errors import CommonplaceError, StoreBusyError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from commonplace.cli.main import Invocation
     from commonplace.engine import Engine
     from commonplace.ingest.watch import Watch, WatchedRun

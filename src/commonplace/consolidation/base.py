@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel
@@ -25,9 +25,6 @@ from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, Usag
 from commonplace.ledger import rules
 from commonplace.types import Selection, StoredMemory
 from commonplace.types.ledger import Agent, Issue
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["ConsolidationAgent", "Failure", "Plan", "PlannedAgent"]
 

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.base import Plan, PlannedAgent
+from commonplace.consolidation.executor import Acts
 from commonplace.consolidation.groups import Group, active_memories, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
 from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions_of, merged_text
@@ -19,11 +20,7 @@ from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of
 from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.types import Link
-from commonplace.types.ledger import UNFINISHED, Agent
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.executor import Acts
-    from commonplace.types.ledger import Issue
+from commonplace.types.ledger import UNFINISHED, Agent, Issue
 
 RELATED: Final = "related"
 """The type of the links between memories that are alike."""

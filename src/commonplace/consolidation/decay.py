@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from commonplace.consolidation.base import Plan, PlannedAgent
+from commonplace.consolidation.executor import Acts
 from commonplace.consolidation.results import DecayResult
+from commonplace.consolidation.runtime import Ground
 from commonplace.errors import NotFoundError
 from commonplace.formats.beads import split_notes
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
-from commonplace.types import Selection
-from commonplace.types.ledger import UNFINISHED, Agent, Urgency
+from commonplace.types import MemoryRecord, Selection, StoredMemory
+from commonplace.types.ledger import UNFINISHED, Agent, Issue, Urgency
 
 if TYPE_CHECKING:
-    from typing import Literal
-
-    from commonplace.consolidation.executor import Acts
-    from commonplace.consolidation.runtime import Ground
-    from commonplace.types import MemoryRecord, StoredMemory
-    from commonplace.types.ledger import Issue
-
     Action = Literal["reinforce", "consolidate", "promote", "gc"]
 
 DANGER_ZONE_MAX: Final = 0.35

@@ -19,18 +19,16 @@ from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageE
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of, process_is_gone, release
+from commonplace.ledger.rate_limit import Pace
 from commonplace.ledger.rules import Doer, Draft
 from commonplace.ledger.undone import ERASE
-from commonplace.types import MemoryRecord
-from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal
+from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
+from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal, Urgency
 
 if TYPE_CHECKING:
     from commonplace.consolidation.results import Result
     from commonplace.consolidation.runtime import Ground, Issues
-    from commonplace.ledger.rate_limit import Pace
     from commonplace.store.contract import MemoryChange
-    from commonplace.types import Link, MemoryWrite, StoredMemory
-    from commonplace.types.ledger import Agent, Urgency
 
 REVIVE: Final = "revive"
 REVISE: Final = "revise"

@@ -23,7 +23,7 @@ from commonplace.extract import extract
 from commonplace.graph.names import MAX_NAME_CHARACTERS, normal
 from commonplace.text.sentences import say_the_same
 from commonplace.text.tokens import analyse
-from commonplace.types import Selection
+from commonplace.types import Selection, StoredMemory
 from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from commonplace.consolidation.runtime import Ground
     from commonplace.store.contract import Store
-    from commonplace.types import StoredMemory
 
 _READ_AT_ONCE: Final = 10_000
 _IDS_AT_ONCE: Final = 500

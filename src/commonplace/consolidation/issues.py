@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from commonplace.consolidation.runtime import ground_of
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.runtime import Book
+from commonplace.consolidation.runtime import Book, ground_of
 
 
 def create_consolidation_issue(

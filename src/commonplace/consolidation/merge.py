@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.cluster import share_told, why_doubtful
+from commonplace.consolidation.executor import Acts
 from commonplace.consolidation.groups import group_of
 from commonplace.consolidation.results import MergeResult
 from commonplace.consolidation.text_merge import (
@@ -24,13 +25,8 @@ from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.memory.validate import refuse_unfit
 from commonplace.memory.view import LEAST_TRUST_TO_RISE
-from commonplace.types import Link
-from commonplace.types.ledger import Agent
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.executor import Acts
-    from commonplace.types import MemoryRecord, MemoryWrite, StoredMemory
-    from commonplace.types.ledger import Issue
+from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
+from commonplace.types.ledger import Agent, Issue
 
 CONSOLIDATED_FROM: Final = "consolidated_from"
 """The type of the links from a merged memory to those that it was made of."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from commonplace.consolidation.base import PlannedAgent
-from commonplace.consolidation.executor import PAGE, Plan
+from commonplace.consolidation.executor import PAGE, Acts, Plan
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
 from commonplace.dates.time import moment_of
@@ -18,15 +18,13 @@ from commonplace.formats.vault import Note, tags_of, title_of
 from commonplace.memory.view import LEAST_TRUST_TO_RISE
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
-from commonplace.types import Selection
+from commonplace.types import MemoryRecord, Selection, Status, StoredMemory
+from commonplace.types.ledger import Agent, Issue
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.executor import Acts
     from commonplace.consolidation.vault import Page, Vault
     from commonplace.store.contract import MemoryChange
     from commonplace.store.graph_contract import LedgerChange
-    from commonplace.types import MemoryRecord, Status, StoredMemory
-    from commonplace.types.ledger import Agent, Issue
 
 SCORE: Final = 0.65
 """Retention, before it is clamped to 1, that is worth keeping for good …"""

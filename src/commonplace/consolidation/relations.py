@@ -7,25 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairs
 from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.cluster import why_doubtful
-from commonplace.consolidation.executor import Plan
+from commonplace.consolidation.executor import Acts, Plan
 from commonplace.consolidation.groups import Named, Names, active_memories, speakers, vectors_of
 from commonplace.consolidation.pairs import Waiting
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions_of
 from commonplace.errors import NoRelation, UsageError
-from commonplace.types import Link
-from commonplace.types.ledger import UNFINISHED, Agent
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.executor import Acts
-    from commonplace.types import StoredMemory
-    from commonplace.types.ledger import Issue
+from commonplace.types import Link, StoredMemory
+from commonplace.types.ledger import UNFINISHED, Agent, Issue
 
 RELATED: Final = "related"
 RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")

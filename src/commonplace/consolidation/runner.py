@@ -6,22 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 from uuid import uuid4
 
-from commonplace.consolidation.base import failure_of
+from commonplace.consolidation.base import Failure, PlannedAgent, failure_of
 from commonplace.consolidation.executor import told
+from commonplace.consolidation.results import Result
+from commonplace.consolidation.runtime import Book, ConfidenceConfig, Ground
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import UsageError
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import process_is_gone, tend
 from commonplace.store.contract import Note
 from commonplace.types.ledger import AGENTS, Agent, IssueSelection, RunChanges
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.base import Failure, PlannedAgent
-    from commonplace.consolidation.results import Result
-    from commonplace.consolidation.runtime import Book, ConfidenceConfig, Ground
 
 NOTE: Final = "consolidation run"
 KEPT: Final = 1_000

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from commonplace.errors import UsageError
 from commonplace.ledger.rate_limit import Pace
+from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner, Progress
+from commonplace.types.ledger import Issue
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from commonplace.consolidation.vault import Vault
     from commonplace.memory.view import Fading
     from commonplace.store.contract import Store
-    from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner, Progress
-    from commonplace.types.ledger import Issue
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,12 +32,11 @@ from commonplace.text.languages import STOP_WORDS
 from commonplace.text.sentences import Unit, units_of
 from commonplace.text.similarity import fold, unified
 from commonplace.text.tokens import analyse
-from commonplace.types import TIERS, MemoryRecord, Owner
+from commonplace.types import TIERS, MemoryRecord, Owner, StoredMemory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from commonplace.types import StoredMemory
 
 Conflict = Literal["negation", "number", "time", "name", "word", "order"]
 

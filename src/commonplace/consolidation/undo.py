@@ -13,21 +13,18 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.consolidation import executor
 from commonplace.consolidation.executor import packed, unpacked
 from commonplace.consolidation.runner import is_run
+from commonplace.consolidation.runtime import Ground
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ledger.undone import ERASE
+from commonplace.store.contract import MemoryChange
 from commonplace.text.similarity import signature
-from commonplace.types import Link
+from commonplace.types import Link, StoredMemory
 from commonplace.types.ledger import IssueEvent, Reversal
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.runtime import Ground
-    from commonplace.store.contract import MemoryChange
-    from commonplace.types import StoredMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.erasure.steps import DRAFT, FRONT_MATTER_BYTES, VAULT
 from commonplace.errors import StoreError
 from commonplace.formats.vault import (
     EXTENSION,
+    Note,
     file_names,
     memory_id_of,
     read_note,
@@ -29,9 +30,6 @@ from commonplace.formats.vault import (
 )
 from commonplace.journal.folder import DEFAULT, directory_name
 from commonplace.text.similarity import sha256
-
-if TYPE_CHECKING:
-    from commonplace.formats.vault import Note
 
 MAX_NOTE_BYTES: Final = 8 * 1024 * 1024
 

@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import overload
 
+from commonplace.dates import mentions, moment_ago, without
 from commonplace.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,8 +105,6 @@ def moment_in_words(
 
 def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[float, float]:
     """Return when what is said begins and ends, half-open; both are one where it is no longer than a moment."""
-    from commonplace.dates import mentions, moment_ago, without
-
     if moment.strip().lower() == "now":
         return now, now
     period = _period(moment)

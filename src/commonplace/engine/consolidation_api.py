@@ -11,17 +11,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commonplace.engine.runtime import Workings
 from commonplace.engine.search_api import Finding
 from commonplace.errors import CommonplaceError
 from commonplace.memory.validate import flag, one_of, place, refuse_unfit_id, short_text, whole
+from commonplace.models.contract import TokenizedText
+from commonplace.models.registry import for_kind
 from commonplace.types import Selection
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
     from commonplace.consolidation.runtime import ConfidenceConfig, Ground
     from commonplace.consolidation.undo import Undone
@@ -247,8 +249,6 @@ class Consolidating(Ledgering, Finding):
         import numpy as np
 
         from commonplace.models.calibration import scale_of
-        from commonplace.models.contract import TokenizedText
-        from commonplace.models.registry import for_kind
 
         embedder = for_kind(self._destination().embedder, "memory")
         try:

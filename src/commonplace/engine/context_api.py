@@ -12,13 +12,13 @@ from commonplace.engine.search_api import Finding, Wishes, joined, wishes_of
 from commonplace.errors import StoreError, UsageError
 from commonplace.memory.usage import injected_hits
 from commonplace.memory.validate import share, whole
+from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
-from commonplace.types import KINDS, Selection
+from commonplace.search.result import SearchResult, reference
+from commonplace.types import KINDS, Kind, Passage, Selection, StoredMemory, Tier
 
 if TYPE_CHECKING:
     from commonplace.search.context import Context, Form
-    from commonplace.search.result import SearchResult
-    from commonplace.types import Kind, Passage, StoredMemory, Tier
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +131,6 @@ class Informing(Finding):
         """
         from commonplace.memory.injections import add_injected, injected
         from commonplace.search.context import context_of, one_line_artifacts
-        from commonplace.search.hits import is_likely
 
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = whole("max_tokens", usual if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
@@ -244,8 +243,6 @@ class Informing(Finding):
     ) -> Context:
         """Return the context of a session that has no task yet."""
         from commonplace.search.context import Context, assemble, distinct
-        from commonplace.search.hits import memory_hit, without_secrets
-        from commonplace.search.result import reference
 
         whole("limit", limit, 1, MOST_PASSAGES)
         self._before()

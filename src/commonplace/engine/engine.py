@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from commonplace.engine.consolidation_api import Consolidating, Ledgering
@@ -18,8 +19,6 @@ from commonplace.engine.upgrade import Upgrading
 from commonplace.types import Selection
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from commonplace.engine.maintenance import DoctorReport, IndexStatus
 
 

@@ -11,14 +11,14 @@ from commonplace.engine.runtime import Workings
 from commonplace.errors import UsageError
 from commonplace.memory.validate import refuse_unfit_id, series
 from commonplace.retention import DAY_S
-from commonplace.types import Selection
+from commonplace.store.contract import MemoryChange
+from commonplace.text.tokens import clear_cache
+from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.erasure.select import Wanted
     from commonplace.erasure.steps import Place
-    from commonplace.store.contract import MemoryChange
-    from commonplace.types import StoredMemory
 
 MOST_DAYS = 36_500.0
 
@@ -239,8 +239,6 @@ class Forgetting(Workings):
 
     def _forget_caches(self) -> None:
         """Drop what this process keeps of questions, answers and words."""
-        from commonplace.text.tokens import clear_cache
-
         # What is under way goes on with the old one, and lets it go. The keeper is made anew with it.
         self._searcher = self._searcher_of(self._store, self._index)
         self._tokens.release()

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from commonplace.engine.runtime import Workings
+from commonplace.journal.report import SyncReport
 from commonplace.memory.validate import labels, one_of, place
+from commonplace.settings import Settings
 
 if TYPE_CHECKING:
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport, Rules
     from commonplace.exchange.records import Source
-    from commonplace.journal.report import SyncReport
-    from commonplace.settings import Settings
 
 
 def refuse_unfit_import(

@@ -15,9 +15,14 @@ from commonplace.engine.search_api import Finding
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.memory.validate import flag, labels, place, refuse_unfit_id, short_text, texts, unfit, whole
+from commonplace.models.contract import Generator
+from commonplace.ranking.calibration import text_scale_of
 from commonplace.redaction import redact
 from commonplace.search.request import Request
+from commonplace.search.result import SearchResult
+from commonplace.search.signals import COVERAGE, DENSE, LEXICAL, WORDS
 from commonplace.types import Filter
+from commonplace.types.graph import Episode, GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.formats.drawing import Drawing
@@ -48,9 +53,6 @@ if TYPE_CHECKING:
         Timeline,
         Times,
     )
-    from commonplace.models.contract import Generator
-    from commonplace.search.result import SearchResult
-    from commonplace.types.graph import GraphCounts
 
 MOST_RESULTS: Final = 200
 MOST_FACTS: Final = 1_000
@@ -608,7 +610,6 @@ class Graph(GraphShowing, GraphMigrating):
         """
         from commonplace.graph.model_extraction import Said, read
         from commonplace.graph.runtime import made_id
-        from commonplace.types.graph import Episode
 
         now = self._around.now()
         given = checked_episode(
@@ -825,7 +826,6 @@ class Graphing(Finding):
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
         from commonplace.graph.query import TextHits
-        from commonplace.search.signals import LEXICAL
 
         request = Request(
             query=query,
@@ -855,9 +855,6 @@ def _judged_alone(found: SearchResult, embedder: str) -> dict[str, float]:
     What a graph holds is short and often alike: no text of it may be less likely for that another is as near.
     """
     import numpy as np
-
-    from commonplace.ranking.calibration import text_scale_of
-    from commonplace.search.signals import COVERAGE, DENSE, WORDS
 
     coverage, words, dense = (
         np.array([hit.signals[name] for hit in found.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)

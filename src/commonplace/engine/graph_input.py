@@ -23,14 +23,13 @@ from commonplace.memory.validate import (
     short_text,
 )
 from commonplace.redaction import cleaned_json, redact
-from commonplace.types import ORIGINS
+from commonplace.settings import Settings
+from commonplace.types import ORIGINS, Origin
+from commonplace.types.graph import EpisodeSource
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import GivenFact
     from commonplace.graph.kinds import Kinds
-    from commonplace.settings import Settings
-    from commonplace.types import Origin
-    from commonplace.types.graph import EpisodeSource
 
 SOURCES: Final = ("text", "message", "json")
 

@@ -13,19 +13,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.engine.graph_api import Graph
+from commonplace.engine.graph_api import Graph, Surroundings
 from commonplace.errors import UsageError
+from commonplace.locks import FileLock
+from commonplace.models.static import StaticEmbedder
+from commonplace.settings.schema import GraphSettings
+from commonplace.store.contract import Store
 
 if TYPE_CHECKING:
-    from commonplace.engine.graph_api import Surroundings
     from commonplace.graph.graphiti.backend import Backend, Left
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.query import GraphReader
     from commonplace.graph.service import GraphKeeper
     from commonplace.graph.views import Addition, Deletion
-    from commonplace.models.static import StaticEmbedder
-    from commonplace.settings.schema import GraphSettings
-    from commonplace.store.contract import Store
 
 LOCK: Final = "graphiti.lock"
 _ITS_OWN: Final = "Graphiti takes it in by itself: what it finds there is not counted here"
@@ -105,7 +105,6 @@ def backend_of(store: Store, directory: Path, namespace: str, settings: GraphSet
     from commonplace.graph.graphiti.client import GraphitiTools, group_of
     from commonplace.graph.graphiti.delivery import Courier, From
     from commonplace.graph.graphiti.outbox import Outbox
-    from commonplace.locks import FileLock
 
     tools = GraphitiTools(session_of(settings, os.environ, time.monotonic))
     outbox = Outbox(store, namespace, around.now)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from commonplace.engine.runtime import Workings
 from commonplace.errors import StoreBusyError, UsageError
+from commonplace.ingest.passages import index_documents
+from commonplace.locks import FileLock
 from commonplace.memory.validate import place, series
 from commonplace.search.request import chosen
 from commonplace.settings.paths import index_watch_lock
-from commonplace.types import Document, IndexReport
+from commonplace.types import Document, IndexReport, Progress
 
 if TYPE_CHECKING:
     from commonplace.ingest.discover import Selection
     from commonplace.ingest.watch import Watch
-    from commonplace.types import Progress
 
 
 class Indexing(Workings):
@@ -78,8 +79,6 @@ class Indexing(Workings):
 
         Documents of one session are given in their order; a later call continues where the session ended.
         """
-        from commonplace.ingest.passages import index_documents
-
         report = index_documents(self._destination(), _checked(documents), progress=self._progress)
         self._tokens.release()
         return replace(report, notices=self._upkeep.project())
@@ -140,7 +139,6 @@ class Indexing(Workings):
     def _watching(self, selection: Selection, force: bool) -> Watch:
         from commonplace.ingest.discover import look
         from commonplace.ingest.watch import Alarm, Means, Stopped, Watch
-        from commonplace.locks import FileLock
         from commonplace.store.filters import path_matcher
 
         if selection.include:

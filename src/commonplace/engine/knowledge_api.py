@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,18 +11,16 @@ from weakref import WeakSet
 from commonplace.engine.erasure_api import Forgetting
 from commonplace.engine.search_api import Finding
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.models.registry import embedder_name, for_kind, is_remote, open_embedder
+from commonplace.models.contract import Embedder, TokenizedText
+from commonplace.models.registry import AbsentEmbedder, embedder_name, for_kind, is_remote, open_embedder
 from commonplace.settings.paths import sqlite_directory
+from commonplace.types import RerankMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from commonplace.engine.engine import Engine
     from commonplace.knowledge.config import Embedder as AnyEmbedder
     from commonplace.knowledge.config import Ground, Means, MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
-    from commonplace.models.contract import Embedder
-    from commonplace.types import RerankMode
 
 
 class Knowing(Finding, Forgetting):
@@ -193,9 +192,7 @@ class Knowing(Finding, Forgetting):
 
     def _why_not(self) -> str:
         """Say why the store's embedder can embed nothing here, as far as that can be told without asking it."""
-        from commonplace.models.contract import TokenizedText
         from commonplace.models.providers import Place, access, named
-        from commonplace.models.registry import AbsentEmbedder
 
         own = for_kind(self._embedder, "knowledge")
         name = own.stamp.name

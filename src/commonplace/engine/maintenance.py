@@ -18,25 +18,23 @@ from numpy.typing import NDArray
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError, StoreError
 from commonplace.index.files import MISSING
-from commonplace.ingest.projection import bring_up_to_date
+from commonplace.index.generations import Generation, Index
+from commonplace.ingest.projection import ProjectionReport, bring_up_to_date
 from commonplace.ingest.read import normalise
 from commonplace.journal.folder import DEFAULT
 from commonplace.locks import FileLock
 from commonplace.models.static import verify_data
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
-from commonplace.store.contract import Note
+from commonplace.store.contract import Note, Reembedding, Store
+from commonplace.text.similarity import digest as digest_of_text
 from commonplace.text.tokens import clear_cache
-from commonplace.types import Filter
+from commonplace.types import Chunk, Filter, Owner, Progress
+from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
     from commonplace.erasure.steps import Pages
-    from commonplace.index.generations import Generation, Index
     from commonplace.ingest.discover import Selection as FileSelection
-    from commonplace.ingest.projection import ProjectionReport
-    from commonplace.store.contract import Reembedding, Store
-    from commonplace.types import Chunk, Owner, Progress
-    from commonplace.types.graph import GraphCounts
 
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
@@ -467,8 +465,6 @@ def _text_problem(content: str, digest: str, chunks: Sequence[Chunk]) -> str:
     Args:
         digest: "" where there is none.
     """
-    from commonplace.text.similarity import digest as digest_of_text
-
     as_written = not digest or digest_of_text(content) == digest
     text = normalise(content)
     is_copied = _is_cut_from(text, chunks)

@@ -6,24 +6,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.runtime import Workings
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.read import normalise
-from commonplace.journal.pages import PageReader
+from commonplace.journal.pages import PagePlace, PageReader
 from commonplace.memory.service import MOST_DEPTH, MOST_NEIGHBOURS, outward
+from commonplace.memory.usage import Use
 from commonplace.memory.validate import flag, labels, moment, one_of, refuse_unfit_id, series, short_text, texts, whole
 from commonplace.memory.view import Memory, seen
 from commonplace.redaction import redact
-from commonplace.types import KINDS, STATUSES, TIERS, Filter, Selection
-
-if TYPE_CHECKING:
-    from commonplace.journal.pages import PagePlace
-    from commonplace.memory.usage import Use
-    from commonplace.memory.view import Memory
-    from commonplace.types import Link, StoredMemory
+from commonplace.text.escaping import visible
+from commonplace.types import KINDS, STATUSES, TIERS, Filter, Link, Selection, StoredMemory
 
 Memories = list[Memory]
 """What lists of memories are called inside a class that has a method `list`."""
@@ -490,7 +486,6 @@ class Reading(Workings):
 
     def snippet(self, text: str, query: str, limit: int = 300) -> str:
         """Return the part of a text that answers a query best, on one line, with invisible characters written out."""
-        from commonplace.text.escaping import visible
         from commonplace.text.snippet import snippet
 
         return snippet(visible(text), query, limit=limit).text

@@ -14,6 +14,7 @@ from commonplace.engine.runtime import Parts
 from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
 from commonplace.index.generations import Index
 from commonplace.memory.validate import flag
+from commonplace.models.contract import Embedder
 from commonplace.models.limits import Budget
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
@@ -22,12 +23,10 @@ from commonplace.settings.paths import DATABASE, INDEX, STORE_NAME, project_of, 
 from commonplace.store.database import refuse_lost
 from commonplace.store.store import SqliteStore
 from commonplace.store.writes import upgrade_command
-from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind
+from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding, Progress
 
 if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
-    from commonplace.models.contract import Embedder
-    from commonplace.types import Embedding, Progress
 
 MAX_NAMESPACE_CHARACTERS = 200
 DEFAULT = "default"

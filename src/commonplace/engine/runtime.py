@@ -13,29 +13,30 @@ from commonplace.dates.time import seconds
 from commonplace.engine.maintenance import Upkeep
 from commonplace.index.generations import Index
 from commonplace.ingest.embeddings import EmbeddingBacklog
+from commonplace.ingest.passages import Destination, Limits
 from commonplace.journal.snapshot import Ground
 from commonplace.journal.sync import Mirror
+from commonplace.memory.admission import Recogniser
+from commonplace.memory.service import Keeper
 from commonplace.memory.usage import Use, UseCounter, write_uses
 from commonplace.memory.view import Fading
 from commonplace.models.cache import Bounds
+from commonplace.models.contract import Embedder, Generator, Reranker, TokenizedText
+from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
 from commonplace.search.retrieve import Caches, Searcher
+from commonplace.settings import ModelSettings, Settings
 from commonplace.settings.paths import EMBEDDING_LOCK, INDEX
+from commonplace.store.contract import Store
+from commonplace.types import Embedding, Progress, RerankMode
 
 if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
     from commonplace.graph.episodes import Feed
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.runtime import Ground as GraphGround
-    from commonplace.ingest.passages import Destination
-    from commonplace.memory.service import Keeper
     from commonplace.memory.ultra import Ultra
-    from commonplace.models.contract import Embedder, Generator, Reranker
     from commonplace.models.limits import Budget
-    from commonplace.models.static import StaticEmbedder
-    from commonplace.settings import ModelSettings, Settings
-    from commonplace.store.contract import Store
-    from commonplace.types import Embedding, Progress, RerankMode
 
 DEFAULT_RERANKER: Final = "openai:gpt-4o-mini"
 """Where the settings name no model; the knowledge service's contract names this one."""
@@ -259,9 +260,6 @@ class Workings:
         return made[1]
 
     def _new_keeper(self, searcher: Searcher) -> Keeper:
-        from commonplace.memory.admission import Recogniser
-        from commonplace.memory.service import Keeper
-
         recogniser = Recogniser(self._store, searcher, self.namespace)
         return Keeper(
             self._destination(),
@@ -284,8 +282,6 @@ class Workings:
 
     def _graph_ground(self, is_writing: bool) -> GraphGround:
         """Return what the graph stands on; for reading, nothing is settled about the store's embedder."""
-        from commonplace.ingest.passages import Destination
-
         return self._graph_on(
             self._destination()
             if is_writing
@@ -306,8 +302,6 @@ class Workings:
 
     def _similarity(self, one: str, other: str) -> float:
         """Return the cosine of two names' vectors in the shipped table."""
-        from commonplace.models.contract import TokenizedText
-
         first, second = self._tokens.embed([TokenizedText(each, self._tokens.tokenize(each)) for each in (one, other)])
         return float(first @ second)
 
@@ -339,8 +333,6 @@ class Workings:
         return Searcher(store, index, self._embedder, self._tokens, Caches(queries, rankings))
 
     def _destination(self) -> Destination:
-        from commonplace.ingest.passages import Destination, Limits
-
         self._follow()
         if self._store.embedding() is None:
             self._store.set_embedding(self._embedder.stamp)

@@ -20,7 +20,7 @@ from commonplace.memory.usage import used_hits
 from commonplace.memory.validate import one_of, share
 from commonplace.search.hits import without_copies
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, kinds_of, phrasings
-from commonplace.search.rerank import FIRST_STAGE, RERANK
+from commonplace.search.rerank import FIRST_STAGE, RERANK, Reranking, rerank
 from commonplace.search.result import (
     Candidate,
     HeldBack,
@@ -36,21 +36,26 @@ from commonplace.search.signals import FIRST_FLOOR, FLOOR
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
 from commonplace.settings.paths import LOGS
 from commonplace.settings.schema import SearchSettings
+from commonplace.store.contract import Store
 from commonplace.text.query import subject_of
 from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import ARTIFACT_TYPES, RERANK_MODES, SEARCH_FIELDS, TIERS, Filter, Hit, Stage
+from commonplace.types import (
+    ARTIFACT_TYPES,
+    RERANK_MODES,
+    SEARCH_FIELDS,
+    TIERS,
+    Filter,
+    Hit,
+    Kind,
+    Method,
+    RerankMode,
+    Stage,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from commonplace.dates.time import Moment
     from commonplace.logs import RetrievalLog
     from commonplace.search.context import Context
-    from commonplace.search.request import Request
-    from commonplace.search.result import Receipt, SearchResult
     from commonplace.search.retrieval_log import RetrievalSummary
-    from commonplace.store.contract import Store
-    from commonplace.types import Hit, Kind, Method, RerankMode
 
 Used = Literal["memory", "artifact"]
 
@@ -96,7 +101,6 @@ class Retrievals(Workings):
             UsageError: the time cannot be read.
             StoreError: the log cannot be read.
         """
-        from commonplace.dates.time import moment_in_words
         from commonplace.search.retrieval_log import summarise
 
         start = -math.inf if since is None else moment_in_words("since", since, self._now(), is_start=True)
@@ -425,8 +429,6 @@ class Finding(Retrievals):
                 found = replace(found, hits=hits[: wider.limit], in_process=in_process)
         if mode == "none":
             return found
-        from commonplace.search.rerank import Reranking, rerank
-
         name = f"{self._models.reranker_name} ({mode})"
         return rerank(found, Reranking(lambda: self._models.reranker(mode), name, request.limit))
 

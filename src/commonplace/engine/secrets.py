@@ -11,12 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from commonplace.engine.maintenance import Finding
 from commonplace.erasure.receipt import BACKUP, STORE_SPACE, ForgetReceipt
-from commonplace.erasure.scan import files_below, scan
+from commonplace.erasure.scan import Needles, files_below, scan
 from commonplace.erasure.secret_records import NOTHING, Cleaner, Known, needles_of
 from commonplace.erasure.secrets import Found, Holder, Stored
 from commonplace.erasure.steps import (
@@ -27,6 +26,7 @@ from commonplace.erasure.steps import (
     INDEX,
     LOGS,
     Pending,
+    Place,
     Waiting,
     pending_of,
     take,
@@ -36,16 +36,12 @@ from commonplace.erasure.verify import LOCK, settle
 from commonplace.errors import CommonplaceError, StoreBusyError, StoreError
 from commonplace.files import sync
 from commonplace.index.files import write_file
+from commonplace.ingest.passages import Destination
 from commonplace.journal.folder import DRAFT
 from commonplace.journal.sync import LOCK as PAGES_LOCK
 from commonplace.locks import FileLock
 from commonplace.logs import blank_lines
-
-if TYPE_CHECKING:
-    from commonplace.erasure.scan import Needles
-    from commonplace.erasure.steps import Place
-    from commonplace.ingest.passages import Destination
-    from commonplace.store.contract import Store
+from commonplace.store.contract import Store
 
 PAGE = ".md"
 """How the name of a page ends."""

@@ -11,13 +11,12 @@ from commonplace.engine.memory_api import Remembering
 from commonplace.engine.search_api import Finding
 from commonplace.errors import UsageError
 from commonplace.memory.validate import one_of, share
-from commonplace.memory.view import LEAST_TRUST_TO_RISE
+from commonplace.memory.view import LEAST_TRUST_TO_RISE, Memory
 from commonplace.retention import NEXT_TIER
 from commonplace.types import STATUSES, TIERS, Selection, Tier
 
 if TYPE_CHECKING:
     from commonplace.memory.decay import DecayReport
-    from commonplace.memory.view import Memory
     from commonplace.specialist import Specialist
     from commonplace.specialist.calls import Book
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.engine.maintenance import Finding
 from commonplace.engine.runtime import Workings
@@ -18,15 +18,13 @@ from commonplace.errors import (
     StoreError,
     UsageError,
 )
+from commonplace.ingest.embeddings import Reembedded, reembed
 from commonplace.locks import FileLock
-from commonplace.models.registry import MixedEmbedder, embedder_name, for_kind
+from commonplace.models.contract import Embedder
+from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, by_space, embedder_name, for_kind, is_remote
 from commonplace.settings.paths import UPGRADE_LOCK
 from commonplace.store.writes import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
-
-if TYPE_CHECKING:
-    from commonplace.ingest.embeddings import Reembedded
-    from commonplace.models.contract import Embedder
 
 INDEX_WAIT_S: Final = 60.0
 """How long the switch waits for a process that writes the index, before it looks again for passages to embed."""
@@ -122,7 +120,6 @@ class Upgrading(Workings):
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         from commonplace.models import minilm
         from commonplace.models.providers import Place, access, named
-        from commonplace.models.registry import AbsentEmbedder, by_space, is_remote
 
         findings = []
         for embedder in by_space(self._embedder):
@@ -216,8 +213,6 @@ class Upgrading(Workings):
 
     def _embedded_and_switched(self, target: Embedder) -> Reembedded:
         """Embed until nothing is left, and switch before anything comes."""
-        from commonplace.ingest.embeddings import Reembedded, reembed
-
         done = reembed(self._store, target, self._progress)
         made, tries = done.made, 0
         while True:

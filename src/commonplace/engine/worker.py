@@ -18,16 +18,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
+from commonplace.engine.engine import Engine
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.settings import Settings
 from commonplace.settings.paths import DATABASE
-
-if TYPE_CHECKING:
-    from commonplace.engine.engine import Engine
-    from commonplace.settings import Settings
-    from commonplace.types import Progress
+from commonplace.types import Progress
 
 _log = logging.getLogger(__name__)
 

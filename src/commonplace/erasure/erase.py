@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from commonplace.dates.time import iso
@@ -23,18 +22,16 @@ from commonplace.erasure.scan import SHORTEST
 from commonplace.erasure.select import Wanted, all_of, choose, erase, everything, rehearse
 from commonplace.erasure.steps import DATABASE, STEPS, Pending, Place, take, vault_notes
 from commonplace.erasure.verify import LOCK, clear_logs, finish_held, prove, settle
+from commonplace.graph.runtime import Ground
 from commonplace.ledger.erase import all_there_is
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
 from commonplace.locks import FileLock
 from commonplace.memory.injections import erase_injected
+from commonplace.store.contract import MemoryChange
 from commonplace.store.drafts import clear_drafts
 from commonplace.text.similarity import signature
-
-if TYPE_CHECKING:
-    from commonplace.graph.runtime import Ground
-    from commonplace.store.contract import MemoryChange
-    from commonplace.types import StoredMemory
+from commonplace.types import StoredMemory
 
 _LOCK_WAIT_S = 60.0
 _ACTOR = "forget"

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles, parts
 from commonplace.erasure.select import Chosen, Gone
 from commonplace.erasure.still_stored import texts_of
 from commonplace.ledger.erase import Naming, naming
 from commonplace.logs import query_hash
+from commonplace.store.contract import Store
 from commonplace.text.escaping import strings
 from commonplace.text.similarity import digest
 from commonplace.text.tokens import possible_terms
-
-if TYPE_CHECKING:
-    from commonplace.store.contract import Store
-    from commonplace.types import StoredMemory
+from commonplace.types import StoredMemory
 
 _NUMBERS_AT_ONCE = 500
 

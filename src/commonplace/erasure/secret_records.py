@@ -24,7 +24,7 @@ from commonplace.erasure.scan import Collector, Needles
 from commonplace.graph.names import KEY
 from commonplace.graph.redact import GraphCleaner, Moves
 from commonplace.graph.runtime import Texts
-from commonplace.ingest.passages import PassageMaker
+from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.read import normalise
 from commonplace.knowledge.config import NoVectors
 from commonplace.knowledge.maps import digest_of
@@ -32,17 +32,14 @@ from commonplace.ledger.erase import cleaned, rewrite
 from commonplace.logs import query_hash
 from commonplace.redaction import Secret, find_secrets, with_placeholders
 from commonplace.redaction.patterns import is_disordered
+from commonplace.store.contract import Store
 from commonplace.types import Chunk
-from commonplace.types.graph import GraphFilter
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite
-from commonplace.types.ledger import IssueSelection
+from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
 if TYPE_CHECKING:
-    from commonplace.ingest.passages import Destination
-    from commonplace.store.contract import Store
     from commonplace.store.graph_contract import GraphChange, GraphReading, LedgerReading
-    from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Subject
-    from commonplace.types.ledger import Issue, IssueEvent
 
 
 class Known:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from commonplace.erasure.receipt import BACKUP, RECEIPT
 from commonplace.erasure.secret_records import (
@@ -24,16 +23,12 @@ from commonplace.erasure.secret_records import (
     move_places,
 )
 from commonplace.graph.redact import replaced
-from commonplace.ingest.passages import PassageMaker, PreparedOwner, passage_text
+from commonplace.ingest.passages import Destination, PassageMaker, PreparedOwner, passage_text
 from commonplace.memory.content import writes_of
 from commonplace.models.contract import TokenizedText
+from commonplace.store.contract import Note, Store
 from commonplace.store.graph_contract import namespace_of, texts_of
-from commonplace.types import GRAPH_KINDS, Filter, Selection
-
-if TYPE_CHECKING:
-    from commonplace.ingest.passages import Destination
-    from commonplace.store.contract import Note, Store
-    from commonplace.types import Link, Owner, StoredMemory
+from commonplace.types import GRAPH_KINDS, Filter, Link, Owner, Selection, StoredMemory
 
 _NUMBERS_AT_ONCE = 500
 

@@ -20,7 +20,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles
 from commonplace.errors import NotFoundError
@@ -28,22 +27,16 @@ from commonplace.graph.episodes import take_out
 from commonplace.graph.fact_keys import Slots, facts_of
 from commonplace.graph.facts import evidence_of, fact_of, shown_attributes
 from commonplace.graph.names import KEY
-from commonplace.graph.runtime import Texts
+from commonplace.graph.runtime import Ground, Texts
 from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.logs import query_hash
-from commonplace.store.graph_contract import texts_of
+from commonplace.store.contract import Store
+from commonplace.store.graph_contract import GraphChange, GraphReading, texts_of
 from commonplace.text.escaping import strings
 from commonplace.text.tokens import possible_terms
-from commonplace.types import GRAPH_KINDS, Filter, Selection
-from commonplace.types.graph import GraphFilter
-
-if TYPE_CHECKING:
-    from commonplace.graph.runtime import Ground
-    from commonplace.store.contract import Store
-    from commonplace.store.graph_contract import GraphChange, GraphReading
-    from commonplace.types import Owner
-    from commonplace.types.graph import Happening, Subject
-    from commonplace.types.knowledge import StoredKnowledge
+from commonplace.types import GRAPH_KINDS, Filter, Owner, Selection
+from commonplace.types.graph import GraphFilter, Happening, Subject
+from commonplace.types.knowledge import StoredKnowledge
 
 
 def items_asked_for(store: Store, namespace: str, wanted: Wanted) -> dict[int, Owner]:

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from commonplace.errors import StoreError
 from commonplace.formats.vault import memory_id_of
 from commonplace.ingest.projection import bring_up_to_date
-from commonplace.store.contract import Note
+from commonplace.store.contract import MemoryChange, Note, Store
 from commonplace.store.drafts import clear_drafts
+from commonplace.types import Progress
 
 if TYPE_CHECKING:
     from commonplace.graph.runtime import Ground
     from commonplace.index.generations import Index
-    from commonplace.store.contract import MemoryChange, Store
-    from commonplace.types import Progress
 
 LOGS = "logs"
 

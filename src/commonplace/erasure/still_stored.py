@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt
 from commonplace.erasure.scan import LABEL, Needles, forms, packed
@@ -26,14 +26,11 @@ from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.ledger.erase import held_texts as texts_of_ledger
 from commonplace.settings import Settings
+from commonplace.store.contract import Store
 from commonplace.store.store import SqliteStore
 from commonplace.text.escaping import strings
 from commonplace.text.similarity import digest
-from commonplace.types import Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite, Selection
-
-if TYPE_CHECKING:
-    from commonplace.store.contract import Store
-    from commonplace.types import Owner, StoredMemory
+from commonplace.types import Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite, Selection, StoredMemory
 
 _NOTHING: Final = "0"
 """What is remembered in the store that is made here."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,17 +30,12 @@ from commonplace.erasure.steps import (
 from commonplace.erasure.still_stored import still_stored
 from commonplace.errors import StoreError
 from commonplace.index.contract import Scope
+from commonplace.index.generations import Generation
 from commonplace.locks import FileLock
 from commonplace.logs import blank_lines
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse, fields_of
 from commonplace.types import Filter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from commonplace.erasure.steps import Place
-    from commonplace.index.generations import Generation
 
 _RARE = 8
 """A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""

@@ -21,16 +21,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.files import open_file
 from commonplace.store.contract import Note
 from commonplace.store.store import SqliteStore
-
-if TYPE_CHECKING:
-    from commonplace.types import Progress
+from commonplace.types import Progress
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from commonplace.dates.time import iso
 from commonplace.errors import StoreDamagedError, StoreError
@@ -33,11 +32,10 @@ from commonplace.exchange.archive import (
     write_archive,
 )
 from commonplace.files import sync
+from commonplace.store.contract import Store
 from commonplace.store.drafts import clear_drafts, draft
-
-if TYPE_CHECKING:
-    from commonplace.store.contract import Store
-    from commonplace.types import Progress
+from commonplace.store.store import SqliteStore
+from commonplace.types import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +128,6 @@ def _manifest(store: str, change: int, created_at: str, members: tuple[Member, .
 
 def _examined(database: Path) -> tuple[str, int]:
     """Return id and change of the copied database, which is whole."""
-    from commonplace.store.store import SqliteStore
-
     copy = SqliteStore.open(database, create=False)
     try:
         problems = copy.check()

@@ -11,22 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import counter, file_errors
 from commonplace.exchange.codec import FORMAT, VERSION, encoded
 from commonplace.exchange.records import knowledge_lines, ledger_lines
 from commonplace.files import sync
+from commonplace.store.contract import Store
 from commonplace.store.drafts import clear_drafts, draft
-from commonplace.types import KINDS, Filter, Selection
-from commonplace.types.graph import GraphCounts, GraphFilter
-
-if TYPE_CHECKING:
-    from commonplace.store.contract import Store
-    from commonplace.store.graph_contract import GraphReading
-    from commonplace.types import Chunk, Owner, Progress
-    from commonplace.types.graph import Entity, Mention, Subject
+from commonplace.store.graph_contract import GraphReading
+from commonplace.types import KINDS, Chunk, Filter, Owner, Progress, Selection
+from commonplace.types.graph import Entity, GraphCounts, GraphFilter, Mention, Subject
 
 _AT_ONCE = 500
 _MOST_PAGES = 20

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.errors import UsageError
 from commonplace.exchange.records import FactItem, Item, LinkItem, MemoryItem, Problem, Remark, version_of
 from commonplace.graph.episodes import GivenFact, itself
+from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import entity_type, relation_type
 from commonplace.graph.names import checked, normal
 from commonplace.memory.validate import TRUST, json_object
@@ -16,7 +17,6 @@ from commonplace.types import Link, MemoryRecord, Owner, Tier
 
 if TYPE_CHECKING:
     from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignLink, ForeignMemory
-    from commonplace.graph.kinds import Kinds
 
 TIER: Final[Tier] = "medium"
 """What another system kept is worth more than a day's note, and not for ever."""

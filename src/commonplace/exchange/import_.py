@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from commonplace.errors import UsageError
 from commonplace.exchange.records import (
@@ -45,20 +45,15 @@ from commonplace.exchange.records import (
     write,
     writes_of_items,
 )
-from commonplace.graph.episodes import add_fact
-from commonplace.graph.runtime import Texts, fact_text, names_text
-from commonplace.ingest.passages import PassageWriter, PreparedOwner, passage_text
+from commonplace.graph.episodes import Feed, add_fact
+from commonplace.graph.runtime import Ground, Texts, fact_text, names_text
+from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner, passage_text
 from commonplace.memory.admission import replaced
 from commonplace.memory.content import BATCH_CHARACTERS, writes_of
 from commonplace.models.contract import TokenizedText
+from commonplace.store.contract import MemoryChange, Store
 from commonplace.store.store import SqliteStore
-
-if TYPE_CHECKING:
-    from commonplace.graph.episodes import Feed
-    from commonplace.graph.runtime import Ground
-    from commonplace.ingest.passages import Destination
-    from commonplace.store.contract import MemoryChange, Store
-    from commonplace.types import MemoryWrite, Progress
+from commonplace.types import MemoryWrite, Progress
 
 BATCH = 256
 """A batch holds the store's write lock while it is written: so many versions take some hundredths of a second."""

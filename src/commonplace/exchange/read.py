@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from commonplace.dates.time import seconds
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
@@ -55,10 +55,8 @@ from commonplace.exchange.records import (
     version_of,
 )
 from commonplace.formats.foreign.detect import READERS, detect
+from commonplace.graph.kinds import Kinds
 from commonplace.memory.validate import one_of, refuse_unfit_id, share, short_text
-
-if TYPE_CHECKING:
-    from commonplace.graph.kinds import Kinds
 
 MAX_LINE_BYTES: Final = 256 * 2**20
 _START_BYTES = 4096

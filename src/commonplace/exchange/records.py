@@ -28,7 +28,8 @@ from commonplace.graph.episodes import GivenFact
 from commonplace.graph.facts import evidence_of, fact_of
 from commonplace.graph.names import KEY, normal
 from commonplace.graph.redact import GraphCleaner, refuse_many_names, refuse_odd_detail
-from commonplace.ingest.passages import PassageMaker
+from commonplace.graph.runtime import Texts
+from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.read import normalise
 from commonplace.knowledge.maps import AgentContext, KnowledgeMap, checked_maps, checked_name, record_of
 from commonplace.ledger.erase import cleaned, rewrite
@@ -43,14 +44,12 @@ from commonplace.memory.validate import (
 )
 from commonplace.redaction import Secret, cleaned_json, find_secrets, redact
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
-from commonplace.types import KINDS, Chunk, Filter, Kind, Link, MemoryRecord, Owner
+from commonplace.types import KINDS, Chunk, Filter, Kind, Link, MemoryRecord, Owner, StoredMemory
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
-from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite
+from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:
-    from commonplace.graph.runtime import Texts
-    from commonplace.ingest.passages import Destination
     from commonplace.store.contract import Store
     from commonplace.store.graph_contract import (
         GraphChange,
@@ -60,9 +59,6 @@ if TYPE_CHECKING:
         LedgerChange,
         LedgerReading,
     )
-    from commonplace.types import Link, MemoryRecord, Owner, StoredMemory
-    from commonplace.types.graph import Alias, Entity, Happening, Mention, Relation
-    from commonplace.types.knowledge import StoredKnowledge
 
 MOST_OF_A_FACT: Final = 65_536
 """Characters of the sentence that says a fact; one that was given has at most 1,000."""

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from zipfile import ZipFile
 
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
@@ -38,15 +39,12 @@ from commonplace.exchange.archive import (
 )
 from commonplace.files import sync
 from commonplace.locks import FileLock
+from commonplace.settings import load
 from commonplace.settings.paths import STORE_FILE, STORE_NAME, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
 from commonplace.store.store import SqliteStore
-
-if TYPE_CHECKING:
-    from zipfile import ZipFile
-
-    from commonplace.types import Progress
+from commonplace.types import Progress
 
 _HERE = -100
 """AT_FDCWD of Linux."""
@@ -192,8 +190,6 @@ def restore(
 def _place(path: str | Path | None) -> Path:
     """Return the directory that a store's path means, links followed: what is moved is the directory itself."""
     if path is None:
-        from commonplace.settings import load
-
         path = load().store.path
     return Path(path).expanduser().resolve()
 

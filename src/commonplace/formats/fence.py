@@ -1,4 +1,4 @@
-"""Write what is recalled as fenced, labelled data, and find such fences in text again.
+r"""Write what is recalled as fenced, labelled data, and find such fences in text again.
 
 A model that reads a recalled text must be able to tell where it ends, whatever is written in it, and that it is data.
 The fence is always the same, without a nonce: a text that imitates a marker of it has the marker escaped, by a

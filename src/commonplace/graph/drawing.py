@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from commonplace.formats.drawing import Drawing, Edge, Node
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from commonplace.graph.views import EntityView, RelationView, Subgraph
 
 

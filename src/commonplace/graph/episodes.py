@@ -11,25 +11,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.extract.model import Cancellation
+from commonplace.extract.model import Cancellation, Claim, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, Slots, TakenBack, facts_of
 from commonplace.graph.facts import Evidence
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
-from commonplace.graph.runtime import Texts, fact_text, names_text
-from commonplace.types.graph import Entity, Episode, Mention
+from commonplace.graph.runtime import Ground, Texts, fact_text, names_text
+from commonplace.ingest.passages import Destination
+from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, Mention, Relation
 
 if TYPE_CHECKING:
-    from commonplace.extract.model import Cancellation, Claim, Extraction, Found
-    from commonplace.graph.runtime import Ground, Texts
     from commonplace.graph.views import AdditionOutcome
-    from commonplace.ingest.passages import Destination
     from commonplace.store.contract import MemoryChange
     from commonplace.store.graph_contract import GraphChange, GraphReading
-    from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
-    from commonplace.types.graph import Alias, Entity, EpisodeSource, Mention, Relation
 
 
 @dataclass(frozen=True, slots=True)

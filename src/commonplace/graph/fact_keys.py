@@ -10,18 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from commonplace.extract.model import Cancellation
 from commonplace.graph.entities import roots
 from commonplace.graph.facts import LEAST_SURE, Evidence, Fact, evidence_of, fact_of, happening
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
 from commonplace.graph.names import compare, forms_of
 from commonplace.graph.resolver import Effect, Reckoning, Rule, is_move, reckon
-from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
+from commonplace.types.graph import Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
-    from commonplace.extract.model import Cancellation
     from commonplace.graph.runtime import Ground, Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
-    from commonplace.types.graph import Entity, Episode, Relation
 
 MOST_SLOTS: Final = 1_000
 """So many slots are kept at hand while an episode is taken in."""

@@ -15,12 +15,11 @@ from commonplace.graph.entities import Entities, all_merged, merged_into, roots,
 from commonplace.graph.fact_keys import Changed, Said, Slot, Slots
 from commonplace.graph.facts import Evidence
 from commonplace.graph.names import KEY, normal
-from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention
+from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.runtime import Ground, Texts
     from commonplace.store.graph_contract import GraphChange
-    from commonplace.types.graph import Relation
 
 
 @dataclass(frozen=True, slots=True)

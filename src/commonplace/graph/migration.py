@@ -34,15 +34,12 @@ from commonplace.graph.entities import Entities
 from commonplace.graph.facts import EVIDENCE, Evidence, fact_of, first_said, happening, relation_of
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import refuse_many_names
-from commonplace.graph.runtime import names_text
-from commonplace.graph.views import View
+from commonplace.graph.runtime import Ground, Texts, names_text
+from commonplace.graph.views import Seeing, View
 from commonplace.redaction import redact
 from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
-    from commonplace.formats.graphiti import EntityItem, RelationItem
-    from commonplace.graph.runtime import Ground, Texts
-    from commonplace.graph.views import Seeing
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
 FORMAT: Final = "graphiti"

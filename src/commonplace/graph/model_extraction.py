@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.dates import Mention, Prefer, mentions
 from commonplace.dates.time import iso, parse
@@ -27,15 +27,10 @@ from commonplace.extract.model import Claim, Extraction, Found
 from commonplace.graph.extraction import Together, understand
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
-from commonplace.models.contract import Message
+from commonplace.models.contract import Generator, Message
 from commonplace.models.llm import json_of
 from commonplace.text.sentences import Stretch, stretches
-from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
-
-if TYPE_CHECKING:
-    from commonplace.extract.model import Extraction
-    from commonplace.models.contract import Generator
-    from commonplace.types.graph import EpisodeSource
+from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES, EpisodeSource
 
 _WRITTEN: Final = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?")
 _DAY_S: Final = 86_400.0

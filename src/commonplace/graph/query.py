@@ -14,18 +14,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities
 from commonplace.graph.entities import known_by
+from commonplace.graph.runtime import Ground
 from commonplace.graph.service import find_entity, find_relation
-from commonplace.graph.text import describe
+from commonplace.graph.text import CountTokens, describe
 from commonplace.graph.traversal import Adjacent, Step, outward, shortest_path
 from commonplace.graph.views import (
     Community,
     Dispute,
+    EntityView,
+    EpisodeView,
     FoundEntities,
     FoundRelations,
     GraphContext,
@@ -33,23 +36,17 @@ from commonplace.graph.views import (
     GraphStats,
     History,
     HistoryEntry,
+    RelationView,
     Seeing,
     Subgraph,
     Timeline,
     TimelineEntry,
     Times,
 )
-from commonplace.store.graph_contract import texts_of
+from commonplace.store.graph_contract import GraphReading, texts_of
 from commonplace.text.languages import STOP_WORDS
 from commonplace.text.tokens import analyse
-from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
-
-if TYPE_CHECKING:
-    from commonplace.graph.runtime import Ground
-    from commonplace.graph.text import CountTokens
-    from commonplace.graph.views import EntityView, EpisodeView, RelationView
-    from commonplace.store.graph_contract import GraphReading
-    from commonplace.types.graph import Edge, Entity, Subject
+from commonplace.types.graph import Edge, Entity, GraphFilter, Relation, Subject
 
 LEAST_MEANT: Final[Mapping[Subject, float]] = {"relation": 0.45, "entity": 0.65}
 """The least score of what shares no word with the query; a name has less to be alike by than a sentence. Round numbers,

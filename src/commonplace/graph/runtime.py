@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from commonplace.graph.kinds import Kinds
-from commonplace.ingest.passages import passage_id
+from commonplace.graph.names import Similarity
+from commonplace.ingest.passages import Destination, passage_id
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.ranking.arrays import quantise
 from commonplace.types import Chunk, NewPassage, Owner
+from commonplace.types.graph import Alias, Entity, Relation
 
 if TYPE_CHECKING:
-    from commonplace.graph.names import Similarity
-    from commonplace.ingest.passages import Destination
     from commonplace.store.graph_contract import GraphReading
-    from commonplace.types.graph import Alias, Entity, Relation
 
 MOST_NAMES: Final = 12
 """By so many of its names an entity is found by words and meaning; by all of them where one is given exactly."""

@@ -18,17 +18,24 @@ from commonplace.graph.fact_keys import Changed, Slots, facts_of
 from commonplace.graph.facts import Evidence
 from commonplace.graph.merge import Joining, Parted
 from commonplace.graph.names import KEY, normal
-from commonplace.graph.runtime import Texts, fact_text
-from commonplace.graph.views import Addition, Deletion, Merging, Seeing, Settlement, Splitting, Times
-from commonplace.types.graph import GraphFilter
+from commonplace.graph.runtime import Ground, Texts, fact_text
+from commonplace.graph.views import (
+    Addition,
+    Deletion,
+    EntityView,
+    Merging,
+    RelationView,
+    Seeing,
+    Settlement,
+    Splitting,
+    Times,
+)
+from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.model_extraction import Understood
-    from commonplace.graph.runtime import Ground, Texts
-    from commonplace.graph.views import EntityView, RelationView
     from commonplace.store.contract import MemoryChange
     from commonplace.store.graph_contract import GraphChange, GraphReading
-    from commonplace.types.graph import Entity, Episode, Relation
 
 _MOST_NAMED = 5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
@@ -10,8 +11,6 @@ from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
 from commonplace.graph.names import checked, normal
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from commonplace.graph.views import EntityView, RelationView
 
 CountTokens = Callable[[str], int]

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from commonplace.dates.time import iso, moment_of
 from commonplace.graph.entities import shown_names
 from commonplace.graph.facts import shown_attributes
-from commonplace.types.graph import GraphFilter
+from commonplace.types import Origin
+from commonplace.types.graph import Edge, Entity, Episode, EpisodeSource, GraphFilter, Relation, Subject
 
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphReading
-    from commonplace.types import Origin
-    from commonplace.types.graph import Edge, Entity, Episode, EpisodeSource, Relation, Subject
 
 AdditionOutcome = Literal["added", "replaced", "unchanged"]
 Item = TypeVar("Item")

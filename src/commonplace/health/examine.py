@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from commonplace.health.report import BANDS, KINDS, Finding, Health
+from commonplace.health.report import BANDS, KINDS, Finding, GoldenAnswer, Health
 from commonplace.memory.content import references_of
 from commonplace.text.similarity import is_near_duplicate, signature
-from commonplace.types import STATUSES, TIERS, Selection
+from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
 
 if TYPE_CHECKING:
-    from commonplace.health.report import GoldenAnswer
     from commonplace.memory.view import Fading
     from commonplace.store.contract import Store
-    from commonplace.types import StoredMemory
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _SAID: Final = re.compile(r"[\w']+(?:/\w+)*")

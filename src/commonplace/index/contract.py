@@ -10,13 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from commonplace.types import SEARCH_FIELDS
+from commonplace.types import SEARCH_FIELDS, Filter
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from commonplace.types import Filter
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import CommonplaceError, NotFoundError, RemovalError
 from commonplace.ingest.discover import Discovery, FoundFile, Selection, discover
@@ -23,10 +23,7 @@ from commonplace.ingest.passages import WORDING, Destination, PassageWriter, Pre
 from commonplace.ingest.read import Refusal, looks_generated, looks_like_data, read_bytes, to_text
 from commonplace.text.chunk import CHUNKER
 from commonplace.text.languages import PROSE, Language, language_of
-from commonplace.types import FileProblem, FileStamp, IndexReport, Owner
-
-if TYPE_CHECKING:
-    from commonplace.types import Progress
+from commonplace.types import FileProblem, FileStamp, IndexReport, Owner, Progress
 
 ARTIFACT_IDS: Final = uuid.UUID("0b9a4f4e-5f0c-5c1e-8d7b-7a2c9f6e3d10")
 """Namespace of the UUIDv5 of artifacts; it never changes, so that a rebuild gives the same ids."""

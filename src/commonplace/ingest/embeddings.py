@@ -8,22 +8,20 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError
 from commonplace.ingest.passages import passage_text
-from commonplace.models.contract import TokenizedText
+from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import quantise
+from commonplace.types import Embedding, IndexEntry, Progress
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from commonplace.models.contract import Embedder
     from commonplace.store.contract import Store
-    from commonplace.types import Embedding, IndexEntry, Progress
 
 BATCH: Final = 256
 """So many passages are embedded between two transactions; a process that is killed loses no more."""

@@ -12,24 +12,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.errors import EmbedderMismatchError, UsageError
 from commonplace.ingest.read import normalise
-from commonplace.models.contract import TokenizedText
+from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import for_kind, is_broken, is_slow
 from commonplace.ranking.arrays import quantise
 from commonplace.redaction import redact
 from commonplace.text.chunk import chunk
+from commonplace.text.languages import Language
 from commonplace.text.similarity import sha1
-from commonplace.types import Chunk, IndexReport, Kind, NewPassage, Owner, OwnerWrite
+from commonplace.types import Chunk, Document, IndexReport, Kind, NewPassage, Owner, OwnerWrite, Progress
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from commonplace.models.contract import Embedder
     from commonplace.store.contract import Store
-    from commonplace.text.languages import Language
-    from commonplace.types import Document, Progress
 
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 """Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""

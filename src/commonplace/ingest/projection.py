@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from commonplace.errors import IndexFaultError
+from commonplace.types import Progress
 
 if TYPE_CHECKING:
     from commonplace.index.generations import Generation, Index
     from commonplace.store.contract import Store
-    from commonplace.types import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
 
 from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.ingest.discover import SKIPPED_DIRECTORIES, Look
 from commonplace.types import IndexReport
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 QUIET_S: Final = 0.5
 """Files are indexed when they have not changed for so long: a branch switch or a build is one run, not hundreds."""

@@ -10,15 +10,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
 from commonplace.formats.journal_edit import Verdict, digest, merge
 from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when, time_of
 from commonplace.text.similarity import sha256
-
-if TYPE_CHECKING:
-    from commonplace.types import StoredMemory
+from commonplace.types import StoredMemory
 
 _FORM: Final = 2
 """Version of the stored form."""

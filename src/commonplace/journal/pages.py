@@ -29,10 +29,10 @@ from commonplace.formats.journal import (
     topic_of,
 )
 from commonplace.journal.folder import Folder, Stamp
+from commonplace.types import StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.store.contract import Store
-    from commonplace.types import StoredMemory
 
 _GAP = "\n\n"
 

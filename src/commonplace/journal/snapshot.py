@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from commonplace.memory.service import Keeper
     from commonplace.memory.view import Fading
     from commonplace.store.contract import Store
-    from commonplace.types import StoredMemory
 
 RECEIPT: Final = "receipt"
 """The kind of the notes that name what was forgotten."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
 from commonplace.formats.journal import LONG_TERM_PAGE
@@ -24,15 +24,10 @@ from commonplace.journal.folder import NUL, Folder
 from commonplace.journal.import_edits import Taking
 from commonplace.journal.report import SyncReport, Tally
 from commonplace.journal.snapshot import Ground, Situation, read_links, read_memories
-from commonplace.journal.write_pages import Placing, with_room
+from commonplace.journal.write_pages import Placing, drop_all, forget, with_room
 from commonplace.locks import FileLock
 from commonplace.store.contract import MirroredBlock, MirroredPage
-
-if TYPE_CHECKING:
-    from commonplace.journal.folder import Folder
-    from commonplace.journal.report import Tally
-    from commonplace.journal.snapshot import Ground
-    from commonplace.types import StoredMemory
+from commonplace.types import StoredMemory
 
 LOCK: Final = "memory.lock"
 
@@ -157,8 +152,6 @@ class Mirror:
             StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
             StoreError: a page cannot be written.
         """
-        from commonplace.journal.write_pages import forget
-
         with self._lock.hold(_SYNC_WAIT_S), _faults_told():
             return forget(Folder(self._ground.directory, namespace), ids)
 
@@ -169,8 +162,6 @@ class Mirror:
             StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
             StoreError: a page cannot be written.
         """
-        from commonplace.journal.write_pages import drop_all
-
         with self._lock.hold(_SYNC_WAIT_S), _faults_told():
             return drop_all(Folder(self._ground.directory, namespace))
 

@@ -24,13 +24,12 @@ from commonplace.formats.journal_edit import digest, with_changes
 from commonplace.journal.baseline import UNSEEN, Agreement, Standing, agree, meant_by_store
 from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
 from commonplace.journal.pages import entry_of, kind_of, time_of, title_of
-from commonplace.types import Selection
+from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.journal.import_edits import Taking
     from commonplace.journal.report import Tally
     from commonplace.journal.snapshot import Found, Seen, Situation
-    from commonplace.types import StoredMemory
 
 _FEWEST_TOKENS: Final = 12
 """An entry with its heading and the comment that carries its id has more."""

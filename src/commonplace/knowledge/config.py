@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError, UsageError
 from commonplace.formats.yaml import fault_of
 from commonplace.redaction import redact
+from commonplace.types import Embedding, Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from commonplace.search.request import Request
     from commonplace.search.result import SearchResult
     from commonplace.store.contract import Store
-    from commonplace.types import Embedding, Progress
 
 MAX_TOP_K: Final = 1000
 MAX_FACTOR: Final = 100

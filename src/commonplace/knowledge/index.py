@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from commonplace.errors import EmbedderMismatchError, ProviderError
-from commonplace.ingest.passages import PassageMaker, passage_id
+from commonplace.ingest.passages import Destination, PassageMaker, passage_id
 from commonplace.ingest.read import normalise
-from commonplace.knowledge.config import NoVectors
-from commonplace.knowledge.maps import checked_maps
+from commonplace.knowledge.config import Ground, Means, NoVectors, Vectors
+from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap, checked_maps
 from commonplace.knowledge.results import KnowledgeReport
-from commonplace.types import Owner
+from commonplace.ranking.arrays import quantise
+from commonplace.types import NewPassage, Owner
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
 if TYPE_CHECKING:
-    from commonplace.ingest.passages import Destination
-    from commonplace.knowledge.config import Ground, Means, Vectors
-    from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap
     from commonplace.store.graph_contract import KnowledgeChange
-    from commonplace.types import NewPassage
 
 _AT_ONCE: Final = 256
 LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"
@@ -183,8 +180,6 @@ class _Maker:
     def _own_vectors(self, texts: Sequence[str]) -> list[bytes]:
         if not self.embedder or self.means.vectors is None:
             return [b""] * len(texts)
-        from commonplace.ranking.arrays import quantise
-
         return [row.tobytes() for row in quantise(self.means.vectors.of(texts))]
 
 

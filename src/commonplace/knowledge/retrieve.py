@@ -13,8 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commonplace.errors import CommonplaceError
-from commonplace.knowledge.config import reranked
+from commonplace.knowledge.config import Ground, Means, reranked
 from commonplace.knowledge.index import embedder_of, is_stale
 from commonplace.knowledge.results import KnowledgeHit, Retrieval
 from commonplace.models.cache import AgingCache, Bounds
@@ -22,14 +25,10 @@ from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
 from commonplace.search.signals import DENSE
 from commonplace.text.snippet import snippet
 from commonplace.types import Confidence, Filter
+from commonplace.types.knowledge import StoredKnowledge
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from commonplace.knowledge.config import Ground, Means
     from commonplace.search.result import SearchResult
-    from commonplace.types.knowledge import StoredKnowledge
 
 _log = logging.getLogger(__name__)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
 from commonplace.knowledge.agents import Agent, Given, definition_of
+from commonplace.knowledge.config import Ground, Means, MemoryConfig
 from commonplace.knowledge.index import LEXICAL, embedder_of, is_stale, replace_knowledge
 from commonplace.knowledge.maps import AgentContext, checked_name, context_of, record_of
 from commonplace.knowledge.results import (
@@ -23,9 +24,6 @@ from commonplace.knowledge.results import (
 )
 from commonplace.knowledge.retrieve import Asked, Retriever
 from commonplace.search.request import MAX_LIMIT
-
-if TYPE_CHECKING:
-    from commonplace.knowledge.config import Ground, Means, MemoryConfig
 
 
 class KnowledgeService:

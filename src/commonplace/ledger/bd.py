@@ -14,17 +14,14 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.errors import NotFoundError, ProviderError, UsageError
 from commonplace.formats import beads
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import Tended, told
-from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED
-
-if TYPE_CHECKING:
-    from commonplace.ledger.rules import ImportedIssues
-    from commonplace.types.ledger import Issue, IssueEvent
+from commonplace.ledger.rules import ImportedIssues
+from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED, Issue, IssueEvent
 
 TIMEOUT_S: Final = 30.0
 DIRECTORY: Final = ".beads"

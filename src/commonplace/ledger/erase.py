@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.formats.beads import split_notes
 from commonplace.ledger import rules
+from commonplace.ledger.rules import Doer
 from commonplace.text.escaping import strings
-from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection
+from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:
-    from commonplace.ledger.rules import Doer
     from commonplace.store.graph_contract import LedgerChange, LedgerReading
-    from commonplace.types.ledger import Reversal
 
 FORGOTTEN = "a memory of it was forgotten"
 _IDS_AT_ONCE = 500

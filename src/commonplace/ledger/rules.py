@@ -29,7 +29,6 @@ from commonplace.types.ledger import (
 
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import LedgerChange, LedgerReading
-    from commonplace.types.ledger import Issue
 
 _LONGEST_LINE: Final = 2000
 _OURS: Final = ("memory_ids", "agent", "action")

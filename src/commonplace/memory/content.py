@@ -11,22 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 from uuid import uuid4
 
 from commonplace.dates import mentions
 from commonplace.dates.time import moment_of
-from commonplace.ingest.passages import PassageMaker
+from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.read import normalise
-from commonplace.memory.validate import TRUST
+from commonplace.memory.validate import TRUST, NewMemory
 from commonplace.text.similarity import sha256, signature
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from commonplace.ingest.passages import Destination
-    from commonplace.memory.validate import NewMemory
 
 MOST_FILES: Final = 10
 """So many files are known of a memory; what names more is a list, and speaks of none of them."""

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
-from commonplace.store.contract import Note
-from commonplace.types import Selection, Tier
+from commonplace.store.contract import Note, Store
+from commonplace.types import MemoryRecord, Selection, StoredMemory, Tier
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import Feed
     from commonplace.memory.view import Fading
-    from commonplace.store.contract import Store
-    from commonplace.types import MemoryRecord, StoredMemory
 
 DECAY: Final = "decay"
 """The kind of the notes that keep, by tier, when scores were last lowered."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError
 from commonplace.formats.fence import unfence
+from commonplace.ingest.passages import Destination
 from commonplace.memory.admission import Admission, admit, replaced
 from commonplace.memory.content import batches, first_version, writes_of
 from commonplace.memory.validate import (
@@ -26,16 +27,13 @@ from commonplace.memory.validate import (
     short_text,
     without_secrets,
 )
-from commonplace.memory.view import Memory, Outcome, seen
+from commonplace.memory.view import Fading, Memory, Outcome, seen
 from commonplace.redaction import redact
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import Feed, Readings
-    from commonplace.ingest.passages import Destination
-    from commonplace.memory.view import Fading
     from commonplace.store.contract import MemoryChange
-    from commonplace.types import Link
 
 _SAID = frozenset({"content", "at", "source"})  # what the graph takes of a memory
 _T = TypeVar("_T")

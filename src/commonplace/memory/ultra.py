@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 from commonplace.ingest.passages import Destination
 from commonplace.memory.service import Keeper
 from commonplace.memory.usage import Use, write_uses
+from commonplace.memory.view import Fading, Memory
+from commonplace.search.request import Request
+from commonplace.search.result import SearchResult
+from commonplace.store.contract import Store
 from commonplace.store.store import SqliteStore
-from commonplace.types import Selection
+from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
-    from commonplace.memory.view import Fading, Memory
-    from commonplace.search.request import Request
-    from commonplace.search.result import SearchResult
     from commonplace.search.retrieve import Searcher
-    from commonplace.store.contract import Store
-    from commonplace.types import StoredMemory
 
 MAX_TOKENS = 8_000
 """Tokens that the ultra tier holds; the oldest memories leave first."""

@@ -9,11 +9,11 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from commonplace.errors import CommonplaceError
+from commonplace.types import Hit
 
 if TYPE_CHECKING:
     from commonplace.memory.view import Fading
     from commonplace.store.contract import Store
-    from commonplace.types import Hit
 
 COUNTED_HITS: Final = 3
 """Of an answer, so many hits at most count as used."""

@@ -8,14 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.dates.time import Moment, moment_in_words, seconds
 from commonplace.errors import UsageError
-from commonplace.types import ORIGIN_OF_ROLE, ORIGINS, TEXT_PARTS, TIERS, Origin, Tier
-
-if TYPE_CHECKING:
-    from commonplace.types import MemoryRecord, Owner
+from commonplace.types import ORIGIN_OF_ROLE, ORIGINS, TEXT_PARTS, TIERS, MemoryRecord, Origin, Owner, Tier
 
 MAX_CONTENT_BYTES: Final = 1024 * 1024
 MAX_METADATA_BYTES: Final = 64 * 1024

@@ -6,15 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from commonplace.dates.time import iso, moment_of
 from commonplace.redaction import cleaned_json, redact
 from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, climbed, next_tier, raw_score, touched
-from commonplace.types import MemoryRecord, Origin, Status, Tier
-
-if TYPE_CHECKING:
-    from commonplace.types import StoredMemory
+from commonplace.types import MemoryRecord, Origin, Status, StoredMemory, Tier
 
 _SHORTEST: Final = 8
 """No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from commonplace.types import Embedding
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from commonplace.types import Embedding
 
 
 @dataclass(frozen=True, slots=True)

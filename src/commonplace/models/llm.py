@@ -15,18 +15,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.client import JsonClient, Waiting
-from commonplace.models.contract import Generated, Message
-from commonplace.models.limits import Budget, Usage, limits_of
+from commonplace.models.contract import Generated, Generator, Message
+from commonplace.models.limits import Budget, Limits, Usage, limits_of
 from commonplace.models.providers import Named, Place, access, named
 from commonplace.settings.schema import ModelSettings
-
-if TYPE_CHECKING:
-    from commonplace.models.contract import Generated, Generator, Message
-    from commonplace.models.limits import Limits
 
 Schema = Mapping[str, Any]
 

@@ -25,17 +25,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.errors import ModelError
+from commonplace.models.contract import TokenizedText
 from commonplace.models.static import SHIPPED
 from commonplace.types import Embedding
-
-if TYPE_CHECKING:
-    from commonplace.models.contract import TokenizedText
 
 Floats = NDArray[np.float32]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from commonplace.errors import ModelError, UsageError
-from commonplace.models.contract import Embedder
+from commonplace.errors import CommonplaceError, ModelError, UsageError
+from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.settings.schema import ModelSettings
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
@@ -15,12 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from commonplace.errors import CommonplaceError
     from commonplace.models.client import JsonClient
-    from commonplace.models.contract import Embedder, TokenizedText
     from commonplace.models.limits import Budget
     from commonplace.models.providers import Named
-    from commonplace.types import Embedding
 
 
 def _static() -> Embedder:

@@ -13,16 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.errors import ProviderError
-from commonplace.models.contract import Message, RerankResult
+from commonplace.models.contract import Generator, Message, Reranker, RerankResult
 from commonplace.models.llm import json_of
 from commonplace.text.escaping import visible
-
-if TYPE_CHECKING:
-    from commonplace.models.contract import Generator, Reranker
-    from commonplace.types import RerankMode
+from commonplace.types import RerankMode
 
 MAX_CHARACTERS: Final = 4_000
 """Of a candidate a model reads so many."""

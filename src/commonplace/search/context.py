@@ -17,19 +17,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
 from commonplace.search.hits import without_secrets
-from commonplace.search.result import hit_json, label, reference
+from commonplace.search.result import SearchResult, hit_json, label, reference
 from commonplace.text.escaping import visible
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import front_matter_end
-from commonplace.types import Hit
-
-if TYPE_CHECKING:
-    from commonplace.search.result import SearchResult
-    from commonplace.types import Passage
+from commonplace.types import Hit, Passage
 
 GAP: Final = "\n\n[…]\n\n"
 _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")

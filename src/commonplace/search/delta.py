@@ -62,11 +62,11 @@ class TailTerms:
             language = passage_language(entry)
             self.languages.add(language)
             fields = fields_of(entry, language)
-            for field, name in enumerate(_NAMES):
+            for column, name in enumerate(_NAMES):
                 terms = fields.get(name, [])
-                self._lengths[field].append(len(terms))
+                self._lengths[column].append(len(terms))
                 for term, count in Counter(terms).items():
-                    posting = (place << _FIELD_BITS | field) << _COUNT_BITS | min(count, _MOST)
+                    posting = (place << _FIELD_BITS | column) << _COUNT_BITS | min(count, _MOST)
                     self._terms.append(hash(term))
                     self._postings.append(posting)
 
@@ -95,13 +95,13 @@ class TailTerms:
         times = Counter(terms)
         for term, (rows, fields, counts) in matches.items():
             worth = times[term] * rarity(term, statistics.documents, statistics.frequencies) * (K1 + 1.0)
-            for field, name in enumerate(_NAMES):
-                chosen = fields == field
+            for column, name in enumerate(_NAMES):
+                chosen = fields == column
                 if name not in read or not chosen.any():
                     continue
                 mean = statistics.mean_lengths[name] or 1.0
                 weight = FIELDS[name] * worth
-                count, length = counts[chosen], lengths[field][rows[chosen]]
+                count, length = counts[chosen], lengths[column][rows[chosen]]
                 scores[rows[chosen]] += weight * count / (count + K1 * (1.0 - B + B * length / mean))
         result = np.zeros(len(numbers), dtype=np.float32)
         result[np.searchsorted(numbers, held[places])] = scores
@@ -128,12 +128,12 @@ def _together(
     documents = index.documents + len(lengths[0])
     mean_lengths: dict[str, float] = {}
     frequencies: dict[str, dict[str, int]] = {}
-    for field, name in enumerate(_NAMES):
-        total = index.mean_lengths.get(name, 0.0) * index.documents + float(lengths[field].sum())
+    for column, name in enumerate(_NAMES):
+        total = index.mean_lengths.get(name, 0.0) * index.documents + float(lengths[column].sum())
         mean_lengths[name] = total / documents if documents else 0.0
         known = index.frequencies.get(name, {})
         frequencies[name] = {
-            term: known.get(term, 0) + int((fields == field).sum()) for term, (_, fields, _) in matches.items()
+            term: known.get(term, 0) + int((fields == column).sum()) for term, (_, fields, _) in matches.items()
         }
     return LexicalStatistics(documents, mean_lengths, frequencies)
 

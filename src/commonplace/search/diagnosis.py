@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.dates.time import moment_of
 from commonplace.search.request import kinds_of
+from commonplace.store.contract import Store
 from commonplace.store.filters import path_matcher
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
-    from commonplace.store.contract import Store
 
 DEFAULT_NAMESPACE: Final = "default"
 NAMED: Final = 10

@@ -15,20 +15,17 @@ from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import confidence, probabilities
 from commonplace.ranking.calibration import scores as scores_of
 from commonplace.redaction import find_secrets, redact
-from commonplace.search.rank import placed
+from commonplace.search.rank import Ranking, placed
+from commonplace.search.request import Request
 from commonplace.search.result import Candidate, HeldBack, Reason, Trace, Unmade, reference
-from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS
+from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS, Candidates
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import heading_slug
-from commonplace.types import Hit
+from commonplace.types import Hit, Owner, Passage, StoredMemory
+from commonplace.types.knowledge import StoredKnowledge
 
 if TYPE_CHECKING:
-    from commonplace.search.rank import Ranking
-    from commonplace.search.request import Request
-    from commonplace.search.signals import Candidates
     from commonplace.store.contract import Store
-    from commonplace.types import Owner, Passage, StoredMemory
-    from commonplace.types.knowledge import StoredKnowledge
 
 _APART = "\n\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING
@@ -15,8 +15,6 @@ from commonplace.store.graph_contract import is_reserved
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, SEARCH_FIELDS, Filter, Method
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, overload
 
 from commonplace.dates.time import iso
-from commonplace.types import Filter, Hit, Method, Stage
+from commonplace.types import Confidence, Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:
     from commonplace.search.time import AskedTime
-    from commonplace.types import Confidence
 
 COPIES_NAMED: Final = 5
 """Of the copies of a hit's text, as many as a person can look through."""

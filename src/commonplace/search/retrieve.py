@@ -33,7 +33,7 @@ from commonplace.search.rank import (
     order,
     together,
 )
-from commonplace.search.request import PreparedQuery, Request, prepare
+from commonplace.search.request import FadingRule, PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.signals import (
     COMPARABLE,
@@ -64,14 +64,12 @@ from commonplace.search.time import (
 from commonplace.store.graph_contract import is_reserved
 from commonplace.text.query import analyse_query, respelled, slips
 from commonplace.text.tokens import fields_of
-from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, Stage, TokenEntry
+from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, MemoryRecord, Stage, TokenEntry
 
 if TYPE_CHECKING:
     from commonplace.index.generations import Generation, Index
     from commonplace.models.contract import Embedder
-    from commonplace.search.request import FadingRule
     from commonplace.store.contract import Store
-    from commonplace.types import MemoryRecord
 
 
 def retentions(

@@ -11,22 +11,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.index.contract import Scope, Scored
+from commonplace.index.contract import LexicalStatistics, Scope, Scored
 from commonplace.ranking.arrays import distinct, union, within
 from commonplace.ranking.bm25 import rarity
 from commonplace.ranking.calibration import BY_EMBEDDER, literal_share
 from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
-from commonplace.search.request import MAX_STAGE1_LIMIT
+from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
 from commonplace.text.tokens import fields_of
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 
 if TYPE_CHECKING:
-    from commonplace.index.contract import LexicalStatistics, Scope, Scored
     from commonplace.index.generations import Generation
     from commonplace.models.contract import Similarities
-    from commonplace.search.request import PreparedQuery, Request
     from commonplace.store.contract import Store
-    from commonplace.types import TokenEntry
 
 LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
 COVERAGE, WORDS = "coverage", "words"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
@@ -11,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dates import mentions, without
 from commonplace.dates.time import moment_of
 from commonplace.ranking.arrays import distinct, within
 from commonplace.text.languages import STOP_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from commonplace.search.request import Request
     from commonplace.store.contract import Store
 
@@ -96,8 +96,6 @@ def asked_times(request: Request) -> AskedTimes:
     is_page = len(request.query) > MOST_CHARACTERS
     if now is None or is_page or request.method != "two-stage" or (kinds and "memory" not in kinds):
         return NO_TIMES
-    from commonplace.dates import mentions, without
-
     found = mentions(request.query, now=moment_of(now))
     if not found:
         return NO_TIMES

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from commonplace.dates.time import Moment
+from commonplace.graph.views import (
+    Addition,
+    Deletion,
+    EntityView,
+    EpisodeView,
+    FoundEntities,
+    FoundRelations,
+    RelationView,
+    Subgraph,
+)
+from commonplace.types import Kind, Link
+from commonplace.types.graph import GraphCounts
+
 if TYPE_CHECKING:
-    from commonplace.dates.time import Moment
     from commonplace.erasure.receipt import ForgetReceipt
-    from commonplace.graph.views import (
-        Addition,
-        Deletion,
-        EntityView,
-        EpisodeView,
-        FoundEntities,
-        FoundRelations,
-        RelationView,
-        Subgraph,
-    )
     from commonplace.memory.decay import DecayReport
     from commonplace.memory.view import Memory
     from commonplace.search.result import SearchResult
-    from commonplace.types import Kind, Link
-    from commonplace.types.graph import GraphCounts
 
 
 class Counts(Protocol):

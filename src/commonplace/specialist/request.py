@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.csp import CspError, Reference, read_reference
-
-if TYPE_CHECKING:
-    from commonplace.formats.csp import Request
+from commonplace.formats.csp import CspError, Reference, Request, read_reference
 
 MOST_RESULTS: Final = 100
 """More hits do not fit into a response."""

@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final
 
+from commonplace.dates.time import Moment
 from commonplace.formats.csp import Passage, Relation, Response, format_response, write_relation
 from commonplace.graph.text import when
-from commonplace.graph.views import FoundRelations
+from commonplace.graph.views import FoundRelations, RelationView
 from commonplace.text.budget import MOST_TOKENS, most_tokens
 from commonplace.text.snippet import snippet
 
 if TYPE_CHECKING:
-    from commonplace.dates.time import Moment
-    from commonplace.graph.views import RelationView
     from commonplace.memory.view import Memory
     from commonplace.specialist.calls import Book
 

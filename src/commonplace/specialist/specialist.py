@@ -15,7 +15,7 @@ from commonplace.errors import (
     StoreError,
     UsageError,
 )
-from commonplace.formats.csp import CspError, Response, format_response, parse_request
+from commonplace.formats.csp import CspError, Request, Response, format_response, parse_request
 from commonplace.specialist.request import Asked
 from commonplace.specialist.response import fits
 from commonplace.specialist.verbs import (
@@ -34,7 +34,6 @@ from commonplace.text.budget import MOST_TOKENS
 from commonplace.text.snippet import snippet
 
 if TYPE_CHECKING:
-    from commonplace.formats.csp import Request
     from commonplace.specialist.calls import Book
 
 Verb = Callable[["Book", Asked], Response]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.csp import NONE, Passage, Reference, Relation, Response
 from commonplace.graph.names import MAX_NAME_CHARACTERS
 from commonplace.graph.text import statement
+from commonplace.graph.views import EntityView, FoundRelations, RelationView
 from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY
 from commonplace.specialist.response import (
     MOST_LINKS,
@@ -37,16 +39,13 @@ from commonplace.specialist.response import (
 from commonplace.text.budget import MOST_TOKENS
 from commonplace.text.snippet import snippet
 from commonplace.text.tokens import analyse
+from commonplace.types import Hit, Link
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from commonplace.graph.views import EntityView, FoundRelations, RelationView
     from commonplace.memory.view import Memory
     from commonplace.search.result import SearchResult
     from commonplace.specialist.calls import Book
     from commonplace.specialist.request import Asked
-    from commonplace.types import Hit, Link
 
 MAX_RESULTS: Final = 5
 MIN_RELEVANCE: Final = 0.3

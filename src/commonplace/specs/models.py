@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.models.contract import Generated, Generator, Message, Reranker
+from commonplace.models.limits import Budget, limits_of
+from commonplace.models.llm import open_generator
+from commonplace.models.providers import Place, access
+from commonplace.settings.schema import ModelSettings
 from commonplace.specs.document import Intelligence, SpecError
 from commonplace.specs.plan import Step
 from commonplace.specs.retriever import is_retriever
-
-if TYPE_CHECKING:
-    from commonplace.models.limits import Budget
-    from commonplace.settings.schema import ModelSettings
 
 Answerer = Generator | Callable[[str, str], str]
 """A model, or a function of a system prompt and a user prompt."""
@@ -64,8 +64,6 @@ class Engines:
         settings: ModelSettings,
         environ: Mapping[str, str],
     ) -> None:
-        from commonplace.models.limits import Budget
-
         self._given = given
         self._settings = settings
         self._environ = environ
@@ -97,9 +95,6 @@ class Engines:
 
     def _opened(self, asked: Intelligence, step: Step) -> Generator:
         from dataclasses import replace
-
-        from commonplace.models.limits import limits_of
-        from commonplace.models.llm import open_generator
 
         if asked.engine not in PROVIDERS:
             known = ", ".join([*PROVIDERS, OURS])
@@ -133,14 +128,10 @@ class Engines:
         return self._address(provider, endpoint) == self._address(provider, "")
 
     def _address(self, provider: str, endpoint: str) -> object:
-        from commonplace.models.providers import Place, access
-
         return access(provider, Place(endpoint, False, self._settings, self._environ)).address
 
 
 def _default(provider: str) -> object:
-    from commonplace.models.providers import Place, access
-
     return access(provider, Place(sends_key=False, environ={})).address
 
 

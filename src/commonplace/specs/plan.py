@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from commonplace.errors import CommonplaceError
 from commonplace.files import stays_inside
+from commonplace.models.providers import address_of, proxy_for
 from commonplace.specs.document import (
     MAX_BYTES,
     Intelligence,
@@ -161,7 +162,6 @@ def _fetched(address: str) -> bytes:
     import time
 
     from commonplace.models.http import FAULTS, Patience, Request, send
-    from commonplace.models.providers import address_of, proxy_for
 
     parts = urlsplit(address)
     headers = {"Accept": "application/yaml, text/yaml, text/plain", "User-Agent": "commonplace"}

@@ -14,6 +14,8 @@ from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.yaml import fault_of
 from commonplace.models.contract import Generated, Message, Reranker
 from commonplace.models.llm import finite, json_of, refuse_constant
+from commonplace.models.providers import without_keys
+from commonplace.settings import Settings
 from commonplace.specs import retriever
 from commonplace.specs.check import Fault, faults_of, foreign_faults_of, joined
 from commonplace.specs.document import Prompts, Spec, SpecError, Task, plain, read_spec, understand
@@ -21,7 +23,6 @@ from commonplace.specs.models import Engine, Engines, open_reranker, options
 from commonplace.specs.plan import Planner, Source, Step, library_of, source_of
 
 if TYPE_CHECKING:
-    from commonplace.settings import Settings
     from commonplace.specs.models import Answerer
 
 HISTORY = "history"
@@ -223,7 +224,6 @@ def run(
     Args:
         environ: None is the process's own.
     """
-    from commonplace.models.providers import without_keys
     from commonplace.redaction import redact
 
     chosen = os.environ if environ is None else environ

@@ -21,10 +21,10 @@ from commonplace.store.writes import (
     refuse_unfit_vectors,
     set_embedding,
 )
+from commonplace.types import Embedding, IndexEntry
 
 if TYPE_CHECKING:
     from commonplace.store.connection import Connections
-    from commonplace.types import Embedding, IndexEntry
 
 # After a switch of embedder that is not settled the vector waits in `next_vectors`.
 _PENDING = """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from commonplace.store.graph_contract import texts_of
 from commonplace.store.graph_rules import (
@@ -30,22 +30,19 @@ from commonplace.store.memories import hex_json
 from commonplace.store.rows import Row, pack_id, pack_text, unpack
 from commonplace.store.transaction import ChangingSpace, SpaceReading, StoredSpace, rows_of
 from commonplace.store.writes import create_namespace, namespace_number, read_embedding
-from commonplace.types import GRAPH_KINDS
-from commonplace.types.graph import Alias, Edge, Entity, Episode, GraphCounts, Happening, Mention, Relation
-
-if TYPE_CHECKING:
-    from commonplace.types import NewPassage, OwnerWrite
-    from commonplace.types.graph import (
-        Alias,
-        Edge,
-        Entity,
-        Episode,
-        GraphFilter,
-        Happening,
-        Mention,
-        Relation,
-        Subject,
-    )
+from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
+from commonplace.types.graph import (
+    Alias,
+    Edge,
+    Entity,
+    Episode,
+    GraphCounts,
+    GraphFilter,
+    Happening,
+    Mention,
+    Relation,
+    Subject,
+)
 
 _EPISODE = """
     e.id, e.content, e.reference_time, e.created_at, e.name, e.source, e.source_description, e.origin, e.trust,
@@ -705,8 +702,8 @@ _NO_SUBJECT = """
 _LOOSE = (
     "DELETE FROM aliases WHERE namespace = ?1 AND entity NOT IN (SELECT id FROM entities WHERE namespace = ?1)",
     "DELETE FROM mentions WHERE namespace = ?1 AND episode NOT IN (SELECT id FROM episodes WHERE namespace = ?1)",
-    f"DELETE FROM mentions WHERE namespace = ?1 AND ({_NO_SUBJECT})",  # noqa: S608 - a constant
-    f"DELETE FROM happenings WHERE namespace = ?1 AND ({_NO_SUBJECT})",  # noqa: S608 - a constant
+    f"DELETE FROM mentions WHERE namespace = ?1 AND ({_NO_SUBJECT})",
+    f"DELETE FROM happenings WHERE namespace = ?1 AND ({_NO_SUBJECT})",
 )
 _STRAY: Mapping[Subject, str] = {
     "entity": """

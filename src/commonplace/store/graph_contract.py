@@ -17,24 +17,23 @@ whoever holds the `LedgerChange`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from commonplace.types import NewPassage
-    from commonplace.types.graph import (
-        Alias,
-        Edge,
-        Entity,
-        Episode,
-        GraphCounts,
-        GraphFilter,
-        Happening,
-        Mention,
-        Relation,
-        Subject,
-    )
-    from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeWrite, StoredKnowledge
-    from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal, RunChanges
+from commonplace.types import NewPassage
+from commonplace.types.graph import (
+    Alias,
+    Edge,
+    Entity,
+    Episode,
+    GraphCounts,
+    GraphFilter,
+    Happening,
+    Mention,
+    Relation,
+    Subject,
+)
+from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeWrite, StoredKnowledge
+from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 _RESERVED = "\x1f"
 

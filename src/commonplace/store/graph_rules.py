@@ -15,21 +15,15 @@ Nothing keeps whoever changes a graph from it; every store tells it in the same 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import sqlite3
+from collections.abc import Iterable, Sequence
 
 from commonplace.errors import UsageError
 from commonplace.store.graph_contract import namespace_of
 from commonplace.store.rows import pack_id, unpack
 from commonplace.store.writes import check_times, check_write, refuse_wide
-from commonplace.types import Owner, OwnerWrite
-from commonplace.types.graph import Entity, Relation
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Sequence
-
-    from commonplace.types import Embedding, NewPassage
-    from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention
+from commonplace.types import Embedding, NewPassage, Owner, OwnerWrite
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 MEANT = """
     r.created_at <= :known_at AND (

@@ -5,22 +5,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
 from commonplace.store.rows import LIVE_STAMP, Row, pack_hash, pack_text, unpack, unpack_owner
 from commonplace.store.transaction import At, ChangingSpace, SpaceReading, StoredSpace
 from commonplace.store.writes import Change, check_times, check_write, numbers_json, read_embedding, refuse_wide
-from commonplace.types import OwnerWrite
+from commonplace.types import Embedding, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from commonplace.types import Embedding
-    from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
 _COLUMNS = f"""
     o.number, o.created_at, k.updated_at, o.expired_at,

@@ -5,20 +5,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
 from commonplace.store.rows import Row, pack_id, pack_text, pack_texts, unpack, unpack_texts
 from commonplace.store.transaction import At, ChangingSpace, SpaceReading, StoredSpace, rows_of
 from commonplace.store.writes import check_times, refuse_wide
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
 
 _ISSUE = """
     SELECT id, title, agent, memory_ids, description, notes, status, priority, issue_type, labels, dependencies,

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from commonplace.store import rows
 from commonplace.store.contract import MemoryChange, MirroredBlock, MirroredPage, Note
-from commonplace.store.graph_contract import texts_of
+from commonplace.store.graph_contract import (
+    GraphChange,
+    GraphReading,
+    KnowledgeChange,
+    KnowledgeReading,
+    LedgerChange,
+    LedgerReading,
+    texts_of,
+)
 from commonplace.store.rows import (
     LIVE_VECTOR,
     Row,
@@ -41,6 +49,7 @@ from commonplace.store.writes import (
 from commonplace.types import (
     GRAPH_KINDS,
     Chunk,
+    Embedding,
     Link,
     MemoryRecord,
     MemoryWrite,
@@ -52,16 +61,6 @@ from commonplace.types import (
 
 if TYPE_CHECKING:
     from commonplace.store.connection import Connections
-    from commonplace.store.graph_contract import (
-        GraphChange,
-        GraphReading,
-        KnowledgeChange,
-        KnowledgeReading,
-        LedgerChange,
-        LedgerReading,
-    )
-    from commonplace.store.rows import Row
-    from commonplace.types import Embedding
 
 _SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
 
@@ -728,7 +727,7 @@ class SqliteMemories:
             change.finish()
             for erased in filter(None, [space, *beside]):
                 for table in _TABLES:
-                    db.execute(f"DELETE FROM {table} WHERE namespace = ?", (erased,))  # noqa: S608 - names of ours
+                    db.execute(f"DELETE FROM {table} WHERE namespace = ?", (erased,))
                 db.execute("DELETE FROM namespaces WHERE number = ?", (erased,))
             return gone
 

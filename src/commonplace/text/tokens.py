@@ -18,14 +18,13 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from commonplace.text.languages import ENGLISH, FUNCTION_WORDS, natural_language, programming_language
-from commonplace.types import SEARCH_FIELDS
+from commonplace.types import SEARCH_FIELDS, IndexEntry
 
 if TYPE_CHECKING:
     import numpy as np
     import Stemmer
     from numpy.typing import NDArray
 
-    from commonplace.types import IndexEntry
 
 FIELDS: Mapping[str, float] = SEARCH_FIELDS
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.graph.graphiti.client import MOST_EPISODES, Access, GraphitiTools, Session, ToolError, group_of, own_id
+from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, Transport, credentials
 from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from commonplace.graph.graphiti.client import GraphitiTools
     from commonplace.graph.graphiti.delivery import Courier, Delivery
     from commonplace.graph.graphiti.outbox import Errand, Outbox
-    from commonplace.graph.graphiti.transport import Transport
     from commonplace.settings.schema import GraphSettings
     from commonplace.store.graph_contract import GraphReading
 
@@ -173,7 +170,6 @@ def session_of(settings: GraphSettings, environ: Mapping[str, str], clock: Calla
 
 
 def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str]) -> Access:
-    from commonplace.graph.graphiti.transport import StreamableHttp, credentials
     from commonplace.models.providers import address_of, proxy_for
 
     address = address_of(target, "graph.graph_uri")
@@ -196,8 +192,6 @@ def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str])
 
 
 def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Mapping[str, str]) -> Access:
-    from commonplace.graph.graphiti.transport import Stdio
-
     try:
         command = shlex.split(target)
     except ValueError as error:

@@ -17,21 +17,16 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError
 from commonplace.formats.graphiti import EntityItem, RelationItem, read_entity, read_episode, read_relation
 from commonplace.formats.jsonrpc import METHOD_NOT_FOUND, decode, notification
 from commonplace.graph.graphiti.transport import Deadline, SessionEndedError, Transport, UnansweredError
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from commonplace.graph.graphiti.transport import Deadline
-    from commonplace.types.graph import Episode
+from commonplace.types.graph import Episode
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
 """Those that are understood, the one that is asked for first."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import ProviderError
-from commonplace.graph.graphiti.client import MOST_EPISODES, ToolError, Triplet, own_id
+from commonplace.graph.graphiti.client import MOST_EPISODES, GraphitiTools, ToolError, Triplet, own_id
 from commonplace.graph.graphiti.transport import UnansweredError
 from commonplace.graph.views import View
+from commonplace.types.graph import Episode
 
 if TYPE_CHECKING:
-    from commonplace.graph.graphiti.client import GraphitiTools
     from commonplace.graph.graphiti.outbox import Errand, Outbox
     from commonplace.locks import FileLock
     from commonplace.store.graph_contract import GraphReading
@@ -161,8 +161,6 @@ class Courier:
 
     def _fact(self, errand: Errand, has: frozenset[str]) -> _Sending | None:
         """Return how a fact is sent: as such, or as an episode where the server has no tool for facts."""
-        from commonplace.types.graph import Episode
-
         graph = self._source.graph()
         found = graph.relations([errand.id]).get(errand.id)
         ends = {} if found is None else graph.entities([found.source, found.target])

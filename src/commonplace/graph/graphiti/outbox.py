@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from commonplace.store.contract import Note
+from commonplace.store.contract import MemoryChange, Note, Store
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import Added
-    from commonplace.store.contract import MemoryChange, Store
 
 WAITING: Final = "graphiti"
 """The kind of the notes about what is to be sent."""

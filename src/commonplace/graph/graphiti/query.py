@@ -10,18 +10,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, ProviderError
-from commonplace.formats.graphiti import LABELS
+from commonplace.formats.graphiti import LABELS, EntityItem
 from commonplace.graph.facts import shown_attributes
-from commonplace.graph.graphiti.backend import told
-from commonplace.graph.graphiti.client import unmarked
+from commonplace.graph.graphiti.backend import Backend, told
+from commonplace.graph.graphiti.client import GraphitiTools, unmarked
 from commonplace.graph.graphiti.delivery import waiting_for
 from commonplace.graph.names import normal
-from commonplace.graph.query import AskedContext, GraphReader
-from commonplace.graph.text import describe
+from commonplace.graph.query import AskedContext, GraphReader, Search, Wanted
+from commonplace.graph.runtime import Ground
+from commonplace.graph.text import CountTokens, describe
 from commonplace.graph.views import (
     EntityView,
     EpisodeView,
@@ -33,15 +34,7 @@ from commonplace.graph.views import (
     Subgraph,
     Times,
 )
-
-if TYPE_CHECKING:
-    from commonplace.formats.graphiti import EntityItem
-    from commonplace.graph.graphiti.backend import Backend
-    from commonplace.graph.graphiti.client import GraphitiTools
-    from commonplace.graph.query import Search, Wanted
-    from commonplace.graph.runtime import Ground
-    from commonplace.graph.text import CountTokens
-    from commonplace.types.graph import Relation
+from commonplace.types.graph import Relation
 
 Score = Callable[[str, Sequence[str]], Sequence[float]]
 """How well texts answer a query, 0–1."""
