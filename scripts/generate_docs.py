@@ -31,32 +31,34 @@ DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
 PACKAGE = ROOT / "src" / "commonplace"
 WIDTH = 100
+STRATEGY = "agents."
 SHARED = (
-    "Every command takes `--store`, `--namespace`, `--json` and `--verbose`, before or after its name. Results go to"
+    "Every command takes the options of `commonplace`, and those of its group, before or after its name. Results go to"
     " standard output; progress, notices and errors go to standard error, progress on a terminal only.\n"
 )
 NOTE = "<!-- Written by scripts/generate_docs.py; change the code and run `make docs`. -->\n"
 
 
 def command_line() -> str:
-    """Return the page with the help of every command, without the options that all of them share."""
-    shared = {param.name for param in cli.params}
+    """Return the page with the help of every command, without the options that it shares with its group."""
     parts = ["# Command line\n", NOTE, SHARED]
+    known: dict[tuple[str, ...], list[tuple[str, str]]] = {(): []}
     for path, command in commands(cli, ("commonplace",)):
         context = click.Context(command, info_name=" ".join(path), terminal_width=WIDTH, max_content_width=WIDTH)
         text = context.make_formatter()
-        text.write(
-            " ".join([*path, *(piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]")])
-        )
-        text.write_paragraph()
+        pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
+        if pieces and not isinstance(command, click.Group):
+            text.write(" ".join([*path, *pieces]))
+            text.write_paragraph()
         command.format_help_text(context, text)
-        options = [each for each in command.params if isinstance(each, click.Option)]
-        rows = [each.get_help_record(context) for each in options if command is cli or each.name not in shared]
-        if shown := [row for row in rows if row]:
+        options = [each.get_help_record(context) for each in command.params if isinstance(each, click.Option)]
+        own = [each for each in options if each and each not in known[path[:-1]]]
+        known[path] = [*known[path[:-1]], *own]
+        if own:
             with text.section("Options"):
-                text.write_dl(shown)
+                text.write_dl(own)
         command.format_epilog(context, text)
-        parts.append(f"## {' '.join(path)}\n\n```text\n{text.getvalue().rstrip()}\n```\n")
+        parts.append(f"## {' '.join(path)}\n\n```text\n{text.getvalue().strip(chr(10))}\n```\n")
     return "\n".join([*parts, exit_codes()])
 
 
@@ -76,59 +78,86 @@ def exit_codes() -> str:
 
 
 def settings() -> str:
-    """Return the page with every setting."""
+    """Return the page with every setting; those of agents once."""
     intro = (
-        "The environment variable of `search.limit` is `COMMONPLACE_SEARCH_LIMIT`, and so on. A project's own file may"
-        " not set the keys marked with †. See [Settings](../settings.md).\n"
+        "Key, default and allowed values. The environment variable of `search.limit` is `COMMONPLACE_SEARCH_LIMIT`, and"
+        " so on. A project's own file may not set the keys marked with †. See [Settings](../settings.md).\n"
     )
     parts = ["# Settings reference\n", NOTE, intro]
     section = ""
     for key in keys():
+        if key.section.startswith(STRATEGY) and key.section != f"{STRATEGY}default":
+            continue
         if key.section != section:
             section = key.section
-            parts.append(f"\n## {section}\n\n{section_description(section)}\n\n| key | default | allowed | meaning |")
-            parts.append("|---|---|---|---|")
-        default = "auto" if key.default is None else key.default
-        default = "empty" if default in ("", ()) else default
-        default = ", ".join(map(str, default)) if isinstance(default, tuple) else default
-        name = f"`{key.dotted}`" + ("" if key.rule.project else " †")
+            parts.append(f"\n## {section.replace('.default', '.NAME')}\n\n{section_description(section)}\n")
+        name = f"`{key.dotted.replace('.default.', '.NAME.')}`" + ("" if key.rule.project else " †")
         allowed = re.sub(r"a (?:whole )?number from (\S+) to (\S+)", r"\1–\2", key.range.removeprefix("one of "))
-        parts.append("| " + " | ".join((name, str(default), allowed, key.rule.description)) + " |")
+        parts.append(f"* {name} ({_default(key.default)}; {allowed}): {key.rule.description}")
     return "\n".join([*parts, ""])
 
 
+def strategies() -> str:
+    """Return the table of the strategies that agents have from the beginning."""
+    found: dict[str, dict[str, str]] = {}
+    for key in keys():
+        if key.section.startswith(STRATEGY):
+            option = key.dotted.rpartition(".")[2]
+            found.setdefault(key.section.removeprefix(STRATEGY), {})[option] = _default(key.default).replace(
+                "empty", ""
+            )
+    options = list(found["default"])
+    rows = [[f"`{name}`", *(values[option] for option in options)] for name, values in found.items()]
+    head = ["agent", *(f"`{option}`" for option in options)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+
+
+def _default(value: object) -> str:
+    if value is None:
+        return "auto"
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text or "empty"
+
+
 def error_classes() -> str:
-    """Return the page with the error tree and what to do about each class."""
-    tree = (errors.__doc__ or "").partition("\n\n")[2].strip()
-    rows = []
-    for name, kind in inspect.getmembers(errors, inspect.isclass):
-        if issubclass(kind, errors.CommonplaceError):
-            code = exit_code(kind("", path="") if kind is errors.ConfigError else kind(""))
-            first = inspect.getdoc(kind) or ""
-            rows.append(f"| `{name}` | {' '.join(first.partition(chr(10) * 2)[0].split())} | {code} |")
-    head = ["| class | what to do | exit code |", "|---|---|---|"]
-    text = "All errors that Commonplace raises on purpose, in `commonplace.errors`. Each carries a `remedy`.\n"
-    return "\n".join(["# Errors\n", NOTE, text, f"```text\n{tree}\n```\n", *head, *rows, ""])
+    """Return the page with the error tree: what to do about each class, and its exit code."""
+    text = (
+        "All errors that Commonplace raises on purpose, in `commonplace.errors`: what to do, and the exit code. Each"
+        " carries a `remedy`.\n"
+    )
+    return "\n".join(["# Errors\n", NOTE, text, *_error_tree(errors.CommonplaceError, ""), ""])
+
+
+def _error_tree(kind: type[errors.CommonplaceError], indent: str) -> Iterator[str]:
+    code = exit_code(kind("", path="") if kind is errors.ConfigError else kind(""))
+    yield f"{indent}* `{kind.__name__}`: {_first(kind)} ({code})"
+    for below in kind.__subclasses__():
+        if below.__module__ == errors.__name__:
+            yield from _error_tree(below, f"{indent}  ")
 
 
 def tools() -> str:
     """Return the page with what the server of the Model Context Protocol offers."""
-    parts = ["# Tools reference\n", NOTE, "What an agent reads of `commonplace mcp`, word for word.\n"]
+    parts = [
+        "# Tools reference\n",
+        NOTE,
+        "The tools of `commonplace mcp`, as an agent reads them. A name with `?` may be absent.\n",
+    ]
     for tool in registry_of(Host(lambda _: commonplace.open())).tools:
         form = tool_form(tool)
         hints = ", ".join(f"{name} {str(value).lower()}" for name, value in form["annotations"].items())
         parts.append(f"## {tool.name}\n\n{tool.description}\n\nHints: {hints or 'none, so it may destroy'}.\n")
-        parts += [_fields("takes", form["inputSchema"]), _fields("gives", form["outputSchema"])]
+        parts += [_fields("Arguments", form["inputSchema"]), _fields("Result", form["outputSchema"])]
     return "\n".join(parts)
 
 
 def _fields(title: str, schema: Mapping[str, Any]) -> str:
     needed = schema.get("required", [])
     rows = [
-        f"| `{name}`{' *' if name in needed else ''} | {_kind(field)} | {field.get('description', '')} |"
+        f"* `{name}`{'' if name in needed else '?'} ({_kind(field)}): {field.get('description', '')}".removesuffix(": ")
         for name, field in schema["properties"].items()
     ]
-    return "\n".join([f"| {title} (* always) | form | |", "|---|---|---|", *rows, ""])
+    return "\n".join([f"{title}:\n", *rows, ""])
 
 
 def _kind(field: Mapping[str, Any]) -> str:
@@ -193,7 +222,7 @@ def _returned(function: Callable[..., Any]) -> dict[str, type]:
 
 
 def _callable(name: str, function: Any) -> str:
-    return f"### {name}\n\n```python\n{_call(name, function)}\n```\n\n{_prose(_doc(function))}\n"
+    return f"### {name}\n\n`{_call(name, function)}`\n\n{_prose(_doc(function))}\n"
 
 
 def _call(name: str, function: Any) -> str:
@@ -291,6 +320,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "errors.md": error_classes,
     REFERENCE / "python.md": python,
     ROOT / "llms.txt": llms,
+    DOCS / "search.md": lambda: with_block(DOCS / "search.md", "strategies", strategies()),
     DOCS / "design.md": lambda: with_block(DOCS / "design.md", "layers", layers()),
     ROOT / "CONTRIBUTING.md": lambda: with_block(ROOT / "CONTRIBUTING.md", "map", package_map()),
 }
