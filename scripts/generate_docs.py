@@ -20,7 +20,7 @@ import click
 
 import commonplace
 from commonplace import errors
-from commonplace.cli.app import EXIT_CODES, cli, exit_code
+from commonplace.cli.app import EXIT_CODES, SHORTCUTS, cli, exit_code
 from commonplace.mcp.protocol import tool_form
 from commonplace.mcp.resources import Host, registry_of
 from commonplace.settings import keys
@@ -36,12 +36,23 @@ SHARED = (
     "Every command takes the options of `commonplace`, and those of its group, before or after its name. Results go to"
     " standard output; progress, notices and errors go to standard error, progress on a terminal only.\n"
 )
+ALSO = "These commands of the groups `memory` and `store` can also be called without the name of the group: "
+COMPLETION = """\
+## Shell completion
+
+Add the line for your shell to its start-up file:
+
+* Bash, in `~/.bashrc`: `eval "$(_COMMONPLACE_COMPLETE=bash_source commonplace)"`
+* Zsh, in `~/.zshrc`: `eval "$(_COMMONPLACE_COMPLETE=zsh_source commonplace)"`
+* fish, in `~/.config/fish/completions/commonplace.fish`: `_COMMONPLACE_COMPLETE=fish_source commonplace | source`
+"""
 NOTE = "<!-- Written by scripts/generate_docs.py; change the code and run `make docs`. -->\n"
 
 
 def command_line() -> str:
     """Return the page with the help of every command, without the options that it shares with its group."""
-    parts = ["# Command line\n", NOTE, SHARED]
+    names = ", ".join(f"`{name}`" for name in sorted(SHORTCUTS))
+    parts = ["# Command line\n", NOTE, SHARED, f"{ALSO}{names}.\n", COMPLETION]
     known: dict[tuple[str, ...], list[tuple[str, str]]] = {(): []}
     for path, command in commands(cli, ("commonplace",)):
         context = click.Context(command, info_name=" ".join(path), terminal_width=WIDTH, max_content_width=WIDTH)
@@ -57,6 +68,8 @@ def command_line() -> str:
         if own:
             with text.section("Options"):
                 text.write_dl(own)
+        if command is cli:
+            cli.format_commands(context, text)
         command.format_epilog(context, text)
         parts.append(f"## {' '.join(path)}\n\n```text\n{text.getvalue().strip(chr(10))}\n```\n")
     return "\n".join([*parts, exit_codes()])
@@ -67,7 +80,7 @@ def commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tu
     yield path, command
     if isinstance(command, click.Group):
         for name, member in sorted(command.commands.items()):
-            if not member.hidden:
+            if not member.hidden and (command is not cli or name not in SHORTCUTS):
                 yield from commands(member, (*path, name))
 
 

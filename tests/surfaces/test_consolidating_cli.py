@@ -203,7 +203,7 @@ def test_an_issue_that_cannot_be_processed_is_an_error_of_its_agent(faded: Progr
 
 def test_a_preview_shows_a_person_what_would_go(faded: Program) -> None:
     printed = contract("run", "decay", "--dry-run").stdout
-    assert "decay · fading: 2 memories (nothing is changed)" in printed
+    assert "decay: 2 stale memories (dry run)" in printed
     assert all(text in printed for text in FADED.values())
     assert "archive" in printed
 

@@ -157,7 +157,7 @@ def test_the_agent_of_an_event_finds_by_its_strategy_and_one_without_as_everybod
         assert "src/login.py" not in told
     told = json.loads(hook({**event, "agent_type": "Explore"}, "--agent", agent.rpartition(":")[2]).stdout)
     assert "src/login.py" not in told["hookSpecificOutput"]["additionalContext"]
-    assert program.json("logs", "retrieval")["agents"] == {"integrator": 2}
+    assert program.json("store", "logs")["agents"] == {"integrator": 2}
 
 
 def test_any_event_is_answered_in_json_where_that_is_asked_for(program: Program) -> None:

@@ -52,7 +52,7 @@ def test_mending_replaces_them_says_what_is_to_be_done_and_ends_with_0(spoilt: P
     assert files_with_a_secret(spoilt) == []
     assert {path: path.read_bytes() for path in Path().rglob("docs/*")} == on_disk
     assert spoilt.json("get", "kettle")["content"] == f"The kettle opens with {GONE}"
-    assert "secrets: well" in spoilt.run("doctor", "--secrets").output
+    assert "secrets: ok" in spoilt.run("doctor", "--secrets").output
     assert "secrets" not in spoilt.run("doctor").output
 
 

@@ -102,9 +102,9 @@ def test_what_was_archived_long_ago_goes_as_through_python(talked: Program, tmp_
     shutil.copytree(talked.project / ".commonplace", copy)
     with commonplace.open(copy) as book:
         done = book.gc(0).to_dict()
-    assert talked.json("gc")["counts"]["memories"] == 0
-    assert talked.json("gc", "--older-than-days", "0", "--dry-run")["ids"] == ["lift"]
-    assert without(talked.json("gc", "--older-than-days", "0")) == without(done)
+    assert talked.json("store", "gc")["counts"]["memories"] == 0
+    assert talked.json("store", "gc", "--older-than-days", "0", "--dry-run")["ids"] == ["lift"]
+    assert without(talked.json("store", "gc", "--older-than-days", "0")) == without(done)
     assert kept(talked) == ["carol", "t0", "t1", "t2"]
 
 
@@ -151,7 +151,7 @@ def test_sources_of_a_merge_go_as_copies_of_what_is_forgotten(bare: Program) -> 
 
 
 def test_nothing_old_enough_is_told_and_no_failure(talked: Program) -> None:
-    for arguments in (("gc",), ("gc", "--dry-run")):
+    for arguments in (("store", "gc"), ("store", "gc", "--dry-run")):
         assert talked.run(*arguments).stdout == "Nothing to forget: nothing was archived that long ago.\n"
     assert talked.run("forget", "--receipts").stdout == "Nothing was forgotten in this namespace.\n"
 
@@ -194,7 +194,7 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
         (["--session", "Chat"], 1, "nothing has the session 'Chat'", "see `commonplace list`"),
         (["--tag", ""], 2, "it is empty", ""),
         (["--tga", "x"], 2, "No such option '--tga'", ""),
-        (["--receipts", "t0"], 2, "takes nothing to forget", ""),
+        (["--receipts", "t0"], 2, "it takes no other option", ""),
     ],
 )
 def test_a_wrong_request_forgets_nothing(
@@ -211,25 +211,25 @@ def test_a_wrong_request_forgets_nothing(
 
 @pytest.mark.parametrize("days", ["-1", "36501", "nan", "soon"])
 def test_days_out_of_range_forget_nothing(talked: Program, days: str) -> None:
-    assert days in talked.error("gc", f"--older-than-days={days}", code=2)["message"]
+    assert days in talked.error("store", "gc", f"--older-than-days={days}", code=2)["message"]
     assert len(kept(talked)) == 5
 
 
 def test_a_namespace_goes_by_its_exact_name_alone(talked: Program) -> None:
     talked.run("remember", "The other team meets on Thursdays", "--namespace", "team")
-    wrong = talked.error("forget-namespace", "team", "--confirm", "Team", code=2)
+    wrong = talked.error("store", "forget-namespace", "team", "--confirm", "Team", code=2)
     assert wrong["message"] == "the namespace is 'team' and what confirms it is 'Team'; nothing was forgotten"
-    assert "--confirm" in talked.error("forget-namespace", "team", code=2)["message"]
-    missing = talked.error("forget-namespace", "tea", "--confirm", "tea", code=1)
+    assert "--confirm" in talked.error("store", "forget-namespace", "team", code=2)["message"]
+    missing = talked.error("store", "forget-namespace", "tea", "--confirm", "tea", code=1)
     assert missing == {
         "type": "NotFoundError",
         "message": "there is no namespace 'tea'",
         "remedy": "the store has 'default', 'team'",
     }
-    plan = talked.run("forget-namespace", "team", "--confirm", "team", "--dry-run").stdout
+    plan = talked.run("store", "forget-namespace", "team", "--confirm", "team", "--dry-run").stdout
     assert plan.startswith("Would forget namespace 'team' with 1 memory\n")
     assert len(talked.json("list", "--namespace", "team")) == 1
-    done = talked.run("forget-namespace", "team", "--confirm", "team").stdout
+    done = talked.run("store", "forget-namespace", "team", "--confirm", "team").stdout
     assert done.startswith("Forgot namespace 'team' with 1 memory\n")
     assert talked.json("list", "--namespace", "team") == []
     assert len(kept(talked)) == 5
@@ -240,7 +240,7 @@ def test_every_command_that_a_message_names_is_there() -> None:
     source = Path(commonplace.__file__).parent
     pages = [path.read_text("utf-8") for path in sorted(source.rglob("*.py"))]
     named = {name for page in pages for name in re.findall(r"`commonplace ([a-z][a-z-]*)", page)}
-    assert {"list", "restore-memory"} <= named
+    assert {"list", "memory", "store"} <= named
     assert named - set(cli.commands) == set()
 
 
@@ -319,7 +319,7 @@ def test_nothing_is_forgotten_where_nobody_can_be_asked(talked: Program) -> None
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"pass --yes to forget for good, or --dry-run to see what would go" in done.stderr
     with asking("forget", "carol", "--json") as (terminal, process):
-        assert "--json asks nothing: pass --yes" in shown_until(terminal, "\0")
+        assert "--json never asks: pass --yes" in shown_until(terminal, "\0")
         assert process.wait(30) == 2
     assert len(kept(talked)) == 5
 

@@ -82,7 +82,7 @@ def test_entities_are_found_shown_and_followed(moved: Program) -> None:
         "—PART_OF→ session",
     ]
     assert lines(moved, "path", "session", "auth.ts")[1].startswith("←PART_OF— token.ts")
-    assert lines(moved, "path", "Ada Marsh", "session") == ["No way of facts leads from the one to the other."]
+    assert lines(moved, "path", "Ada Marsh", "session") == ["No path between these entities."]
     assert [line[:17] for line in lines(moved, "timeline", "Ada Marsh")[1:]] == [
         "2026-01-10  began",
         "2026-01-10  began",
@@ -101,7 +101,7 @@ def test_context_is_for_a_model_and_names_what_is_missing(moved: Program) -> Non
     nothing = moved.run("graph", "context", "nobody.ts")
     assert (nothing.stdout, nothing.stderr) == ("", "note: there is no entity 'nobody.ts'\n")
     nothing = moved.run("graph", "context", "--query", "the weather in Ulm")
-    assert (nothing.stdout, "nothing is known of it, or it has no room" in nothing.stderr) == ("", True)
+    assert (nothing.stdout, "nothing is known of it, or the token budget is too small" in nothing.stderr) == ("", True)
 
 
 def test_an_episode_goes_with_what_only_it_supported(moved: Program) -> None:
@@ -306,9 +306,9 @@ def test_a_graph_leaves_in_graphitis_form_and_comes_back(moved: Program) -> None
     assert (tried["episodes"], tried["is_dry_run"]) == (3, True)
     assert moved.json("graph", "status", "--namespace", "copy")["episodes"] == 0
     taken = moved.run("graph", "import", "graph.json", "--namespace", "copy").stdout
-    assert taken.startswith("Took in 3 episodes, 7 entities and 5 facts: ")
+    assert taken.startswith("Imported 3 episodes, 7 entities and 5 facts: ")
     again = moved.run("graph", "import", "graph.json", "--namespace", "copy").stdout
-    assert again.startswith("Took in nothing new: ")
+    assert again.startswith("Imported nothing new: ")
     assert "15 were here already, and stay as they are." in again
     for question in ("where does Ada live", "auth"):
         here, there = (moved.json("graph", "facts", question, "--namespace", name) for name in ("default", "copy"))
@@ -320,5 +320,5 @@ def test_a_graph_leaves_in_graphitis_form_and_comes_back(moved: Program) -> None
 
 
 def test_a_local_graph_has_nobody_to_tell(moved: Program) -> None:
-    assert lines(moved, "sync") == ["The graph is local: nothing waits."]
+    assert lines(moved, "sync") == ["The graph is local: nothing is queued."]
     assert moved.json("graph", "sync")["waiting"] == 0

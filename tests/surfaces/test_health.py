@@ -81,7 +81,7 @@ def test_a_person_reads_what_is_wrong_with_the_words(ailing: Program) -> None:
 
 def test_archived_memories_are_counted_apart(ailing: Program) -> None:
     """Else the status would not add up to the memories."""
-    ailing.run("archive", "ok")
+    ailing.run("memory", "archive", "ok")
     assert ailing.run("health").stdout.startswith("5 memories, and 1 archived, counted apart\n")
     ailing.run("health", "--html", "health.html")
     assert "5 memories, and 1 archived, counted apart, examined" in (ailing.project / "health.html").read_text()

@@ -189,7 +189,7 @@ def test_such_names_come_through_the_command_line(program: Program, name: str) -
     assert json.loads(program.run("get", "--json", "--", name).stdout)["id"] == name
     assert RAW.findall(program.run("get", "--", name).stdout) == []
     program.run("touch", "--", name)
-    program.run("archive", "--", name)
+    program.run("memory", "archive", "--", name)
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,14 @@ def test_a_memory_goes_its_way_by_commands_alone(bare: Program) -> None:
     assert bare.json("review", id_)[0]["review_count"] == 1
     assert bare.run("review", id_).stdout == f"Reviewed: {id_} (medium)\n"
     other = bare.json("remember", NOTES[1])["id"]
-    assert bare.json("link", id_, other, "--type", "because")[0]["target"] == other
-    assert len(bare.json("link", id_)) == 1
-    assert bare.json("link", id_, other, "--remove") == {"removed": 1}
+    assert bare.json("memory", "link", id_, other, "--type", "because")[0]["target"] == other
+    assert len(bare.json("memory", "link", id_)) == 1
+    assert bare.json("memory", "link", id_, other, "--remove") == {"removed": 1}
     assert [each["id"] for each in bare.json("list", "--tag", "db")] == [id_]
     assert bare.json("why", "invoices", id_)["rank"] == 1
-    assert bare.json("archive", id_)[0]["status"] == "archived"
+    assert bare.json("memory", "archive", id_)[0]["status"] == "archived"
     assert bare.json("recall", "invoices")["hits"] == []
-    assert bare.json("restore-memory", id_)[0]["outcome"] == "restored"
+    assert bare.json("memory", "restore", id_)[0]["outcome"] == "restored"
     assert bare.json("recall", "invoices")["hits"][0]["owner_id"] == id_
 
 
@@ -123,7 +123,7 @@ def test_text_comes_from_a_file_or_a_pipe_too(bare: Program) -> None:
     (bare.project / "note.txt").write_text("From a file", "utf-8")
     assert bare.json("remember", "--file", "note.txt")["content"] == "From a file"
     (bare.project / "latin.txt").write_bytes(b"caf\xe9")
-    assert "is no UTF-8" in bare.error("remember", "--file", "latin.txt", code=2)["message"]
+    assert "is not UTF-8" in bare.error("remember", "--file", "latin.txt", code=2)["message"]
     assert "cannot be read" in bare.error("remember", "--file", "none.txt", code=1)["message"]
     piped = CliRunner().invoke(cli, ["remember", "--json"], input="From a pipe")
     assert json.loads(piped.stdout)["content"] == "From a pipe"
@@ -174,7 +174,7 @@ def test_a_query_of_why_that_was_not_quoted_is_told_to_be(bare: Program, words: 
 
 def test_one_wrong_id_among_many_changes_nothing(bare: Program) -> None:
     bare.run("remember", NOTES[0], "--id", "one")
-    bare.error("archive", "one", "nobody", code=1)
+    bare.error("memory", "archive", "one", "nobody", code=1)
     assert bare.json("get", "one")["status"] == "active"
 
 
@@ -228,8 +228,8 @@ def test_ids_may_be_abbreviated(bare: Program) -> None:
     one = bare.json("remember", "The heron stands in the reeds")["id"]
     bare.run("remember", "Egrets came")
     assert bare.json("get", one[:8])["id"] == one
-    assert bare.json("archive", one[:8])[0]["status"] == "archived"
-    bare.run("restore-memory", one[:8])
+    assert bare.json("memory", "archive", one[:8])[0]["status"] == "archived"
+    bare.run("memory", "restore", one[:8])
     assert bare.json("forget", one[:8], "--yes")["ids"] == [one]
     assert bare.error("get", one[:8], code=1)["message"].startswith("there is no memory")
 
@@ -251,6 +251,6 @@ def test_an_abbreviation_of_several_ids_names_them(bare: Program) -> None:
         book.remember_many([{"content": text, "id": f"note-{text}"} for text in ("alpha", "beta")])
         assert book.resolve_id("note-a") == "note-alpha"
         assert (book.resolve_id("not"), book.resolve_id("zzzzz")) == ("not", "zzzzz")
-    error = bare.error("archive", "note-", code=2)
+    error = bare.error("memory", "archive", "note-", code=2)
     assert error["message"] == "'note-' begins the ids of 2 memories: note-alpha, note-beta"
     assert error["remedy"] == "give more characters"

@@ -61,20 +61,20 @@ def test_the_summary_tells_latencies_vain_searches_and_uses(program: Program) ->
     program.run("search", "staging cluster", "--method", "bm25")
     program.run("context", ASKED, "--agent", "integrator")
     program.run("touch", "m")
-    told = program.json("logs", "retrieval")
+    told = program.json("store", "logs")
     assert (told["searches"], told["nothing"], told["agents"]) == (4, 0.25, {"integrator": 1})
     assert {name: each["searches"] for name, each in told["methods"].items()} == {"bm25": 1, "two-stage": 3}
     assert told["most_found"][0] == {"path": "docs/auth.md", "searches": 2}
     assert (told["uses"], told["followed"]) == (1, 0.3333)
-    text = program.run("logs", "retrieval").stdout
+    text = program.run("store", "logs").stdout
     assert text.startswith("4 searches from ")
     assert "Found nothing: 25%, degraded: 0%" in text
     assert "Then opened or touched: 1 use, after 33% of the searches that found something" in text
     assert "   2  docs/auth.md" in text
-    assert program.json("logs", "retrieval", "--since", "2200-01-01")["searches"] == 0
-    assert program.run("logs", "retrieval", "--since", "2200").stdout == "No search is logged.\n"
-    assert program.json("logs", "retrieval", "--since", "2020")["searches"] == 4
-    assert program.error("logs", "retrieval", "--since", "the other day", code=2)["remedy"]
+    assert program.json("store", "logs", "--since", "2200-01-01")["searches"] == 0
+    assert program.run("store", "logs", "--since", "2200").stdout == "No search is logged.\n"
+    assert program.json("store", "logs", "--since", "2020")["searches"] == 4
+    assert program.error("store", "logs", "--since", "the other day", code=2)["remedy"]
 
 
 def test_what_is_asked_in_the_text_protocol_is_logged_as_on_the_command_line(program: Program) -> None:
@@ -90,8 +90,8 @@ def test_what_is_asked_in_the_text_protocol_is_logged_as_on_the_command_line(pro
 
 def test_a_namespace_sees_its_own_searches_alone(program: Program) -> None:
     program.run("search", ASKED)
-    assert program.json("logs", "retrieval", "--namespace", "other")["searches"] == 0
-    assert program.json("logs", "retrieval")["searches"] == 1
+    assert program.json("store", "logs", "--namespace", "other")["searches"] == 0
+    assert program.json("store", "logs")["searches"] == 1
 
 
 def test_the_setting_says_whether_a_query_is_logged_by_text_or_at_all(
@@ -123,7 +123,7 @@ def test_what_is_forgotten_is_in_no_line(program: Program, monkeypatch: pytest.M
     program.run("search", ASKED)
     program.run("forget", "--yes", "m")
     assert "Quillfeather" not in json.dumps(lines(program))
-    assert program.json("logs", "retrieval")["searches"] == 1
+    assert program.json("store", "logs")["searches"] == 1
 
 
 def test_a_log_that_cannot_be_read_is_told_and_a_name_is_a_text(program: Program) -> None:

@@ -95,7 +95,7 @@ def test_sync_tells_in_a_sentence_what_it_did(stored: Program) -> None:
     page = stored.project / ".commonplace" / "MEMORY.md"
     edit(page, LEDGER, "The ledger lives in SQLite.\n\n### Lunch\n\nThe canteen closes at two.")
     told = stored.run("sync").stdout
-    assert told == "1 page written; memories taken in: 1 new, 1 edited.\n"
+    assert told == "1 page written; memories imported: 1 new, 1 edited.\n"
 
 
 def test_what_cannot_be_taken_in_is_a_note_on_standard_error(stored: Program) -> None:
@@ -146,7 +146,7 @@ def test_a_forgotten_namespace_leaves_no_page_not_even_words_of_no_memory(stored
     stored.run("remember", TABS, "--tier", "long")
     page = stored.project / ".commonplace" / "memory" / "%54eam%20%41" / "MEMORY.md"
     edit(page, "# Memory", "# Memory\n\nA preface about zebras.")
-    receipt = stored.json("forget-namespace", "Team A", "--confirm", "Team A")
+    receipt = stored.json("store", "forget-namespace", "Team A", "--confirm", "Team A")
     assert receipt["verified"] is True
     assert receipt["counts"]["pages"] == 1
     assert not page.parent.exists()

@@ -412,7 +412,7 @@ class TestCopies:
         clock.move(days=1)
         book.archive("b")
         assert book.forget("a").notices[-1] == (
-            "other memories that it was made from stay archived: b; bring them back with `commonplace restore-memory`"
+            "other memories that it was made from stay archived: b; bring them back with `commonplace memory restore`"
         )
         assert book.get("b").status == "archived"
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from commonplace.cli.input import duration
-from commonplace.cli.watch import repeat, told_to_stop
+from commonplace.cli.watch import repeat, until_stopped
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_work_begins_every_so_often_and_what_took_too_long_is_not_made_up_for() 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_wait_and_is_handled_as_before_afterwards(sent: signal.Signals) -> None:
     before = signal.getsignal(sent)
-    with told_to_stop() as wait:
+    with until_stopped() as wait:
         os.kill(os.getpid(), sent)
         assert wait(60.0) is True
     assert signal.getsignal(sent) == before

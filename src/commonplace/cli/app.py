@@ -1,32 +1,79 @@
-"""The command line `commonplace`: options of all commands, the table of commands, errors and exit codes."""
+"""The command line `commonplace`: its table of commands, the options of all commands, errors and exit codes."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
 import commonplace
-from commonplace.cli.input import filled
+from commonplace.cli.input import non_empty
 from commonplace.cli.main import Invocation, run_to_the_end
 from commonplace.cli.output import print_json, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
 from commonplace.text.escaping import harmless_line
 
+SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Memories": {
+        "remember": "memory:remember",
+        "recall": "search:recall",
+        "get": "memory:get",
+        "list": "memory:list_",
+        "update": "memory:update",
+        "forget": "forget:forget",
+        "memory": "memory:memory",
+    },
+    "Projects": {
+        "init": "store:init",
+        "index": "index:index",
+        "search": "search:search",
+        "context": "context:context",
+        "why": "search:why",
+    },
+    "Graph, consolidation and agents' knowledge": {
+        "graph": "graph:graph",
+        "consolidate": "consolidate:consolidate",
+        "ledger": "ledger:ledger",
+        "knowledge": "knowledge:knowledge",
+        "spec": "spec:spec",
+    },
+    "Store and settings": {"store": "store:store", "settings": "settings:settings"},
+    "Servers": {"mcp": "mcp:mcp", "csp": "csp:csp"},
+    "Try and measure": {"demo": "demo:demo", "benchmark": "benchmark:benchmark"},
+}
+"""The commands that help lists: the module of each below `commonplace.cli`, and its name there."""
+SHORTCUTS: Final[Mapping[str, str]] = {
+    "touch": "memory:touch",
+    "review": "memory:review",
+    "doctor": "store:doctor",
+    "health": "health:health",
+    "backup": "store:backup",
+    "restore": "store:restore",
+    "export": "store:export",
+    "import": "store:import_",
+    "sync": "store:sync",
+}
+"""Commands of groups that can also be called without the group's name."""
 
-def _remember(attribute: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-        if isinstance(value, str):
-            filled(context, parameter, value)
-        if value:
-            setattr(invocation_of(context), attribute, value)
+HOOK_OPTION: Final = "--stdin-json"
+"""Given where a client runs the program as a hook. The exit code of wrong use would refuse its user's prompt."""
+HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-    return callback
+SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+EXIT_CODES: Final[Mapping[int, str]] = {
+    SUCCESS: "success; a search without relevant results is one too",
+    FAILURE: "failure; the message on standard error gives the reason and a remedy",
+    WRONG_USE: "wrong use: an invalid option, settings file or configuration document",
+    INTERRUPTED: "interrupted by Ctrl-C; everything that was acknowledged before is kept",
+}
+
+pass_invocation = click.make_pass_decorator(Invocation)
 
 
 def invocation_of(context: click.Context) -> Invocation:
@@ -37,51 +84,31 @@ def invocation_of(context: click.Context) -> Invocation:
     return root.obj
 
 
-pass_invocation = click.make_pass_decorator(Invocation)
-
-
-def _shown(parameter: click.Parameter, context: click.Context) -> str:
-    if isinstance(parameter, click.Option):
-        return max(parameter.opts, key=len)
-    return parameter.make_metavar(context).strip("[].")
-
-
 def shared_options() -> list[click.Parameter]:
     """Return the options that every command takes, before or after its name; the later one wins."""
+
+    def keep(attribute: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+        def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+            if isinstance(value, str):
+                non_empty(context, parameter, value)
+            if value:
+                setattr(invocation_of(context), attribute, value)
+
+        return callback
+
+    def option(attribute: str, *names: str, help: str, **kwargs: Any) -> click.Option:  # noqa: A002 - click's name
+        return click.Option(names, expose_value=False, callback=keep(attribute), help=help, **kwargs)
+
     return [
-        click.Option(
-            ["--store"],
-            metavar="DIRECTORY",
-            expose_value=False,
-            callback=_remember("store"),
-            help="Use this store instead of the one found upward from here.",
-        ),
-        click.Option(
-            ["--namespace"],
-            metavar="NAME",
-            expose_value=False,
-            callback=_remember("namespace"),
-            help="Use this namespace of the store.",
-        ),
-        click.Option(
-            ["--json"],
-            is_flag=True,
-            expose_value=False,
-            callback=_remember("as_json"),
-            help="Print one JSON value instead of text.",
-        ),
-        click.Option(
-            ["--verbose", "-v"],
-            is_flag=True,
-            expose_value=False,
-            callback=_remember("is_verbose"),
-            help="Tell on standard error what is done, and show the traceback of an error.",
-        ),
+        option("store", "--store", metavar="DIRECTORY", help="Use this store, not the nearest one upward from here."),
+        option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
+        option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
+        option("is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."),
     ]
 
 
 class Command(click.Command):
-    """A command that also takes the shared options.
+    """A command that also takes the shared options. The last line of its docstring may be `Example: …`.
 
     Args:
         makes_store: it makes a store in a directory that `--store` names and that has none.
@@ -91,6 +118,11 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *shared_options()]
         self._makes_store = makes_store
+        self.help, self.example = _split_example(self.help)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the example, unwrapped."""
+        _write_example(self.example, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error names its options, not the parameters of the library that they are passed as."""
@@ -98,8 +130,26 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            error.rename({each.name: _shown(each, ctx) for each in self.params if each.name})
+            error.rename({each.name: _shown_name(each, ctx) for each in self.params if each.name})
             raise
+
+
+def _split_example(text: str | None) -> tuple[str, str]:
+    """Return a docstring without its last line `Example: …`, and that example."""
+    text, _, example = inspect.cleandoc(text or "").partition("\n\nExample: ")
+    return text, example
+
+
+def _write_example(example: str, formatter: click.HelpFormatter) -> None:
+    if example:
+        with formatter.section("Example"):
+            formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def _shown_name(parameter: click.Parameter, context: click.Context) -> str:
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return parameter.make_metavar(context).strip("[].")
 
 
 class Group(click.Group):
@@ -110,136 +160,31 @@ class Group(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *shared_options()]
+        self.help, self.example = _split_example(self.help)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the example, unwrapped."""
+        _write_example(self.example, formatter)
 
 
-SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+def command(group: click.Group | None = None, name: str | None = None, **kwargs: Any) -> Callable[[Any], Command]:
+    """Make a command of a group, or of the program, of a function that takes the invocation first."""
+    cls = Command if group is None else group.command_class or Command
 
-EXIT_CODES: Mapping[int, str] = {
-    SUCCESS: "the command did what was asked; a search that found nothing relevant belongs here",
-    FAILURE: "the command could not do it; the message on standard error says why and what to do",
-    WRONG_USE: "the request itself is wrong: an option, a settings file or a configuration document",
-    INTERRUPTED: "interrupted by Ctrl-C; what was acknowledged before is kept",
-}
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = click.command(name, cls=cls, **kwargs)(pass_invocation(function))
+        if group is not None:
+            group.add_command(made)
+        return made
 
-
-def exit_code(error: BaseException) -> int:
-    """Return the exit code that an error stands for."""
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        return INTERRUPTED
-    if isinstance(error, UsageError | click.UsageError):
-        return WRONG_USE
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
-    return FAILURE
+    return decorate
 
 
-def report(error: BaseException, invocation: Invocation, code: int | None = None) -> None:
-    """Print an error on standard error: one line, or one JSON value, with a traceback where that was asked for.
-
-    Args:
-        code: with which the process ends; None is the one that the error stands for.
-    """
-    if invocation.as_json:
-        told = exit_code(error) if code is None else code
-        print_json({"error": _described(error), "exit_code": told}, indent=None, err=True)
-    elif isinstance(error, KeyboardInterrupt | click.Abort):
-        stopped = error.__cause__ or error  # Ctrl-C passes click as an abortion; what was told of it is on the cause
-        say("\n".join(["interrupted", *getattr(stopped, "__notes__", ())]), err=True)
-    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
-        say(error.format_message(), err=True)
-    elif isinstance(error, click.ClickException):
-        if isinstance(error, click.UsageError) and error.ctx is not None:
-            say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
-        say(f"error: {harmless_line(error.format_message())}", err=True)
-    elif isinstance(error, CommonplaceError):
-        say(f"error: {harmless_line(str(error))}", err=True)
-    else:
-        _report_unexpected(error, invocation)
-    if invocation.is_verbose and not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
-        import traceback
-
-        say("".join(traceback.format_exception(error)).rstrip(), err=True)
-
-
-def _report_unexpected(error: BaseException, invocation: Invocation) -> None:
-    """A defect of ours: the person gets one sentence, the log gets the rest."""
-    where = "run it again with --verbose to see where"
-    if invocation.log_handlers:
-        import logging
-
-        logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
-        where = "the store's log has the traceback, or run it again with --verbose"
-    text = f"{type(error).__name__}: {error}".rstrip(": ")
-    say(f"error: unexpected {harmless_line(text)}; {where}", err=True)
-
-
-def _described(error: BaseException) -> dict[str, object]:
-    if isinstance(error, CommonplaceError):
-        described: dict[str, object] = {
-            "type": type(error).__name__,
-            "message": Exception.__str__(error) if not error.args else str(error.args[0]),
-            "remedy": error.remedy,
-        }
-        return {**described, "path": error.path} if isinstance(error, ConfigError) else described
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        notes = getattr(error.__cause__ or error, "__notes__", ())
-        return {"type": "Interrupted", "message": "interrupted", "remedy": "; ".join(notes)}
-    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    return {"type": type(error).__name__, "message": message, "remedy": ""}
-
-
-def silence_output() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush meets no closed pipe."""
-    with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a device, not a path
-        os.dup2(nothing.fileno(), sys.stdout.fileno())
-
-
-_PLACES = {
-    "archive": "memory:archive",
-    "backup": "store:backup",
-    "benchmark": "benchmark:benchmark",
-    "consolidate": "consolidate:consolidate",
-    "context": "context:context",
-    "csp": "csp:csp",
-    "demo": "demo:demo",
-    "doctor": "store:doctor",
-    "export": "store:export",
-    "forget": "forget:forget",
-    "forget-namespace": "forget:forget_namespace",
-    "gc": "forget:gc",
-    "get": "memory:get",
-    "graph": "graph:graph",
-    "health": "health:health",
-    "import": "store:import_",
-    "index": "index:index",
-    "init": "store:init",
-    "knowledge": "knowledge:knowledge",
-    "ledger": "ledger:ledger",
-    "link": "memory:link",
-    "list": "memory:list_",
-    "logs": "store:logs",
-    "mcp": "mcp:mcp",
-    "recall": "search:recall",
-    "remember": "memory:remember",
-    "restore": "store:restore",
-    "restore-memory": "memory:restore_memory",
-    "review": "memory:review",
-    "search": "search:search",
-    "settings": "settings:settings",
-    "spec": "spec:spec",
-    "sync": "store:sync",
-    "touch": "memory:touch",
-    "update": "memory:update",
-    "why": "search:why",
-}
-"""The module of each command below `commonplace.cli`, and its name there."""
-
-
-class Commands(Mapping[str, "click.Command"]):
-    """A mapping as click wants it, whose values are loaded when they are asked for."""
+class Commands(Mapping[str, click.Command]):
+    """All commands by name. The module of one is loaded when the command is asked for."""
 
     def __init__(self) -> None:
-        self._places = dict(_PLACES)
+        self._places = {name: place for section in (*SECTIONS.values(), SHORTCUTS) for name, place in section.items()}
         self._loaded: dict[str, click.Command] = {}
 
     def __getitem__(self, name: str) -> click.Command:
@@ -258,10 +203,6 @@ class Commands(Mapping[str, "click.Command"]):
         return len(self._places)
 
 
-HOOK_OPTION = "--stdin-json"
-"""Given where a client runs the program as a hook. The exit code of wrong use would refuse its user's prompt."""
-
-
 class Program(Group):
     """The outermost group: runs a command and ends the process."""
 
@@ -270,7 +211,7 @@ class Program(Group):
     ) -> NoReturn:
         """Run with the given arguments, or those of the process, and exit."""
         given = list(sys.argv[1:] if args is None else args)
-        # Known before parsing, so that an error in the arguments themselves is told in the right form.
+        # Known before parsing, so that an error in the arguments themselves is reported in the right form.
         invocation = Invocation(as_json="--json" in given, is_verbose="--verbose" in given or "-v" in given)
         extra.update(standalone_mode=False, obj=invocation)
 
@@ -285,18 +226,33 @@ class Program(Group):
         run_to_the_end(work, invocation)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Parse the arguments; an interruption ends it as below."""
-        with _quietly():
+        """Parse the arguments."""
+        with _own_interruption():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was parsed."""
-        with _quietly():
+        with _own_interruption():
             return super().invoke(ctx)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names that help and completion show: shortcuts are left out."""
+        return [name for name in super().list_commands(ctx) if name not in SHORTCUTS]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under the headings of the table."""
+        if not isinstance(self.commands, Commands):
+            super().format_commands(ctx, formatter)
+            return
+        width = max(map(len, self.commands))
+        for title, names in SECTIONS.items():
+            texts = {name: self.commands[name].get_short_help_str(formatter.width - width) for name in names}
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in texts.items()])
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def _own_interruption() -> Iterator[None]:
     """Keep click from putting a blank line before our message, and from taking a closed pipe for a failure."""
     try:
         yield
@@ -307,14 +263,79 @@ def _quietly() -> Iterator[None]:
         raise click.Abort from error
 
 
-@click.group(
-    cls=Program,
-    commands=Commands(),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+@click.group(cls=Program, commands=Commands(), context_settings=HELP_OPTIONS)
 @click.version_option(commonplace.__version__, prog_name="commonplace")
 def cli() -> None:
-    """A memory engine for AI agents: index a project, and find the passages that matter.
+    """A memory engine for AI agents: remember, index and search.
 
     Everything is kept in one local directory; nothing needs a server, a key or a download.
+
+    Example: commonplace remember "We chose Postgres for billing" --tag decision
     """
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code for an error."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return INTERRUPTED
+    if isinstance(error, UsageError | click.UsageError):
+        return WRONG_USE
+    return error.exit_code if isinstance(error, click.exceptions.Exit) else FAILURE
+
+
+def report(error: BaseException, invocation: Invocation, code: int | None = None) -> None:
+    """Print an error on standard error: one line, or one JSON value, with a traceback if --verbose is given.
+
+    Args:
+        code: with which the process ends; None is the one for the error.
+    """
+    if invocation.as_json:
+        code = exit_code(error) if code is None else code
+        print_json({"error": _described(error), "exit_code": code}, indent=None, err=True)
+    elif isinstance(error, KeyboardInterrupt | click.Abort):
+        # Ctrl-C passes click as an abortion, whose cause carries the notes.
+        say("\n".join(["interrupted", *getattr(error.__cause__ or error, "__notes__", ())]), err=True)
+    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
+        say(error.format_message(), err=True)
+    elif isinstance(error, click.ClickException):
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
+        say(f"error: {harmless_line(error.format_message())}", err=True)
+    elif isinstance(error, CommonplaceError):
+        say(f"error: {harmless_line(str(error))}", err=True)
+    else:
+        _report_unexpected(error, invocation)
+    if invocation.is_verbose and not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
+        import traceback
+
+        say("".join(traceback.format_exception(error)).rstrip(), err=True)
+
+
+def _report_unexpected(error: BaseException, invocation: Invocation) -> None:
+    """Report a defect of ours: the person gets one sentence, the log gets the rest."""
+    where = "run it again with --verbose to see where"
+    if invocation.log_handlers:
+        import logging
+
+        logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
+        where = "the store's log has the traceback, or run it again with --verbose"
+    text = f"{type(error).__name__}: {error}".rstrip(": ")
+    say(f"error: unexpected {harmless_line(text)}; {where}", err=True)
+
+
+def _described(error: BaseException) -> dict[str, object]:
+    if isinstance(error, CommonplaceError):
+        message = Exception.__str__(error) if not error.args else str(error.args[0])
+        path = {"path": error.path} if isinstance(error, ConfigError) else {}
+        return {"type": type(error).__name__, "message": message, "remedy": error.remedy, **path}
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        notes = getattr(error.__cause__ or error, "__notes__", ())
+        return {"type": "Interrupted", "message": "interrupted", "remedy": "; ".join(notes)}
+    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    return {"type": type(error).__name__, "message": message, "remedy": ""}
+
+
+def silence_output() -> None:
+    """Point standard output at nothing, so that the interpreter's last flush meets no closed pipe."""
+    with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a device, not a path
+        os.dup2(nothing.fileno(), sys.stdout.fileno())

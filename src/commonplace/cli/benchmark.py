@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from commonplace.cli.app import Command, Group, pass_invocation
+from commonplace.cli.app import Group, command
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, print_json, progress_bars, say
 from commonplace.types import METHODS, Progress
@@ -43,7 +43,7 @@ def benchmark() -> None:
     """Measure quality and speed, on your data or made-up data."""
 
 
-@benchmark.command(cls=Command)
+@command(benchmark)
 @click.option("--queries", type=_FILE, required=True, help="BEIR queries, or JSON lines {query, relevant: [path]}.")
 @click.option("--corpus", type=_FILE, help="BEIR corpus.jsonl; without it the current index is asked.")
 @click.option("--qrels", type=_FILE, help="BEIR judgements, for --corpus.")
@@ -65,13 +65,14 @@ def benchmark() -> None:
     help="Also ask so many questions of random words of the corpus, drawn with --seed.",
 )
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
-@pass_invocation
 def retrieval(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
     """Measure how well questions are answered, by method.
 
     Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory, how sure it is that the methods
     differ in nDCG@10 and recall@10, what thresholds on the score keep, and how far the probability of a hit can be
     believed; of questions that nothing answers, how many are answered with nothing.
+
+    Example: commonplace benchmark retrieval --queries queries.jsonl --methods bm25,two-stage
     """
     from commonplace.benchmarks.retrieval import RetrievalOptions, run
 
@@ -81,7 +82,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, vectors_cache: Path 
     _measure(invocation, lambda progress: run(RetrievalOptions(**options), progress), plot, vectors_cache)
 
 
-@benchmark.command(cls=Command)
+@command(benchmark)
 @click.argument("file", type=_FILE)
 @click.option("--format", type=click.Choice(("locomo", "longmemeval")), required=True, help="How FILE is laid out.")
 @_methods_option(",".join(METHODS))
@@ -99,12 +100,13 @@ def retrieval(invocation: Invocation, /, plot: Path | None, vectors_cache: Path 
 )
 @click.option("--recalling", is_flag=True, help="Recall by each turn before its session is remembered.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
-@pass_invocation
 def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
     FILE holds conversations with questions about them and the turns that answer each. With --consolidate the turns are
     also remembered at their own times, agents run over them, and what is found is compared.
+
+    Example: commonplace benchmark conversations locomo10.json --format locomo
     """
     from commonplace.benchmarks.consolidated import Life
     from commonplace.benchmarks.conversations import ConversationOptions, run
@@ -114,13 +116,12 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
     _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot, vectors_cache)
 
 
-@benchmark.command(cls=Command)
+@command(benchmark)
 @click.argument("memories", type=_FILE)
 @click.argument("questions", type=_FILE)
 @click.option("--among", type=_FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
 @_embedder_option
 @_vectors_cache_option
-@pass_invocation
 def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any) -> None:
     """Measure what people find of their own memories.
 
@@ -128,13 +129,15 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any
     Each user's memories are stored in a new store, and each question is asked for five hits with default settings.
     Prints by style how often a relevant memory is first and among the five, how many questions get nothing, and how
     often an overtaken memory stands above the newest.
+
+    Example: commonplace benchmark recall memories.jsonl questions.jsonl
     """
     from commonplace.benchmarks.recall import RecallOptions, run
 
     _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None, vectors_cache)
 
 
-@benchmark.command(cls=Command)
+@command(benchmark)
 @click.option(
     "--size",
     type=click.Choice(("quick", "small", "full")),
@@ -152,13 +155,14 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
-@pass_invocation
 def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> None:
     """Measure the figures to reach, beside their targets.
 
     Runs the other benchmarks, each in a process of its own, and prints what the contracts ask for, what is aimed at,
     what was measured, and whether that is reached. With --data also how well documents and turns of conversations are
     found: of each directory in it that has corpus.jsonl, queries.jsonl and qrels.tsv, and of locomo10.json.
+
+    Example: commonplace benchmark figures --quick
     """
     from commonplace.benchmarks.figures import FigureOptions, markdown, run
 
@@ -173,7 +177,7 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
     say(table.rstrip())
 
 
-@benchmark.command(cls=Command)
+@command(benchmark)
 @click.option(
     "--passages", type=int, default=10_000, show_default=True, metavar="N", help="Size of the made-up corpus."
 )
@@ -186,19 +190,20 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
 @click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
-@pass_invocation
 def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
     Prints build time, latency by stage, where the time of a search goes, memory and size, and the same for simpler
     means.
+
+    Example: commonplace benchmark latency --passages 100000
     """
     from commonplace.benchmarks.latency import LatencyOptions, run
 
     _measure(invocation, lambda progress: run(LatencyOptions(**options), progress), plot)
 
 
-@benchmark.command(cls=Command)
+@command(benchmark)
 @click.option(
     "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are stored before."
 )
@@ -209,11 +214,12 @@ def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> Non
 @_embedder_option
 @click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
-@pass_invocation
 def mcp(invocation: Invocation, /, **options: Any) -> None:
     """Measure what a server for one agent costs.
 
     Prints its start, each tool, its memory, and how much a model reads of it, beside what no server could do without.
+
+    Example: commonplace benchmark mcp --memories 1000
     """
     from commonplace.benchmarks.mcp import ServerOptions, run
 

@@ -2,227 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Command, Group, Program, pass_invocation
-from commonplace.cli.app import report as tell
-from commonplace.cli.input import duration
+from commonplace.cli.app import FAILURE, HELP_OPTIONS, SUCCESS, Command, Group, Program, command, report
+from commonplace.cli.input import FILE, duration
 from commonplace.cli.main import Invocation, guard_output
 from commonplace.cli.output import (
     INDENT,
-    LISTED,
-    console,
+    MAX_LISTED,
+    Beginning,
+    Line,
+    Row,
+    Rows,
     counted,
+    emit,
     joined,
-    print_beginning,
-    print_head,
+    more,
     print_json,
-    print_more,
-    print_under,
     progress_bars,
     say,
 )
-from commonplace.cli.watch import repeat, told_to_stop
+from commonplace.cli.watch import repeat, until_stopped
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError
-from commonplace.text.escaping import harmless, harmless_line
-from commonplace.types import Progress
+from commonplace.text.escaping import harmless
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, Outcome, RunReport
     from commonplace.consolidation.undo import Undone
     from commonplace.engine import Engine
 
-
-_NAMES = ("memory_id", "from_memory_id", "to_memory_id", "memory_ids", "source_ids", "new_memory_id")
-_HEADINGS = {
-    "decay": "fading",
-    "cluster": "saying alike",
-    "merge": "merging",
-    "promote": "kept for good",
-    "relations": "hanging together",
+_SHARED: Final = ("dry_run", "rate_limit")
+_ID_FIELDS: Final = ("memory_id", "from_memory_id", "to_memory_id", "memory_ids", "source_ids", "new_memory_id")
+_FINDINGS: Final = {
+    "decay": ("stale memory", "stale memories"),
+    "cluster": ("group of similar memories", "groups of similar memories"),
+    "merge": ("merged memory", "merged memories"),
+    "promote": ("memory to keep for good", "memories to keep for good"),
+    "relations": ("related pair", "related pairs"),
 }
-
-
-def texts_of(engine: Engine, report: RunReport) -> dict[str, str]:
-    """Return the words of the memories that a report names, by id, as far as they are shown and still there."""
-    texts: dict[str, str] = {}
-    for results in report.results.values():
-        for result in results[:LISTED]:
-            for id_ in _ids(result):
-                with suppress(NotFoundError):
-                    texts[id_] = engine.get(id_, touch=False).content
-    return texts
-
-
-_FATES = {"applied": "done", "waiting": "waits for you", "left": "left as it is"}
-_PREDICTED = {"applied": "would be done", "waiting": "would wait for you", "left": "would be left as it is"}
-
-
-def _ids(result: Any) -> Iterable[str]:
-    for name in _NAMES:
-        value = getattr(result, name, ())
-        yield from (value,) if isinstance(value, str) else value
-
-
-def print_run(report: RunReport, texts: Mapping[str, str], target: Console) -> None:
-    """Print what was done, or would be: each agent's results with what the memories say, scores, reasons and diffs."""
-    would = " (nothing is changed)" if report.dry_run else ""
-    for agent, results in report.results.items():
-        target.print(f"{agent} · {_HEADINGS[agent]}: {_what(agent, len(results))}{would}", style="bold")
-        for result, outcome in zip(results[:LISTED], report.outcomes[agent], strict=False):
-            _PRINTERS[agent](result, _fate(result, outcome, report), texts, target)
-            if outcome.why:
-                print_under(f"why: {harmless_line(outcome.why)}", target, "dim")
-        print_more(len(results), target)
-    for failure in report.errors[:LISTED]:
-        place = f" at {harmless_line(failure.item)}" if failure.item else ""
-        print_under(f"{failure.agent} failed{place}: {harmless_line(failure.error)}", target, "red")
-    print_more(len(report.errors), target)
-    if report.skipped:
-        more = counted(report.skipped, "more was", "more were")
-        print_under(f"{more} looked at, and there was nothing to be done", target, "dim")
-    for query in report.lost:
-        print_under(f"lost: {harmless_line(query)}", target, "red")
-    if report.lost:
-        target.print("The run lost what was found before, and was undone.", style="bold red")
-    elif report.dry_run:
-        target.print(f"The run would make {counted(report.applied, 'change')}.", style="dim")
-    elif report.applied:
-        target.print("Undo all of it:", style="dim")
-        target.print(f"{INDENT}commonplace consolidate undo {report.run}", style="dim")
-
-
-def _what(agent: str, count: int) -> str:
-    if agent in ("cluster",):
-        return counted(count, "group")
-    return counted(count, "pair") if agent == "relations" else counted(count, "memory", "memories")
-
-
-def _fate(result: Any, outcome: Outcome, report: RunReport) -> str:
-    """Say what became of it, or would, and in which issue that is told."""
-    fate = (_PREDICTED if report.dry_run else _FATES)[outcome.decision]
-    if report.lost and outcome.decision == "applied":
-        fate = "undone"
-    return f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
-
-
-def _print_decay(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
-    verb = {"gc": "archive", "reinforce": "reinforce", "consolidate": "merge with others", "promote": "keep for good"}
-    told = (verb[result.action], f"retention {result.score:.2f}", f"urgency {result.urgency}", fate)
-    print_head(result.memory_id, told, target)
-    print_beginning(texts.get(result.memory_id, ""), target)
-
-
-def _print_cluster(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
-    told = (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}", fate)
-    print_head(f"{result.action} {len(result.memory_ids)}", told, target)
-    for id_ in result.memory_ids:
-        print_beginning(texts.get(id_, id_), target)
-
-
-def _print_merge(result: Any, fate: str, _texts: Mapping[str, str], target: Console) -> None:
-    names = result.entities_preserved
-    told = (f"of {len(result.source_ids)}", f"keeps {counted(names, 'name')}" if names else "", fate)
-    print_head(result.new_memory_id, told, target)
-    for line in result.content_diff.splitlines():
-        style = {"+": "green", "-": "red", "@": "dim"}.get(line[:1], "")
-        target.print(f"{INDENT}{harmless(line)}", style=style)
-
-
-def _print_promotion(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
-    told = (result.vault_path, joined([each.replace("_", " ") for each in result.criteria_met]), fate)
-    print_head(result.memory_id, told, target)
-    print_beginning(texts.get(result.memory_id, ""), target)
-
-
-def _print_relation(result: Any, fate: str, texts: Mapping[str, str], target: Console) -> None:
-    strength = f"strength {result.strength:.2f}" if result.strength else "by similar texts alone"
-    told = (strength, f"confidence {result.confidence:.2f}", fate)
-    print_head(f"{result.from_memory_id} ↔ {result.to_memory_id}", told, target)
-    print_under(harmless_line(result.reasoning), target, "dim")
-    for id_ in (result.from_memory_id, result.to_memory_id):
-        print_beginning(texts.get(id_, ""), target)
-
-
-_PRINTERS = {
-    "decay": _print_decay,
-    "cluster": _print_cluster,
-    "merge": _print_merge,
-    "promote": _print_promotion,
-    "relations": _print_relation,
+_FATES: Final = {"applied": "done", "waiting": "waits for you", "left": "left as it is"}
+_PREDICTED: Final = {"applied": "would be done", "waiting": "would wait for you", "left": "would be left as it is"}
+_DECAY_ACTIONS: Final = {
+    "gc": "archive",
+    "reinforce": "reinforce",
+    "consolidate": "merge with others",
+    "promote": "keep for good",
 }
-
-
-def print_status(found: ConsolidationStatus, target: Console) -> None:
-    """Print what waits for each agent."""
-    for agent, counts in found.agents.items():
-        known = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in counts if counts[name]]
-        print_head(agent, known or ["nothing waits"], target)
-    left = found.rate_limit_remaining
-    limit = "no limit on operations" if left is None else f"{counted(left, 'operation')} left this minute"
-    target.print(f"\n{found.total_pending:,} pending in all; {limit}")
-
-
-def print_runs(found: Sequence[ConsolidationRun], target: Console) -> None:
-    """Print each run on a line: when, which agents, what came of it, and whether it can be undone."""
-    for each in found:
-        is_undone = each.applied and each.undone and not each.standing
-        known = (
-            f"{each.at.astimezone():%Y-%m-%d %H:%M:%S}",
-            ", ".join(each.agents),
-            f"{counted(each.applied, 'change')} applied",
-            "undone" if is_undone else f"{each.undone:,} undone" if each.undone else "",
-            f"{each.proposed:,} proposed" if each.proposed else "",
-            counted(each.errors, "failure") if each.errors else "",
-            "only its changes are known" if each.proposed is None else "",
-        )
-        print_head(each.run, known, target)
-    if any(each.standing for each in found):
-        target.print("\nUndo what stands of one:", style="dim")
-        target.print(f"{INDENT}commonplace consolidate undo RUN", style="dim")
-    elif not found:
-        target.print("no run has changed or proposed anything")
-
-
-def print_undone(undone: Undone, target: Console) -> None:
-    """Print what is as it was before."""
-    target.print(
-        f"Undid {counted(len(undone.issues), 'change')} of {counted(len(undone.memory_ids), 'memory', 'memories')}",
-        style="bold",
-    )
-    for id_ in undone.issues[:LISTED]:
-        print_under(id_, target, "dim")
-    print_more(len(undone.issues), target)
-    for notice in undone.notices:
-        print_under(f"note: {harmless_line(notice)}", target, "yellow")
-
-
-def line_of(report: RunReport) -> str:
-    """Return one line that tells what a run came to, with the time."""
-    found = sum(map(len, report.results.values()))
-    changes = counted(report.applied, "change")
-    parts = [
-        f"would apply {changes}" if report.dry_run else f"{changes} applied",
-        f"{counted(found, 'result')}",
-        f"{counted(len(report.errors), 'failure')}" if report.errors else "",
-        f"undone, since it lost {counted(len(report.lost), 'golden query', 'golden queries')}" if report.lost else "",
-        f"run {report.run}",
-    ]
-    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {', '.join(part for part in parts if part)}"
-
-
-_SHARED = ("dry_run", "rate_limit")
-_CHOICES = f"Which of the agents {', '.join(AGENTS)}"
 
 
 @dataclass(slots=True)
@@ -233,16 +66,14 @@ class _Choices:
     rate_limit: int | None = None
 
 
-def _choices(context: click.Context) -> _Choices:
-    return context.find_root().meta.setdefault("commonplace.consolidating", _Choices())  # type: ignore[no-any-return]
+def _choices() -> _Choices:
+    root = click.get_current_context().find_root()
+    return root.meta.setdefault("commonplace.consolidate", _Choices())  # type: ignore[no-any-return]
 
 
-def _keep(name: str) -> Any:
-    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
-        if value is not None and value is not False:
-            setattr(_choices(context), name, value)
-
-    return callback
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is not None and value is not False:
+        setattr(context.find_root().meta.setdefault("commonplace.consolidate", _Choices()), str(parameter.name), value)
 
 
 def _shared(heeded: Collection[str]) -> list[click.Parameter]:
@@ -252,32 +83,24 @@ def _shared(heeded: Collection[str]) -> list[click.Parameter]:
             ["--dry-run"],
             is_flag=True,
             expose_value=False,
-            callback=_keep("dry_run"),
+            callback=_keep,
             hidden="dry_run" not in heeded,
-            help="Preview, and change nothing.",
+            help="Show a diff of every change; change nothing.",
         ),
         click.Option(
             ["--rate-limit"],
             type=click.IntRange(0, 1_000_000),
             metavar="N",
             expose_value=False,
-            callback=_keep("rate_limit"),
+            callback=_keep,
             hidden="rate_limit" not in heeded,
-            help="The most operations a minute, 100 unless set otherwise; 0 is without limit.",
+            help="Maximum operations a minute; 0 is unlimited. [default: 100]",
         ),
     ]
 
 
-_golden_option = click.option(
-    "--golden",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Queries that must find what they found; a run that loses one is undone.",
-)
-
-
 class _Command(Command):
-    """A command that takes the options of all agents, too; its help tells of those that it heeds."""
+    """A command that takes the options of all agents, too; its help lists those that it heeds."""
 
     def __init__(self, *args: Any, heeds: Collection[str] = _SHARED, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -298,193 +121,324 @@ class _AgentsProgram(Program, _Agents):
     """The same as a program of its own."""
 
 
-@click.command(cls=_Command)
+@click.group(cls=_Agents)
+def consolidate() -> None:
+    """Archive, merge, promote and link memories.
+
+    Five background agents archive stale memories, merge duplicates, promote what is used often and link related ones.
+    They act when confident and otherwise ask: what they propose waits as an issue of the ledger. `--dry-run` shows a
+    diff; every change is recorded in the ledger and can be undone.
+
+    Example: commonplace consolidate run --all --dry-run
+    """
+
+
+_golden_option = click.option(
+    "--golden", type=FILE, metavar="FILE", help="Queries with expected results; a run that loses one is rolled back."
+)
+
+
+@command(consolidate)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
 @click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
 @_golden_option
-@pass_invocation
 def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
     """Run agents: decay, cluster, merge, promote, relations.
 
-    Whatever they change can be undone with `undo`, by the issue or the whole run. The exit code is 1 where an item
-    could not be processed, or where a golden query was lost.
-    """
+    Every change can be undone with `undo`, by issue or by run. The exit code is 1 if an item could not be processed, or
+    a golden query no longer finds its expected result.
 
+    Example: commonplace consolidate run decay merge --dry-run
+    """
     if is_all == bool(agents):
         raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
-    chosen = _choices(click.get_current_context())
-    with progress_bars(invocation) as progress, _open(invocation, progress) as engine:
-        report = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
-        texts = None if invocation.as_json else texts_of(engine, report)
-    if texts is None:
-        print_json(report.to_dict())
-    else:
-        print_run(report, texts, console())
-    return FAILURE if report.errors or report.lost else SUCCESS
+    chosen = _choices()
+    with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
+        done = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+        texts = {} if invocation.as_json else _texts(engine, done)
+    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
+    return FAILURE if done.errors or done.lost else SUCCESS
 
 
-@click.command(cls=_Command)
+@command(consolidate)
 @click.option("--every", required=True, metavar="DURATION", callback=duration, help="How often: 30m, 1h, 1d, ….")
 @_golden_option
-@pass_invocation
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
-    """Run all agents again and again, until it is stopped.
+    """Run all agents repeatedly until stopped.
 
-    One line tells of each run, with --json one JSON value. A run that fails is told on standard error, and the next one
-    comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the run under way end first.
+    Each run prints one line, or one JSON value with --json. A failed run is reported on standard error, and the next
+    one comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the current run finish.
+
+    Example: commonplace consolidate watch --every 1h
     """
     from commonplace.locks import FileLock
     from commonplace.settings.paths import WATCH_LOCK
 
-    chosen = _choices(click.get_current_context())
+    chosen = _choices()
 
     def once() -> None:
         try:
-            with _open(invocation) as engine:
-                report = engine.consolidate(None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+            with invocation.open() as engine:
+                done = engine.consolidate(None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
         except CommonplaceError as error:
-            tell(error, invocation)
+            report(error, invocation)
         else:
-            if invocation.as_json:
-                print_json(report.to_dict(), indent=None)
-            else:
-                say(line_of(report))
+            print_json(done.to_dict(), indent=None) if invocation.as_json else say(_summary(done))
         finally:
             invocation.close()
 
-    with _open(invocation) as engine:
+    with invocation.open() as engine:
         lock = FileLock(engine.directory / WATCH_LOCK)
     if not lock.acquire(0.0):
         raise StoreBusyError("another process watches this store already", remedy="stop it first, or let it be")
     try:
-        with told_to_stop() as wait:
+        with until_stopped() as wait:
             repeat(once, every, wait)
     finally:
         lock.release()
     return SUCCESS
 
 
-@click.command(cls=_Command, heeds=("rate_limit",))
+@command(consolidate, heeds=("rate_limit",))
 @click.argument("agent", required=False, type=click.Choice(AGENTS))
-@pass_invocation
 def status(invocation: Invocation, /, agent: str | None) -> None:
-    """Say what waits, is in progress or blocked."""
+    """Show what is pending, in progress or blocked.
 
-    with _open(invocation) as engine:
-        found = engine.consolidation_status(agent, rate_limit=_choices(click.get_current_context()).rate_limit)
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_status(found, console())
-
-
-@click.command(cls=_Command, heeds=())
-@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
-@pass_invocation
-def runs(invocation: Invocation, /, limit: int) -> None:
-    """List the last runs, to find what to undo.
-
-    The latest comes first. Runs that came to nothing and dry runs are left out: they wrote nothing.
+    Example: commonplace consolidate status decay
     """
+    with invocation.open() as engine:
+        found = engine.consolidation_status(agent, rate_limit=_choices().rate_limit)
+    emit(invocation, found, _status)
 
-    with _open(invocation) as engine:
+
+@command(consolidate, heeds=())
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
+def runs(invocation: Invocation, /, limit: int) -> None:
+    """List recent runs that changed or proposed something.
+
+    Example: commonplace consolidate runs --limit 5
+    """
+    with invocation.open() as engine:
         found = engine.consolidation_runs(limit)
-    if invocation.as_json:
-        print_json({"runs": [each.to_dict() for each in found]})
-    else:
-        print_runs(found, console())
+    emit(invocation, found, _runs, value={"runs": found})
 
 
-@click.command(cls=_Command)
+@command(consolidate)
 @click.argument("issue", metavar="ISSUE")
-@pass_invocation
 def process(invocation: Invocation, /, issue: str) -> int:
-    """Do what ISSUE proposes, and close it.
+    """Apply what ISSUE proposes, and close it.
 
-    It is done whatever the confidence. Where it fails, the issue is blocked with the error, and nothing is changed.
+    It is applied whatever the confidence. On failure the issue is blocked with the error, and nothing is changed.
+
+    Example: commonplace consolidate process cortexgraph-abc
     """
     from commonplace.consolidation.base import failure_of
     from commonplace.consolidation.runner import RunReport, Wanted
 
-    chosen = _choices(click.get_current_context())
-    with _open(invocation) as engine:
+    chosen = _choices()
+    with invocation.open() as engine:
         agent = engine.ledger.get(issue).agent
         try:
-            report = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
+            done = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
         except CommonplaceError as error:
             if not invocation.as_json:
-                tell(error, invocation)
+                report(error, invocation)
                 return FAILURE
             failure = failure_of(agent, issue, error)
-            report = RunReport(Wanted().run, chosen.dry_run, {}, (failure,))
+            done = RunReport(Wanted().run, chosen.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
-        texts = None if invocation.as_json else texts_of(engine, report)
-    if texts is None:
-        print_json(report.to_dict())
-    else:
-        print_run(report, texts, console())
-    return FAILURE if report.errors else SUCCESS
+        texts = {} if invocation.as_json else _texts(engine, done)
+    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
+    return FAILURE if done.errors else SUCCESS
 
 
-@click.command(cls=_Command, heeds=())
+@command(consolidate, heeds=())
 @click.argument("id_", metavar="ISSUE|RUN")
-@pass_invocation
 def undo(invocation: Invocation, /, id_: str) -> None:
-    """Undo what ISSUE or RUN changed."""
-    _print_undone(invocation, lambda engine: engine.undo_consolidation(id_))
+    """Undo what ISSUE or RUN changed.
+
+    Example: commonplace consolidate undo cortexgraph-abc
+    """
+    _undo(invocation, lambda engine: engine.undo_consolidation(id_))
 
 
-@click.command(cls=_Command, heeds=())
+@command(consolidate, heeds=())
 @click.argument("memory", metavar="MEMORY")
-@pass_invocation
 def unmerge(invocation: Invocation, /, memory: str) -> None:
-    """Undo the merge that made MEMORY."""
-    _print_undone(invocation, lambda engine: engine.unmerge(engine.resolve_id(memory)))
+    """Undo the merge that made MEMORY.
+
+    Example: commonplace consolidate unmerge 3f2a
+    """
+    _undo(invocation, lambda engine: engine.unmerge(engine.resolve_id(memory)))
 
 
-def _print_undone(invocation: Invocation, undo: Any) -> None:
-
-    if _choices(click.get_current_context()).dry_run:
-        raise click.UsageError("There is no preview of this; `commonplace ledger history` tells what was changed.")
-    with _open(invocation) as engine:
+def _undo(invocation: Invocation, undo: Callable[[Engine], Undone]) -> None:
+    if _choices().dry_run:
+        raise click.UsageError("There is no preview of this; `commonplace ledger history` shows what was changed.")
+    with invocation.open() as engine:
         undone = undo(engine)
-    if invocation.as_json:
-        print_json(undone.to_dict())
-    else:
-        print_undone(undone, console())
+    emit(invocation, undone, _undone, has_notices=True)
 
 
-def _open(invocation: Invocation, progress: Progress | None = None) -> Engine:
-    return invocation.open(invocation.settings(), progress=progress)
-
-
-_COMMANDS: Mapping[str, click.Command] = {
-    "run": run,
-    "status": status,
-    "runs": runs,
-    "process": process,
-    "undo": undo,
-    "unmerge": unmerge,
-    "watch": watch,
-}
-
-_HELP = """Let memories fade, merge, rise and find each other.
-
-Agents look for memories to be consolidated. What they are sure of they do; the rest they propose as issues of the
-ledger. Everything they do can be undone.
-"""
-
-consolidate = _Agents("consolidate", commands=dict(_COMMANDS), help=_HELP)
 program = _AgentsProgram(
     "cortexgraph-consolidate",
-    commands=dict(_COMMANDS),
-    help=_HELP,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    commands=dict(consolidate.commands),
+    help=f"{consolidate.help}\n\nThis is `commonplace consolidate` under the name that agents of CortexGraph expect.",
+    context_settings=HELP_OPTIONS,
 )
-"""The same as `consolidate`, under the name that the contract gives it."""
 
 
 def main() -> None:
     """Run `cortexgraph-consolidate`."""
     guard_output()
     program.main(prog_name="cortexgraph-consolidate")
+
+
+def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
+    """Return the texts of the memories that a report names, by id, as far as they are shown and still there."""
+    texts: dict[str, str] = {}
+    for results in done.results.values():
+        for result in results[:MAX_LISTED]:
+            for id_ in _ids(result):
+                with suppress(NotFoundError):
+                    texts[id_] = engine.get(id_, touch=False).content
+    return texts
+
+
+def _ids(result: Any) -> Iterable[str]:
+    for name in _ID_FIELDS:
+        value = getattr(result, name, ())
+        yield from (value,) if isinstance(value, str) else value
+
+
+def _run(done: RunReport, texts: Mapping[str, str]) -> Rows:
+    """Yield each agent's results with what the memories say, scores, reasons and diffs."""
+    would = " (dry run)" if done.dry_run else ""
+    for agent, results in done.results.items():
+        yield Line(f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}", "bold")
+        for result, outcome in zip(results[:MAX_LISTED], done.outcomes[agent], strict=False):
+            yield from _RESULTS[agent](result, _fate(result, outcome, done), texts)
+            if outcome.why:
+                yield Line(f"why: {outcome.why}", "dim", 1)
+        yield from more(len(results))
+    for failure in done.errors[:MAX_LISTED]:
+        place = f" at {failure.item}" if failure.item else ""
+        yield Line(f"{failure.agent} failed{place}: {failure.error}", "red", 1)
+    yield from more(len(done.errors))
+    if done.skipped:
+        yield Line(f"{counted(done.skipped, 'more was', 'more were')} checked and needed no change", "dim", 1)
+    for query in done.lost:
+        yield Line(f"lost: {query}", "red", 1)
+    if done.lost:
+        yield Line("Rolled back: a golden query no longer finds its expected result.", "bold red")
+    elif done.dry_run:
+        yield Line(f"The run would make {counted(done.applied, 'change')}.", "dim")
+    elif done.applied:
+        yield Line("Undo all of it:", "dim")
+        yield Line(f"{INDENT}commonplace consolidate undo {done.run}", "dim")
+
+
+def _fate(result: Any, outcome: Outcome, done: RunReport) -> str:
+    """Return what became of a result, or would, and in which issue that is recorded."""
+    fate = (_PREDICTED if done.dry_run else _FATES)[outcome.decision]
+    if done.lost and outcome.decision == "applied":
+        fate = "undone"
+    return f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
+
+
+def _decay(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
+    known = (_DECAY_ACTIONS[result.action], f"retention {result.score:.2f}", f"urgency {result.urgency}", fate)
+    yield Row(result.memory_id, known, texts.get(result.memory_id, ""))
+
+
+def _cluster(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
+    known = (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}", fate)
+    yield Row(f"{result.action} {len(result.memory_ids)}", known)
+    for id_ in result.memory_ids:
+        yield Beginning(texts.get(id_, id_))
+
+
+def _merge(result: Any, fate: str, _: Mapping[str, str]) -> Rows:
+    names = result.entities_preserved
+    yield Row(
+        result.new_memory_id,
+        (f"of {len(result.source_ids)}", f"keeps {counted(names, 'name')}" if names else "", fate),
+    )
+    for line in result.content_diff.splitlines():
+        yield Line(f"{INDENT}{harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
+
+
+def _promotion(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
+    known = (result.vault_path, joined([each.replace("_", " ") for each in result.criteria_met]), fate)
+    yield Row(result.memory_id, known, texts.get(result.memory_id, ""))
+
+
+def _relation(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
+    strength = f"strength {result.strength:.2f}" if result.strength else "by similar texts alone"
+    ends = (result.from_memory_id, result.to_memory_id)
+    yield Row(" ↔ ".join(ends), (strength, f"confidence {result.confidence:.2f}", fate))
+    yield Line(result.reasoning, "dim", 1)
+    for id_ in ends:
+        yield Beginning(texts.get(id_, ""))
+
+
+_RESULTS: Final[Mapping[str, Callable[[Any, str, Mapping[str, str]], Rows]]] = {
+    "decay": _decay,
+    "cluster": _cluster,
+    "merge": _merge,
+    "promote": _promotion,
+    "relations": _relation,
+}
+
+
+def _status(found: ConsolidationStatus) -> Rows:
+    for agent, counts in found.agents.items():
+        known = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in counts if counts[name]]
+        yield Row(agent, known or ["nothing waits"])
+    left = found.rate_limit_remaining
+    limit = "no limit on operations" if left is None else f"{counted(left, 'operation')} left this minute"
+    yield f"\n{found.total_pending:,} pending in all; {limit}"
+
+
+def _runs(found: Sequence[ConsolidationRun]) -> Rows:
+    """Yield each run on a line: when, which agents, what came of it, and whether it can be undone."""
+    for each in found:
+        is_undone = each.applied and each.undone and not each.standing
+        known = (
+            f"{each.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            ", ".join(each.agents),
+            f"{counted(each.applied, 'change')} applied",
+            "undone" if is_undone else f"{each.undone:,} undone" if each.undone else "",
+            f"{each.proposed:,} proposed" if each.proposed else "",
+            counted(each.errors, "failure") if each.errors else "",
+            "only its changes are known" if each.proposed is None else "",
+        )
+        yield Row(each.run, known)
+    if any(each.standing for each in found):
+        yield Line("\nUndo a run:", "dim")
+        yield Line(f"{INDENT}commonplace consolidate undo RUN", "dim")
+    elif not found:
+        yield "no run has changed or proposed anything"
+
+
+def _undone(undone: Undone) -> Rows:
+    memories = counted(len(undone.memory_ids), "memory", "memories")
+    yield Line(f"Undid {counted(len(undone.issues), 'change')} of {memories}", "bold")
+    for id_ in undone.issues[:MAX_LISTED]:
+        yield Line(id_, "dim", 1)
+    yield from more(len(undone.issues))
+    for notice in undone.notices:
+        yield Line(f"note: {notice}", "yellow", 1)
+
+
+def _summary(done: RunReport) -> str:
+    """Return one line for a run, with the time."""
+    changes = counted(done.applied, "change")
+    parts = [
+        f"would apply {changes}" if done.dry_run else f"{changes} applied",
+        counted(sum(map(len, done.results.values())), "result"),
+        counted(len(done.errors), "failure") if done.errors else "",
+        f"undone, since it lost {counted(len(done.lost), 'golden query', 'golden queries')}" if done.lost else "",
+        f"run {done.run}",
+    ]
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {', '.join(filter(None, parts))}"

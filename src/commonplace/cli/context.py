@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation, report
-from commonplace.cli.input import filled
+from commonplace.cli.app import FAILURE, SUCCESS, command, report
+from commonplace.cli.input import non_empty
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, notify, print_json, say
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 _MOST_EVENT_BYTES = 4 * 1024 * 1024
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("task", nargs=-1)
 @click.option("--max-tokens", type=int, metavar="N", help="How long it may be; the setting, 50,000, if not.")
-@click.option("--agent", metavar="NAME", callback=filled, help="By the strategy of this agent in the settings.")
+@click.option("--agent", metavar="NAME", callback=non_empty, help="By the strategy of this agent in the settings.")
 @click.option("-n", "--limit", type=int, metavar="N", help="How many passages at most; 30 unless an agent has its own.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=non_empty, help="Only with this tag.")
 @click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far.")
 @click.option("--stdin-json", is_flag=True, help="Read a client's hook event, and print what to inject.")
-@pass_invocation
 def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, **options: Any) -> int:
     """Print what is worth knowing before TASK.
 
@@ -47,6 +46,8 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
     --json it is always JSON. Nothing is printed for a prompt such as "yes, go on", where nothing is relevant, where
     there is no store yet, or where the setting context.on_start is off; and no failure has the exit code 2, which would
     stop the client.
+
+    Example: commonplace context "write login tests" --max-tokens 4000
     """
     if stdin_json:
         return _answer_hook(invocation, task, options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation
+from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import print_json, say
 
@@ -23,9 +23,8 @@ MAX_REQUEST_BYTES = 4 * 1024 * 1024
 _READ_AT_ONCE = 64 * 1024
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("request", nargs=-1, metavar="[LINE]...")
-@pass_invocation
 def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     """Answer requests in the text protocol CSP/1.
 
@@ -33,13 +32,15 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     come on standard input, each is answered at its empty line, and the end of input ends the program.
 
     The default store is created where it is not there.
+
+    Example: commonplace csp "TASK REQ:recall auth IN:MEM OUT:MEM_REFS"
     """
     from commonplace.specialist import refusal
 
     # The protocol is UTF-8, whatever the terminal is.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    with invocation.open(invocation.settings(), create=True, low_memory=not request) as engine:
+    with invocation.open(create=True, low_memory=not request) as engine:
         answer = engine.specialist.answer
         if request:
             response = answer("\n".join(request), is_last=True)

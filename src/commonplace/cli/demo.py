@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commonplace.cli.app import Command, pass_invocation
+from commonplace.cli.app import command
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, counted, notify, print_json, progress_bars
 from commonplace.cli.search import print_hit
@@ -28,19 +28,20 @@ HITS = 3
 _MOST_BYTES = 1024 * 1024
 
 
-@click.command(cls=Command, makes_store=True)
+@command(makes_store=True)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--questions",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Ask the questions of this file, one a line, instead of the built-in ones.",
 )
-@pass_invocation
 def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:
     """Index something real and answer questions about it.
 
     Each PATH is indexed; without one, Commonplace's own sources are. The store lies in the user's cache directory
     unless --store names one; a second run indexes only what changed.
+
+    Example: commonplace demo ~/projects/billing
     """
     from dataclasses import asdict
 

@@ -1,170 +1,41 @@
-"""The commands that delete for good: `forget`, `forget-namespace` and `gc`."""
+"""The commands that delete for good: `forget`, `store forget-namespace` and `store gc`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation
-from commonplace.cli.input import filled
+from commonplace.cli.app import FAILURE, SUCCESS, command
+from commonplace.cli.input import dry_run_option, refuse_unasked, text_option, yes_option
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     INDENT,
-    LISTED,
+    MAX_LISTED,
+    Line,
+    Rows,
     console,
     counted,
+    emit,
     joined,
-    print_json,
-    print_more,
-    print_some,
-    print_under,
+    local_time,
+    more,
     progress_bars,
-    refuse_unasked,
     say,
-    size_of,
+    size_text,
+    some,
     tally,
-    told,
 )
-from commonplace.errors import NotFoundError
 from commonplace.text.escaping import harmless_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.text import Text
 
     from commonplace.engine import Engine
     from commonplace.erasure.receipt import ForgetReceipt
-
-
-_dry_run_option = click.option("--dry-run", is_flag=True, help="Tell what would go, and change nothing.")
-
-
-@click.command(cls=Command)
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--tag", metavar="TAG", callback=filled, help="Every memory with this tag.")
-@click.option("--source", metavar="TEXT", callback=filled, help="Everything from this source.")
-@click.option("--session", metavar="NAME", callback=filled, help="Every turn of this conversation.")
-@click.option("--path", metavar="FILE", callback=filled, help="An indexed file; the file itself stays.")
-@click.option("--agent", metavar="NAME", callback=filled, help="All that this agent knows, deleted or not.")
-@_dry_run_option
-@click.option("--yes", is_flag=True, help="Do not ask first.")
-@click.option("--receipts", is_flag=True, help="List what was forgotten so far, and whether that is proved.")
-@pass_invocation
-def forget(
-    invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
-) -> int:
-    """Delete memories with every copy, and prove it.
-
-    Documents, artifacts, and episodes, entities and facts of the graph go the same way. On a terminal it shows what
-    would go, and asks first; without one, and with --json, it deletes nothing without --yes.
-
-    Every file of the store is searched for what was forgotten. The exit code is 1 where something is left or waits.
-    """
-
-    given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    if receipts:
-        if ids or given or dry_run or yes:
-            raise click.UsageError(
-                "--receipts lists what was forgotten and takes nothing to forget; leave the rest out"
-            )
-        return _list_receipts(invocation)
-
-    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
-        return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **given)
-
-    if dry_run:
-        return _rehearse(invocation, act)
-    if not yes:
-        refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
-        _rehearse(invocation, act)
-        # The store is closed while a person thinks.
-        invocation.close()
-        if not click.confirm("Forget this for good?", err=True):
-            say("Nothing was forgotten.", err=True)
-            return FAILURE
-    return _run(invocation, act)
-
-
-@click.command("forget-namespace", cls=Command)
-@click.argument("name")
-@click.option("--confirm", metavar="NAME", required=True, help="The exact name once more.")
-@_dry_run_option
-@pass_invocation
-def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run: bool) -> int:
-    """Delete namespace NAME with all it holds, and prove it."""
-
-    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
-        return engine.forget_namespace(name, confirm=confirm, dry_run=dry_run)
-
-    return _rehearse(invocation, act, whole=True) if dry_run else _run(invocation, act, whole=True)
-
-
-@click.command(cls=Command)
-@click.option("--older-than-days", type=float, metavar="N", help="How long ago it was archived.")
-@_dry_run_option
-@pass_invocation
-def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) -> int:
-    """Forget what was archived more than 30 days ago."""
-
-    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
-        return engine.gc(older_than_days, dry_run=dry_run)
-
-    return _rehearse(invocation, act) if dry_run else _run(invocation, act)
-
-
-def _rehearse(invocation: Invocation, act: Callable[[Engine, bool], ForgetReceipt], *, whole: bool = False) -> int:
-    """Print what would go, with the beginning of each text, and change nothing."""
-
-    texts = {}
-    with invocation.open(invocation.settings()) as engine:
-        receipt = act(engine, True)
-        for id_ in () if invocation.as_json else receipt.ids[:LISTED]:
-            texts[id_] = _text_of(engine, id_)
-    if invocation.as_json:
-        print_json(receipt.to_dict())
-    else:
-        print_plan(receipt, texts, console(), whole=whole)
-    return SUCCESS
-
-
-def _text_of(engine: Engine, id_: str) -> str:
-    """Return what a memory or a part of the graph says; "" for artifacts and documents, which go as well."""
-    reads: tuple[Callable[[], str], ...] = (
-        lambda: engine.get(id_, touch=False).content,
-        lambda: engine.graph.episode(id_).content,
-        lambda: engine.graph.relation(id_).fact,
-        lambda: engine.graph.entity(id_).name,
-    )
-    for read in reads:
-        with suppress(NotFoundError):
-            return read()
-    return ""
-
-
-def _run(invocation: Invocation, act: Callable[[Engine, bool], ForgetReceipt], *, whole: bool = False) -> int:
-
-    with progress_bars(invocation) as progress, invocation.open(invocation.settings(), progress=progress) as engine:
-        receipt = act(engine, False)
-    if invocation.as_json:
-        print_json(receipt.to_dict())
-    else:
-        print_receipt(receipt, console(), whole=whole)
-    return SUCCESS if receipt.verified else FAILURE
-
-
-def _list_receipts(invocation: Invocation) -> int:
-
-    with invocation.open(invocation.settings()) as engine:
-        receipts = engine.receipts()
-    if invocation.as_json:
-        print_json([receipt.to_dict() for receipt in receipts])
-    else:
-        print_receipts(receipts, console())
-    return SUCCESS
-
 
 _OWNERS: Final = (
     ("memories", "memory", "memories"),
@@ -186,75 +57,159 @@ _PARTS: Final = (
     ("reversals", "change that could be undone", "changes that could be undone"),
     ("log_lines", "log line", ""),
 )
-_NOTHING: Final = "Nothing to forget: nothing was archived that long ago."
-_LEAST_TEXT: Final = 24
+_MIN_TEXT: Final = 24
 """Columns without which a text has no place on the line of its id."""
+Act = Callable[["Engine", bool], "ForgetReceipt"]
 
 
-def print_plan(receipt: ForgetReceipt, texts: Mapping[str, str], target: Console, *, whole: bool = False) -> None:
-    """Print what would go.
+@command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@text_option("--tag", metavar="TAG", help="Every memory with this tag.")
+@text_option("--source", help="Everything from this source.")
+@text_option("--session", metavar="NAME", help="Every turn of this conversation.")
+@text_option("--path", metavar="FILE", help="An indexed file; the file itself stays.")
+@text_option("--agent", metavar="NAME", help="All knowledge of this agent, deleted or not.")
+@dry_run_option
+@yes_option
+@click.option("--receipts", is_flag=True, help="List past deletions and whether they are verified.")
+def forget(
+    invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
+) -> int:
+    """Delete memories with every copy, and verify it.
 
-    Args:
-        texts: what the memories and the parts of the graph say, by id, as far as it is to be shown.
-        whole: a whole namespace would go.
+    Documents, artifacts, and episodes, entities and facts of the graph are deleted the same way. On a terminal it shows
+    what would go and asks first; elsewhere, and with --json, it needs --yes.
+
+    Deletion is verified: the store is scanned afterwards and you get a receipt. The exit code is 1 if anything is left
+    or waits.
+
+    Example: commonplace forget --source standup --dry-run
     """
-    if _is_nothing(receipt, whole=whole):
-        target.print(_NOTHING)
-        return
-    target.print(f"Would forget {_what(receipt, whole=whole)}", style="bold")
-    _print_parts(receipt, target)
-    _print_ids(receipt.ids, texts, target)
-    _print_rest(receipt, target)
+    given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if receipts:
+        if ids or given or dry_run or yes:
+            raise click.UsageError("--receipts lists past deletions; it takes no other option")
+        with invocation.open() as engine:
+            found = engine.receipts()
+        emit(invocation, found, _receipts)
+        return SUCCESS
+
+    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
+        return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **given)
+
+    if not dry_run and not yes:
+        refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
+        _preview(invocation, act)
+        # The store is closed while a person thinks.
+        invocation.close()
+        if not click.confirm("Forget this for good?", err=True):
+            say("Nothing was forgotten.", err=True)
+            return FAILURE
+    return _run(invocation, act, dry_run=dry_run)
 
 
-def print_receipt(receipt: ForgetReceipt, target: Console, *, whole: bool = False) -> None:
-    """Print what went, where it was looked for, and what is left."""
-    if _is_nothing(receipt, whole=whole):
-        target.print(_NOTHING)
-        return
-    target.print(f"Forgot {_what(receipt, whole=whole)}", style="bold")
-    _print_parts(receipt, target)
-    _print_ids(receipt.ids, {}, target)
-    looked = (
-        f"{counted(len(receipt.checked), 'file')} of the store ({size_of(sum(size for _, size in receipt.checked))})"
+@command(name="forget-namespace")
+@click.argument("name")
+@click.option("--confirm", metavar="NAME", required=True, help="The exact name once more.")
+@dry_run_option
+def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run: bool) -> int:
+    """Delete namespace NAME with all it holds, and verify it.
+
+    Example: commonplace store forget-namespace old-team --confirm old-team
+    """
+
+    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
+        return engine.forget_namespace(name, confirm=confirm, dry_run=dry_run)
+
+    return _run(invocation, act, dry_run=dry_run, whole=True)
+
+
+@command()
+@click.option("--older-than-days", type=float, metavar="N", help="How long ago it was archived. [default: 30]")
+@dry_run_option
+def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) -> int:
+    """Delete what was archived more than 30 days ago.
+
+    Example: commonplace store gc --older-than-days 90 --dry-run
+    """
+    return _run(invocation, lambda engine, dry: engine.gc(older_than_days, dry_run=dry), dry_run=dry_run)
+
+
+def _run(invocation: Invocation, act: Act, *, dry_run: bool, whole: bool = False) -> int:
+    if dry_run:
+        _preview(invocation, act, whole=whole)
+        return SUCCESS
+    with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
+        receipt = act(engine, False)
+    emit(invocation, receipt, lambda done: _receipt(done, whole=whole), has_notices=True)
+    return SUCCESS if receipt.verified else FAILURE
+
+
+def _preview(invocation: Invocation, act: Act, *, whole: bool = False) -> None:
+    """Print what would go, with the beginning of each text, and change nothing."""
+    with invocation.open() as engine:
+        receipt = act(engine, True)
+        texts = {} if invocation.as_json else {id_: _text_of(engine, id_) for id_ in receipt.ids[:MAX_LISTED]}
+    emit(invocation, receipt, lambda plan: _plan(plan, texts, whole=whole), has_notices=True)
+
+
+def _text_of(engine: Engine, id_: str) -> str:
+    """Return what a memory or a part of the graph says; "" for artifacts and documents."""
+    from commonplace.errors import NotFoundError
+
+    reads: tuple[Callable[[], str], ...] = (
+        lambda: engine.get(id_, touch=False).content,
+        lambda: engine.graph.episode(id_).content,
+        lambda: engine.graph.relation(id_).fact,
+        lambda: engine.graph.entity(id_).name,
     )
+    for read in reads:
+        with suppress(NotFoundError):
+            return read()
+    return ""
+
+
+def _plan(receipt: ForgetReceipt, texts: Mapping[str, str], *, whole: bool) -> Rows:
+    yield from _gone("Would forget", receipt, texts, whole=whole)
+    if not _is_empty(receipt, whole=whole):
+        yield from _rest(receipt)
+
+
+def _receipt(receipt: ForgetReceipt, *, whole: bool) -> Rows:
+    yield from _gone("Forgot", receipt, {}, whole=whole)
+    if _is_empty(receipt, whole=whole):
+        return
+    size = size_text(sum(size for _, size in receipt.checked))
+    looked = f"Searched {counted(len(receipt.checked), 'file')} of the store ({size})"
     if receipt.verified:
-        target.print(f"Searched {looked}: nothing of it is left.", style="green")
+        yield Line(f"{looked}: nothing of it is left.", "green")
     else:
         left = tally([(len(receipt.found), "trace", "")])
-        waits = "some of it waits" if receipt.waiting else ""
-        verdict = joined([part for part in (f"found {left}" if left else "", waits) if part]) or "this is no proof"
-        target.print(f"Searched {looked}: {verdict}.", style="red" if receipt.found else "yellow")
-    print_some([f"{file}: {what}" for file, what in receipt.found], target, "red")
-    print_some([f"waiting: {what}" for what in receipt.waiting], target, "yellow")
-    _print_rest(receipt, target)
-    target.print(f"Receipt {receipt.id}", style="dim")
+        parts = [f"found {left}"] * bool(left) + ["some of it waits"] * bool(receipt.waiting)
+        yield Line(f"{looked}: {joined(parts) or 'this is no proof'}.", "red" if receipt.found else "yellow")
+    yield from some([f"{file}: {what}" for file, what in receipt.found], "red")
+    yield from some([f"waiting: {what}" for what in receipt.waiting], "yellow")
+    yield from _rest(receipt)
+    yield Line(f"Receipt {receipt.id}", "dim")
 
 
-def print_receipts(receipts: Sequence[ForgetReceipt], target: Console) -> None:
-    """Print receipts one below the other, oldest first."""
+def _receipts(receipts: Sequence[ForgetReceipt]) -> Rows:
     if not receipts:
-        target.print("Nothing was forgotten in this namespace.")
-    for receipt in receipts:
-        proof = "proved" if receipt.verified else "waiting" if receipt.waiting else "not proved"
-        when = told(datetime.fromtimestamp(receipt.at, UTC))
-        target.print(f"{when}  {_what(receipt)}: {proof}", style="" if receipt.verified else "yellow")
-        print_under(f"receipt {receipt.id}", target, "dim")
-        print_some([f"still in {file}: {what}" for file, what in receipt.found], target, "red")
-        print_some([f"waiting: {what}" for what in receipt.waiting], target, "yellow")
+        yield "Nothing was forgotten in this namespace."
+    for each in receipts:
+        proof = "proved" if each.verified else "waiting" if each.waiting else "not proved"
+        yield Line(f"{local_time(_at(each))}  {_what(each)}: {proof}", "" if each.verified else "yellow")
+        yield Line(f"receipt {each.id}", "dim", 1)
+        yield from some([f"still in {file}: {what}" for file, what in each.found], "red")
+        yield from some([f"waiting: {what}" for what in each.waiting], "yellow")
 
 
-def _what(receipt: ForgetReceipt, *, whole: bool = False) -> str:
-    """Return what went as one phrase: how many of which sort, and how many of them only because of the others."""
-    counts = receipt.counts
-    gone = _tally(counts, _OWNERS) or "nothing"
-    if derived := counts.get("derived", 0):
-        gone += f", {derived:,} of them as copies of the others"
-    return f"namespace {harmless_line(repr(receipt.namespace))} with {gone}" if whole else gone
+def _at(receipt: ForgetReceipt) -> datetime:
+    return datetime.fromtimestamp(receipt.at, UTC)
 
 
-def _is_nothing(receipt: ForgetReceipt, *, whole: bool) -> bool:
-    """Tell whether there was nothing that is old enough; whatever else finds nothing is an error."""
+def _is_empty(receipt: ForgetReceipt, *, whole: bool) -> bool:
+    """Tell whether nothing was old enough to be collected; whatever else finds nothing is an error."""
     return not whole and not any(receipt.counts.values())
 
 
@@ -262,35 +217,48 @@ def _tally(counts: Mapping[str, int], nouns: Sequence[tuple[str, str, str]]) -> 
     return tally((counts.get(name, 0), noun, plural) for name, noun, plural in nouns)
 
 
-def _print_parts(receipt: ForgetReceipt, target: Console) -> None:
+def _what(receipt: ForgetReceipt, *, whole: bool = False) -> str:
+    """Return what went as one phrase: how many of which sort, and how many of them only because of the others."""
+    gone = _tally(receipt.counts, _OWNERS) or "nothing"
+    if derived := receipt.counts.get("derived", 0):
+        gone += f", {derived:,} of them as copies of the others"
+    return f"namespace {receipt.namespace!r} with {gone}" if whole else gone
+
+
+def _gone(verb: str, receipt: ForgetReceipt, texts: Mapping[str, str], *, whole: bool) -> Rows:
+    if _is_empty(receipt, whole=whole):
+        yield "Nothing to forget: nothing was archived that long ago."
+        return
+    yield Line(f"{verb} {_what(receipt, whole=whole)}", "bold")
     if parts := _tally(receipt.counts, _PARTS):
-        print_under(f"with {parts}", target, "dim")
+        yield Line(f"with {parts}", "dim", 1)
+    yield from _ids(receipt.ids, texts)
 
 
-def _print_ids(ids: Sequence[str], texts: Mapping[str, str], target: Console) -> None:
-    """Print ids in a column, each with the beginning of its text beside it or, where there is no room, below it."""
+def _ids(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[Text | Line]:
+    """Yield ids in a column, each with the beginning of its text beside it or, where there is no room, below it."""
     from rich.text import Text
 
-    shown = [harmless_line(id_) for id_ in ids[:LISTED]]
+    width = console().width
+    shown = [harmless_line(id_) for id_ in ids[:MAX_LISTED]]
     column = max(map(len, shown), default=0) + 2
-    room = target.width - len(INDENT) - column
+    room = width - len(INDENT) - column
     for id_, name in zip(ids, shown, strict=False):
         text = Text(" ".join(harmless_line(" ".join(texts.get(id_, "").split())).split()), style="dim")
         line = Text.assemble(INDENT, (name, "cyan"))
-        if text and room >= _LEAST_TEXT:
+        if text and room >= _MIN_TEXT:
             text.truncate(room, overflow="ellipsis")
-            line.append(" " * (column - len(name)))
-            line.append_text(text)
-        target.print(line)
-        if text and room < _LEAST_TEXT:
-            text.truncate(target.width - 2 * len(INDENT), overflow="ellipsis")
-            target.print(Text(2 * INDENT) + text)
-    print_more(len(ids), target)
+            line.append(" " * (column - len(name))).append_text(text)
+        yield line
+        if text and room < _MIN_TEXT:
+            text.truncate(width - 2 * len(INDENT), overflow="ellipsis")
+            yield Text(2 * INDENT) + text
+    yield from more(len(ids))
 
 
-def _print_rest(receipt: ForgetReceipt, target: Console) -> None:
+def _rest(receipt: ForgetReceipt) -> Rows:
     for notice in receipt.notices:
-        print_under(f"note: {notice}", target, "dim")
+        yield Line(f"note: {notice}", "dim", 1)
     if receipt.outside:
-        target.print("Out of reach, outside of the store:", style="dim")
-        print_some(receipt.outside, target, "dim")
+        yield Line("Out of reach, outside of the store:", "dim")
+        yield from some(receipt.outside, "dim")

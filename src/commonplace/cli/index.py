@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Command, Group, pass_invocation
-from commonplace.cli.input import filled, globs
+from commonplace.cli.app import FAILURE, SUCCESS, Group, command
+from commonplace.cli.input import can_ask, globs, non_empty
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
-    can_ask,
     console,
     counted,
     notify,
@@ -24,7 +23,7 @@ from commonplace.cli.output import (
     print_json,
     progress_bars,
     say,
-    size_of,
+    size_text,
     write_whole,
 )
 from commonplace.cli.watch import watch as keep_watching
@@ -145,8 +144,8 @@ def index() -> None:
     """Build, inspect and export the index of a project."""
 
 
-@index.command(cls=Command)
-@click.argument("roots", nargs=-1, metavar="[ROOT]...", callback=filled)
+@command(index)
+@click.argument("roots", nargs=-1, metavar="[ROOT]...", callback=non_empty)
 @click.option("--watch", is_flag=True, help="Go on, and index again whenever files change, until it is stopped.")
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option(
@@ -161,11 +160,10 @@ def index() -> None:
 @click.option(
     "--embedder",
     metavar="NAME",
-    callback=filled,
+    callback=non_empty,
     help="Embed files by this, now and later, as `index upgrade --for artifacts` does.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
-@pass_invocation
 def build(  # noqa: PLR0913 - one for each option
     invocation: Invocation,
     /,
@@ -186,6 +184,8 @@ def build(  # noqa: PLR0913 - one for each option
 
     With --watch, one ROOT is followed. A run that fails is reported on standard error and tried again. A directory or
     disk that is gone is waited for, and nothing is removed for that.
+
+    Example: commonplace index build src --watch
     """
 
     if watch and len(roots) > 1:
@@ -307,22 +307,24 @@ def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -
         )
 
 
-@index.command(cls=Command)
-@pass_invocation
+@command(index)
 def status(invocation: Invocation) -> None:
-    """Say what the store holds and how its index stands."""
+    """Say what the store holds and how its index stands.
 
-    with invocation.open(invocation.settings()) as engine:
+    Example: commonplace index status
+    """
+
+    with invocation.open() as engine:
         found = engine.index_status()
     if invocation.as_json:
         print_json({**asdict(found), "state": _state(found)})
         return
     notify(found.notices, invocation)
     target = console()
-    target.print(f"Store:      {harmless_line(found.store)} ({size_of(found.store_bytes)})")
+    target.print(f"Store:      {harmless_line(found.store)} ({size_text(found.store_bytes)})")
     target.print(f"Namespace:  {found.namespace}")
     artifacts, passages = found.counts.get("artifacts", 0), found.counts.get("passages", 0)
-    size = size_of(found.counts.get("text_bytes", 0))
+    size = size_text(found.counts.get("text_bytes", 0))
     target.print(f"Holds:      {counted(artifacts, 'artifact')}, {counted(passages, 'passage')}, {size} of text")
     if any(asdict(found.graph).values()):
         target.print(f"Graph:      {_linked(found)}")
@@ -333,7 +335,7 @@ def status(invocation: Invocation) -> None:
     if found.upgrade is not None:
         done, total = found.upgrade.done, found.upgrade.total
         target.print(f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded")
-    size = size_of(found.index_bytes)
+    size = size_text(found.index_bytes)
     target.print(f"Index:      {_told(found)} ({size}, change {found.indexed_change} of {found.change})")
 
 
@@ -365,12 +367,12 @@ def _told(found: IndexStatus) -> str:
     return state
 
 
-@index.command(cls=Command)
+@command(index)
 @click.option(
     "--embedder",
     metavar="NAME",
     required=True,
-    callback=filled,
+    callback=non_empty,
     help="Make vectors by this embedder; default: each kind's by its setting.",
 )
 @click.option(
@@ -380,13 +382,14 @@ def _told(found: IndexStatus) -> str:
     type=click.Choice(("memories", "knowledge", "graph", "artifacts")),
     help="Of these alone; the others keep their embedder. [default: all]",
 )
-@pass_invocation
 def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> None:
     """Change the embedder of a store that holds something.
 
     It is embedded anew, in all namespaces, while the old vectors answer; then all are switched at once. A run
     that was ended goes on where it was when it is started again, or is given up with the name of the present embedder.
     With an embedder behind an API, every text of the store is sent to it.
+
+    Example: commonplace index upgrade --embedder minilm --for memories
     """
 
     loaded = invocation.settings()
@@ -405,14 +408,15 @@ def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ..
         say(f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s")
 
 
-@index.command(cls=Command)
+@command(index)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the document to this file.")
-@pass_invocation
 def export(invocation: Invocation, output: Path | None) -> None:
     """Print the artifacts as one JSON document.
 
     It has the form of the auto-retrieval contract's artifact index. Where the settings `index.export_path` and
     `index.export_embeddings` name files below the project, those are written instead.
+
+    Example: commonplace index export --output index.json
     """
     loaded = invocation.settings()
     target = output or _named(loaded, "export_path")

@@ -1,10 +1,10 @@
-"""Read and check what a command is given: texts, files, times and other options."""
+"""Read and check what a command is given: options, times, texts from files and pipes, and answers of a person."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from time import time as clock
@@ -12,66 +12,58 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.errors import NotFoundError, UsageError
 from commonplace.types import ARTIFACT_TYPES, METHODS, PHASES
 
 if TYPE_CHECKING:
+    from commonplace.cli.main import Invocation
     from commonplace.settings import Settings
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-PIPE = "-"
-"""In place of words or of a file's name: what comes on standard input."""
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+ANY_FILE: Final = click.Path(path_type=Path, readable=False)
+"""What may be read is for the engine to find out, whose message has a remedy."""
+SHORT_FORMS: Final = ("brief", "paths-only")
+PIPE: Final = "-"
+"""In place of words or of a file's name: standard input."""
 _LINE_END_BYTES = 2
+_PARTIAL_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhd])")
+MIN_DURATION_S: Final = 10.0
+MAX_DURATION_S: Final = 366 * 86_400.0
 
 
-def said(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str | None:
-    """Return the words, a file's text, or what comes in a pipe; None where nothing came.
+def options(*each: Decorator) -> Decorator:
+    """Return one decorator that adds several options, which help lists in this order."""
 
-    Args:
-        max_bytes: the most that is read of a file or a pipe, without the end of its last line.
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(each):
+            function = option(function)
+        return function
 
-    Raises:
-        NotFoundError: the file cannot be read.
-        UsageError: it is no UTF-8, not a regular file, or too large.
-        click.UsageError: there are words and a file.
-    """
-    from commonplace.files import read_file
-
-    if words and file is not None:
-        raise click.UsageError("there is a text and a --file; give one of them")
-    if words and words != (PIPE,):
-        return " ".join(words)
-    if not words and file is None and sys.stdin.isatty():
-        return None
-    is_piped = file is None or str(file) == PIPE
-    where = "standard input" if is_piped else str(file)
-    limit = max_bytes + _LINE_END_BYTES
-    try:
-        data = sys.stdin.buffer.read(limit + 1) if file is None or is_piped else read_file(file, limit)
-    except FileNotFoundError as error:
-        raise NotFoundError(f"{file} cannot be read: {error.strerror}", remedy="name a file with text") from error
-    except OSError as error:
-        remedy = "name a file with text, or send it on standard input"
-        raise UsageError(f"{where} cannot be read: {error.strerror}", remedy=remedy) from error
-    if len(data) > limit:
-        raise UsageError(f"{where} has more than {max_bytes:,} bytes, the limit", remedy="give a shorter text")
-    try:
-        # The newline that ends a file or a pipe is no part of what is said.
-        return data.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{where} is no UTF-8: {error.reason} at byte {error.start}", remedy="convert it") from error
+    return decorate
 
 
-SHORT_FORMS = ("brief", "paths-only")
-_REDUCED = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
+def text_option(*names: str, help: str, metavar: str = "TEXT", many: bool = False, **extra: Any) -> Decorator:  # noqa: A002
+    """Return an option for a text, or any number of them, that must not be empty."""
+    return click.option(*names, metavar=metavar, multiple=many, callback=non_empty, help=help, **extra)
 
 
-def filled(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Refuse an empty value, which a shell makes of a variable that is not set.
+def time_option(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: A002
+    """Return an option for a time; with `is_start`, a day or a month stands for its beginning on this machine."""
+    return click.option(*names, metavar="TIME", callback=beginning if is_start else time, help=help)
 
-    Raises:
-        click.BadParameter: a value is empty or blank; click adds the option's name.
-    """
+
+def limit_option(name: str = "limit", default: int = 20) -> Decorator:
+    """Return the option for how many results there are at most."""
+    return click.option(
+        "-n", "--limit", name, type=int, default=default, show_default=True, metavar="N", help="Maximum number."
+    )
+
+
+def non_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Refuse an empty value, which a shell makes of a variable that is not set."""
     if any(not item.strip() for item in ([value] if isinstance(value, str) else value or ())):
         raise click.BadParameter("it is empty; give a value or leave the option out", param=parameter)
     return value
@@ -79,9 +71,10 @@ def filled(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
 
 def globs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse empty globs, and a list that only takes away and so names nothing."""
-    filled(context, parameter, value)
+    non_empty(context, parameter, value)
     if value and all(glob.startswith("!") for glob in value):
-        raise click.BadParameter(f"{_quoted(value)} only takes away; also give what to take from", param=parameter)
+        shown = ", ".join(map(repr, value))
+        raise click.BadParameter(f"{shown} only takes away; also give what to take from", param=parameter)
     return value
 
 
@@ -96,112 +89,145 @@ def time(_: click.Context, __: click.Parameter, value: str | None) -> str | None
 
 def beginning(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Return a time like `time`; what is longer, also in words, begins in this machine's zone, as any day."""
+    from commonplace.errors import UsageError
+
     if value is None or not value.strip():
         return value
-    if _REDUCED.fullmatch(value.strip()):
+    if _PARTIAL_DATE.fullmatch(value.strip()):
         return time(context, parameter, f"{value.strip()}-01-01"[:10])
     found = time(context, parameter, value)
-    return _beginning_in_words(value) if found == value else found
-
-
-def _beginning_in_words(value: str) -> str:
+    if found != value:
+        return found
     from commonplace.dates.time import iso, moment_in_words
 
     try:
         return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
     except UsageError:
-        return value  # who uses it says what is wrong with it
+        return value  # whoever uses it says what is wrong with it
 
 
 def score(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
-    """Return a number where one was written; the settings judge every other word, and the range."""
+    """Return a number as such; the settings judge every other word, and the range."""
     try:
         return None if value is None else float(value)
     except ValueError:
         return value
 
 
-def _given(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return None for an option that was not given: an empty list of phrasings is refused."""
-    filled(context, parameter, value)
-    return value or None
-
-
-also = click.option(
-    "--also", multiple=True, metavar="TEXT", callback=_given, help="The query in other words; up to four times."
-)
-
-
-def of_artifacts(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for how artifacts are found, and which."""
-    for option in (
-        click.option("--agent", metavar="NAME", callback=filled, help="Search by the strategy of this agent."),
-        click.option(
-            "--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only artifacts whose path matches."
-        ),
-        click.option(
-            "--phase",
-            "phases",
-            multiple=True,
-            type=click.Choice(PHASES),
-            help="Only this phase; what names none passes.",
-        ),
-        click.option(
-            "--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only artifacts of this type."
-        ),
-        click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked."),
-    ):
-        function = option(function)
-    return function
-
-
-def from_flags(loaded: Settings) -> dict[str, Any]:
-    """Return what of the settings stands on the command line: it wins over an agent's strategy."""
-    names = ("limit", "min_score", "stage1_limit")
-    return {name: getattr(loaded.search, name) for name in names if loaded.origins.get(f"search.{name}") == "flag"}
-
-
-def forms(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for the form in which hits are printed; of several the last one holds."""
-    for option, told in (
-        (("--why",), "Say beneath each hit why it stands there."),
-        (("--brief",), "Print one line a hit."),
-        (("-l", "--paths-only"), "Print the path of each file alone; of what is in no file, the id."),
-    ):
-        function = click.option(*option, "form", flag_value=option[-1][2:], default=None, help=told)(function)
-    return function
-
-
-def whole_as_json(form: str | None, *, as_json: bool) -> None:
-    """Refuse a short form of JSON, which has whole hits.
-
-    Raises:
-        click.UsageError: both are asked for.
-    """
-    if as_json and form in SHORT_FORMS:
-        raise click.UsageError(f"--json has whole hits: leave out --{form}, or --json")
-
-
-def _quoted(values: Sequence[str]) -> str:
-    return ", ".join(map(repr, values))
-
-
-_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhd])")
-LEAST_S: Final = 10.0
-MOST_S: Final = 366 * 86_400.0
-
-
 def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
-    """Return a duration as `30m`, `1h` or `1d` in seconds.
+    """Return a duration such as `30m`, `1h` or `1d` in seconds.
 
     Raises:
         click.BadParameter: it is none, or shorter than ten seconds or longer than a year.
     """
     found = _DURATION.fullmatch(value.strip().lower())
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
-    if not LEAST_S <= seconds <= MOST_S:
+    if not MIN_DURATION_S <= seconds <= MAX_DURATION_S:
         raise click.BadParameter(
             f"{value!r} is no duration from 10s to 366d; give one such as 30m, 1h or 1d", param=parameter
         )
     return seconds
+
+
+def _none_if_empty(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> Any:
+    """Return None for an option that was not given: an empty list of phrasings is refused."""
+    return non_empty(context, parameter, value) or None
+
+
+as_of_option = time_option("--as-of", help="As known at this time: ISO 8601, or words such as 'last Tuesday'.")
+valid_at_option = time_option("--valid-at", help="As true in the world at this time.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
+also_option = click.option(
+    "--also", multiple=True, metavar="TEXT", callback=_none_if_empty, help="The query in other words; up to four times."
+)
+min_score_option = click.option(
+    "--min-score", metavar="SCORE", callback=score, help="Hide hits below this score, 0 to 1; 0 shows all, auto is low."
+)
+artifact_options = options(
+    click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked."),
+    click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only this artifact type."),
+    click.option("--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or none named."),
+    click.option("--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only matching paths."),
+    text_option("--agent", metavar="NAME", help="Use the search strategy of this agent."),
+)
+form_options = options(
+    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print file paths only."),
+    click.option("--brief", "form", flag_value="brief", help="Print one line for each hit."),
+    click.option("--why", "form", flag_value="why", default=None, help="Explain the rank of each hit."),
+)
+
+
+def flag_values(loaded: Settings) -> dict[str, Any]:
+    """Return the search settings that were given as options: they win over an agent's strategy."""
+    names = ("limit", "min_score", "stage1_limit")
+    return {name: getattr(loaded.search, name) for name in names if loaded.origins.get(f"search.{name}") == "flag"}
+
+
+def refuse_short_json(form: str | None, *, as_json: bool) -> None:
+    """Refuse a short form together with --json, which has whole hits."""
+    if as_json and form in SHORT_FORMS:
+        raise click.UsageError(f"--json has whole hits: leave out --{form}, or --json")
+
+
+def refuse_unasked(invocation: Invocation, purpose: str) -> None:
+    """Refuse to go on without --yes where nobody can be asked; `purpose` says what --yes would allow."""
+    if not can_ask(invocation):
+        why = "--json never asks" if invocation.as_json else "Not a terminal"
+        raise click.UsageError(f"{why}: pass --yes to {purpose}.")
+
+
+def can_ask(invocation: Invocation) -> bool:
+    """Return whether a person can be asked: an agent's shell and a script have no terminal, and JSON never asks."""
+    return not invocation.as_json and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def read_text(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str | None:
+    """Return the words, a file's text, or standard input; None if there is none of them.
+
+    Args:
+        max_bytes: the most that is read of a file or a pipe, without the end of its last line.
+
+    Raises:
+        NotFoundError: the file cannot be read.
+        UsageError: it is not UTF-8, not a regular file, or too large.
+        click.UsageError: there are words and a file.
+    """
+    from commonplace.errors import UsageError
+
+    if words and file is not None:
+        raise click.UsageError("there is a text and a --file; give one of them")
+    if words and words != (PIPE,):
+        return " ".join(words)
+    if not words and file is None and sys.stdin.isatty():
+        return None
+    name, data = read_bytes(PIPE if file is None else file, max_bytes + _LINE_END_BYTES)
+    if data is None:
+        raise UsageError(f"{name} has more than {max_bytes:,} bytes, the limit", remedy="give a shorter text")
+    try:
+        # The newline that ends a file or a pipe is not part of the text.
+        return data.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not UTF-8: {error.reason} at byte {error.start}", remedy="convert it") from error
+
+
+def read_bytes(file: Path | str, limit: int) -> tuple[str, bytes | None]:
+    """Return a name for a file or standard input, and its bytes, None if there are more than `limit`.
+
+    Raises:
+        NotFoundError: there is no such file.
+        UsageError: it cannot be read.
+    """
+    from commonplace.errors import NotFoundError, UsageError
+    from commonplace.files import read_file
+
+    is_piped = str(file) == PIPE
+    name = "standard input" if is_piped else str(file)
+    try:
+        data = sys.stdin.buffer.read(limit + 1) if is_piped else read_file(Path(file), limit)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{file} cannot be read: {error.strerror}", remedy="name a file with text") from error
+    except OSError as error:
+        remedy = "name a file with text, or send it on standard input"
+        raise UsageError(f"{name} cannot be read: {error.strerror}", remedy=remedy) from error
+    return name, data if len(data) <= limit else None

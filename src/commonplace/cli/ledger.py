@@ -5,267 +5,235 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Command, Group, pass_invocation
+from commonplace.cli.app import FAILURE, SUCCESS, Group, command
+from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import console, counted, joined, print_beginning, print_head, print_json, print_under, told
+from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time
+from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.text.escaping import harmless_line
-from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
+from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from commonplace.engine import Engine
     from commonplace.ledger.rules import ImportedIssues
+    from commonplace.types.ledger import IssueEvent
 
-
-_NAMED_ALREADY = ("memory_ids", "agent")
-_MEMORIES_LISTED: Final = 3
-"""The words of so many memories stand below an issue of a list."""
-_DEEDS = (
+_MAX_MEMORIES: Final = 3
+"""The texts of so many memories stand below an issue of a list."""
+_IMPORTED: Final = (
     ("added", "added"),
     ("replaced", "replaced"),
     ("unchanged", "left as they were"),
     ("same", "left out, as open ones say the same"),
 )
-
-
-def words_of(engine: Engine, found: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what the memories say that issues are about, by id, as far as they are still there."""
-    words: dict[str, str] = {}
-    for id_ in {id_ for issue in found for id_ in issue["memory_ids"]}:
-        with suppress(NotFoundError):
-            words[id_] = engine.get(id_, touch=False).content
-    return words
-
-
-def print_issues(found: Sequence[Mapping[str, Any]], words: Mapping[str, str], target: Console) -> None:
-    """Print issues, each with the beginning of the memories that it is about."""
-    for issue in found:
-        _print_one(issue, target)
-        ids = issue["memory_ids"]
-        for id_ in ids[:_MEMORIES_LISTED]:
-            print_beginning(words.get(id_, id_), target)
-        if len(ids) > _MEMORIES_LISTED:
-            print_under(f"… {len(ids) - _MEMORIES_LISTED:,} more", target, "dim")
-    if not found:
-        target.print("No issue like that is here.", style="bold")
-
-
-def print_issue(
-    issue: Mapping[str, Any], words: Mapping[str, str], history: Sequence[Mapping[str, str]], target: Console
-) -> None:
-    """Print an issue with its memories, its notes, what was appended to them, and what became of it."""
-    _print_one(issue, target)
-    if issue["description"]:
-        print_under(harmless_line(issue["description"]), target)
-    for id_ in issue["memory_ids"]:
-        print_under(f"memory {harmless_line(id_)}", target)
-        if id_ in words:
-            print_beginning(words[id_], target)
-    for name, value in issue["notes"].items():
-        if name not in _NAMED_ALREADY:
-            told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            print_under(f"{harmless_line(name)}: {harmless_line(told)}", target)
-    for line in issue["log"]:
-        print_under(harmless_line(line), target, "dim")
-    if issue["claimed_by"]:
-        print_under(f"claimed by {harmless_line(issue['claimed_by'])} at {_local(issue['claimed_at'])}", target, "dim")
-    if issue["close_reason"]:
-        print_under(f"closed: {harmless_line(issue['close_reason'])}", target, "dim")
-    acts = [event for event in history if event["act"] in ("applied", "undone")]
-    if acts and acts[-1]["act"] == "undone":
-        print_under(f"undone at {_local(acts[-1]['at'])} by {harmless_line(acts[-1]['actor'])}", target, "yellow")
-
-
-def print_history(history: Sequence[Mapping[str, str]], target: Console) -> None:
-    """Print what was done, one act a line."""
-    for event in history:
-        why = f": {harmless_line(event['why'])}" if event["why"] else ""
-        target.print(f"{_local(event['at'])}  {harmless_line(event['act'])} by {harmless_line(event['actor'])}{why}")
-
-
-def print_import(taken: ImportedIssues, target: Console) -> None:
-    """Print what became of the issues of an import."""
-    parts = [(len(getattr(taken, name)), words) for name, words in _DEEDS]
-    target.print(f"Read {counted(sum(count for count, _ in parts), 'issue')}", style="bold")
-    print_under(joined([f"{count:,} {words}" for count, words in parts if count]) or "nothing came", target, "dim")
-
-
-def _print_one(issue: Mapping[str, Any], target: Console) -> None:
-    known = (
-        harmless_line(issue["title"]),
-        harmless_line(issue["agent"]),
-        issue["urgency"],
-        harmless_line(issue["status"]),
-        _local(issue["created_at"]),
-    )
-    print_head(harmless_line(issue["id"]), known, target)
-
-
-def _local(time: str | None) -> str:
-    """Return a time of the ledger as people of this machine write it."""
-    return told(datetime.fromisoformat(time)) if time else ""
-
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_issue = click.argument("issue")
 
 
 @click.group(cls=Group)
 def ledger() -> None:
-    """See and settle what consolidation did or proposes."""
+    """Review what consolidation did or proposes."""
 
 
-@ledger.command("list", cls=Command)
-@click.option("--agent", type=click.Choice(AGENTS), help="Of this agent alone.")
-@click.option("--status", type=click.Choice(ISSUE_STATUSES), default="open", show_default=True, help="Of this status.")
-@click.option("--urgency", type=click.Choice(URGENCIES), help="Of this urgency alone.")
-@click.option("--all", "is_of_any_status", is_flag=True, help="Of any status.")
-@pass_invocation
-def list_(
-    invocation: Invocation, /, agent: str | None, status: str, urgency: str | None, is_of_any_status: bool
-) -> None:
-    """List issues, the oldest first."""
+@command(ledger, "list")
+@click.option("--agent", type=click.Choice(AGENTS), help="Only issues of this agent.")
+@click.option(
+    "--status", type=click.Choice(ISSUE_STATUSES), default="open", show_default=True, help="Only this status."
+)
+@click.option("--urgency", type=click.Choice(URGENCIES), help="Only this urgency.")
+@click.option("--all", "is_any", is_flag=True, help="Any status.")
+def list_(invocation: Invocation, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> None:
+    """List issues, oldest first.
 
-    with invocation.open(invocation.settings()) as engine:
-        found = engine.ledger.query(agent, None if is_of_any_status else status, urgency)
-        words = {} if invocation.as_json else words_of(engine, found)
-    if invocation.as_json:
-        print_json({"issues": found})
-    else:
-        print_issues(found, words, console())
-
-
-@ledger.command(cls=Command)
-@click.argument("issue")
-@pass_invocation
-def show(invocation: Invocation, /, issue: str) -> None:
-    """Show an issue with all that it says."""
-
-    with invocation.open(invocation.settings()) as engine:
-        found = engine.ledger.show(issue)
-        words = {} if invocation.as_json else words_of(engine, [found])
-        acts = []
-        with suppress(UsageError):  # beads keeps the history of its issues itself
-            acts = _acts(engine.ledger.history(issue))
-    if invocation.as_json:
-        print_json(found)
-    else:
-        print_issue(found, words, acts, console())
-
-
-@ledger.command(cls=Command)
-@click.argument("issue")
-@pass_invocation
-def history(invocation: Invocation, /, issue: str) -> None:
-    """Tell who did what on an issue, when and why."""
-
-    with invocation.open(invocation.settings()) as engine:
-        acts = _acts(engine.ledger.history(issue))
-    if invocation.as_json:
-        print_json({"issue": issue, "history": acts})
-    else:
-        print_history(acts, console())
-
-
-@ledger.command(cls=Command)
-@click.argument("issue")
-@pass_invocation
-def claim(invocation: Invocation, /, issue: str) -> int:
-    """Take an open issue to work on.
-
-    The exit code is 1 where others work on it, or it is blocked or closed.
+    Example: commonplace ledger list --agent merge --all
     """
-    with invocation.open(invocation.settings()) as engine:
+    with invocation.open() as engine:
+        found = engine.ledger.query(agent, None if is_any else status, urgency)
+        texts = {} if invocation.as_json else _texts(engine, found)
+    emit(invocation, found, lambda issues: _issues(issues, texts), value={"issues": found})
+
+
+@command(ledger)
+@_issue
+def show(invocation: Invocation, /, issue: str) -> None:
+    """Show an issue with all its notes.
+
+    Example: commonplace ledger show commonplace-1a2b3c4d
+    """
+    with invocation.open() as engine:
+        found = engine.ledger.show(issue)
+        texts = {} if invocation.as_json else _texts(engine, [found])
+        events: list[dict[str, str]] = []
+        with suppress(UsageError):  # beads keeps the history of its issues itself
+            events = _events(engine.ledger.history(issue))
+    emit(invocation, found, lambda one: _whole(one, texts, events))
+
+
+@command(ledger)
+@_issue
+def history(invocation: Invocation, /, issue: str) -> None:
+    """Show who did what on an issue, when and why.
+
+    Example: commonplace ledger history commonplace-1a2b3c4d
+    """
+    with invocation.open() as engine:
+        events = _events(engine.ledger.history(issue))
+    emit(invocation, events, _history, value={"issue": issue, "history": events})
+
+
+@command(ledger)
+@_issue
+def claim(invocation: Invocation, /, issue: str) -> int:
+    """Claim an open issue to work on.
+
+    The exit code is 1 if others work on it, or it is blocked or closed.
+
+    Example: commonplace ledger claim commonplace-1a2b3c4d
+    """
+    with invocation.open() as engine:
         is_ours = engine.ledger.claim(issue)
         status = engine.ledger.get(issue).status
-    _tell(invocation, {"issue": issue, "claimed": is_ours, "status": status}, f"{'' if is_ours else 'not '}claimed")
+    words = "claimed" if is_ours else f"not claimed (it is {status})"
+    _emit_change(invocation, {"issue": issue, "claimed": is_ours, "status": status}, words)
     return SUCCESS if is_ours else FAILURE
 
 
-@ledger.command(cls=Command)
-@click.argument("issue")
+@command(ledger)
+@_issue
 @click.option("--reason", required=True, metavar="TEXT", help="What became of it.")
-@pass_invocation
 def close(invocation: Invocation, /, issue: str, reason: str) -> None:
-    """Close an issue that is done or not wanted."""
-    with invocation.open(invocation.settings()) as engine:
+    """Close an issue that is done or not wanted.
+
+    Example: commonplace ledger close commonplace-1a2b3c4d --reason "not a duplicate"
+    """
+    with invocation.open() as engine:
         engine.ledger.close(issue, reason)
-    _tell(invocation, {"issue": issue, "status": "closed"}, "closed")
+    _emit_change(invocation, {"issue": issue, "status": "closed"}, "closed")
 
 
-@ledger.command(cls=Command)
-@click.argument("issue")
-@click.option("--error", required=True, metavar="TEXT", help="What went wrong; it is added to the notes.")
-@pass_invocation
+@command(ledger)
+@_issue
+@click.option("--error", required=True, metavar="TEXT", help="What went wrong; added to the notes.")
 def block(invocation: Invocation, /, issue: str, error: str) -> None:
     """Block an issue that failed.
 
-    It is tried again after 1, 5 and 25 minutes, and then waits for a person.
+    It is retried after 1, 5 and 25 minutes, and then waits for a person.
+
+    Example: commonplace ledger block commonplace-1a2b3c4d --error "the vault is read-only"
     """
-    with invocation.open(invocation.settings()) as engine:
+    with invocation.open() as engine:
         engine.ledger.block(issue, error)
-    _tell(invocation, {"issue": issue, "status": "blocked"}, "blocked")
+    _emit_change(invocation, {"issue": issue, "status": "blocked"}, "blocked")
 
 
-@ledger.command(cls=Command)
-@click.argument("issue")
+@command(ledger)
+@_issue
 @click.option("--why", default="", metavar="TEXT", help="The reason, for its history.")
-@pass_invocation
 def reopen(invocation: Invocation, /, issue: str, why: str) -> None:
-    """Open a blocked or closed issue again."""
-    with invocation.open(invocation.settings()) as engine:
-        engine.ledger.reopen(issue, why)
-    _tell(invocation, {"issue": issue, "status": "open"}, "open again")
+    """Reopen a blocked or closed issue.
 
-
-@ledger.command(cls=Command)
-@click.argument("file", type=_FILE)
-@pass_invocation
-def export(invocation: Invocation, /, file: Path) -> None:
-    """Write all issues to FILE as beads has them."""
-
-    with invocation.open(invocation.settings()) as engine:
-        count = engine.ledger.export(file)
-    if invocation.as_json:
-        print_json({"path": str(file), "issues": count})
-    else:
-        console().print(f"Wrote {counted(count, 'issue')} to {file}", style="bold")
-
-
-@ledger.command("import", cls=Command)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@pass_invocation
-def import_(invocation: Invocation, /, file: Path) -> None:
-    """Take in the issues of a FILE of beads, all or none.
-
-    Of two issues with one id the one that was changed last stays.
+    Example: commonplace ledger reopen commonplace-1a2b3c4d
     """
-    from dataclasses import asdict
-
-    with invocation.open(invocation.settings()) as engine:
-        taken = engine.ledger.import_(file)
-    if invocation.as_json:
-        print_json(asdict(taken))
-    else:
-        print_import(taken, console())
+    with invocation.open() as engine:
+        engine.ledger.reopen(issue, why)
+    _emit_change(invocation, {"issue": issue, "status": "open"}, "open again")
 
 
-def _acts(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
-    from commonplace.dates.time import iso
+@command(ledger)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def export(invocation: Invocation, /, file: Path) -> None:
+    """Write all issues to FILE in the format of beads.
 
+    Example: commonplace ledger export issues.jsonl
+    """
+    with invocation.open() as engine:
+        count = engine.ledger.export(file)
+    done = {"path": str(file), "issues": count}
+    emit(invocation, done, lambda _: [Line(f"Wrote {counted(count, 'issue')} to {file}", "bold")])
+
+
+@command(ledger, "import")
+@click.argument("file", type=FILE)
+def import_(invocation: Invocation, /, file: Path) -> None:
+    """Import the issues of a beads FILE, all or none.
+
+    Of two issues with the same id, the one changed last is kept.
+
+    Example: commonplace ledger import issues.jsonl
+    """
+    with invocation.open() as engine:
+        done = engine.ledger.import_(file)
+    emit(invocation, done, _imported)
+
+
+def _events(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
     return [{"at": iso(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
 
 
-def _tell(invocation: Invocation, told: dict[str, Any], words: str) -> None:
-    if invocation.as_json:
-        print_json(told)
-    else:
-        status = f" (it is {harmless_line(told['status'])})" if told.get("claimed") is False else ""
-        console().print(f"{harmless_line(told['issue'])} {words}{status}", style="bold")
+def _emit_change(invocation: Invocation, value: dict[str, Any], words: str) -> None:
+    emit(invocation, value, lambda done: [Line(f"{done['issue']} {words}", "bold")])
+
+
+def _texts(engine: Engine, found: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the texts of the memories that issues are about, by id, as far as they are still there."""
+    texts: dict[str, str] = {}
+    for id_ in {id_ for issue in found for id_ in issue["memory_ids"]}:
+        with suppress(NotFoundError):
+            texts[id_] = engine.get(id_, touch=False).content
+    return texts
+
+
+def _head(issue: Mapping[str, Any]) -> Row:
+    known = (issue["title"], issue["agent"], issue["urgency"], issue["status"], local_time(issue["created_at"]))
+    return Row(issue["id"], known)
+
+
+def _issues(found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Rows:
+    for issue in found:
+        yield _head(issue)
+        ids = issue["memory_ids"]
+        for id_ in ids[:_MAX_MEMORIES]:
+            yield Beginning(texts.get(id_, id_))
+        if len(ids) > _MAX_MEMORIES:
+            yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
+    if not found:
+        yield Line("No issue like that is here.", "bold")
+
+
+def _whole(issue: Mapping[str, Any], texts: Mapping[str, str], events: Sequence[Mapping[str, str]]) -> Rows:
+    yield _head(issue)
+    if issue["description"]:
+        yield Line(issue["description"], "", 1)
+    for id_ in issue["memory_ids"]:
+        yield Line(f"memory {id_}", "", 1)
+        if id_ in texts:
+            yield Beginning(texts[id_])
+    for name, value in issue["notes"].items():
+        if name not in ("memory_ids", "agent"):
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield Line(f"{name}: {shown}", "", 1)
+    for line in issue["log"]:
+        yield Line(line, "dim", 1)
+    if issue["claimed_by"]:
+        yield Line(f"claimed by {issue['claimed_by']} at {local_time(issue['claimed_at'])}", "dim", 1)
+    if issue["close_reason"]:
+        yield Line(f"closed: {issue['close_reason']}", "dim", 1)
+    acts = [event for event in events if event["act"] in ("applied", "undone")]
+    if acts and acts[-1]["act"] == "undone":
+        yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
+
+
+def _history(events: Sequence[Mapping[str, str]]) -> Rows:
+    for event in events:
+        why = f": {event['why']}" if event["why"] else ""
+        yield f"{local_time(event['at'])}  {event['act']} by {event['actor']}{why}"
+
+
+def _imported(done: ImportedIssues) -> Rows:
+    parts = [(len(getattr(done, name)), words) for name, words in _IMPORTED]
+    yield Line(f"Read {counted(sum(count for count, _ in parts), 'issue')}", "bold")
+    yield Line(joined([f"{count:,} {words}" for count, words in parts if count]) or "nothing came", "dim", 1)

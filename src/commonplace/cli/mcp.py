@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Command, pass_invocation
-from commonplace.cli.main import Invocation, serve
-from commonplace.cli.output import console, print_json, refuse_unasked, say, write_whole
+from commonplace.cli.app import FAILURE, SUCCESS, command
+from commonplace.cli.input import refuse_unasked
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import console, print_json, say, write_whole
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,20 +23,21 @@ AUTO = "auto"
 CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "opencode")
 
 
-@click.command(cls=Command)
+@command()
 @click.option(
     "--print-config", type=click.Choice((*CLIENT_NAMES, AUTO)), help="Print what to write to a client's file."
 )
 @click.option("--install", type=click.Choice(CLIENT_NAMES), help="Write it there, after showing the change.")
 @click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
-@pass_invocation
 def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, watch: bool, yes: bool) -> int:
     """Serve agents over the Model Context Protocol.
 
     It speaks on standard input and output, and is started by a client. The store is that of the working directory,
     else the user's own; one that is not there is created when the first tool is called. With --watch, or the setting
     `index.watch`, the project is indexed from then on, and what is printed or written for a client says so.
+
+    Example: commonplace mcp --install claude-code
     """
     invocation.watches = watch
     if print_config and install:
@@ -44,6 +46,8 @@ def mcp(invocation: Invocation, /, print_config: str | None, install: str | None
         return _print_config(print_config, invocation)
     if install:
         return _install(install, invocation, is_agreed=yes)
+    from commonplace.cli.main import serve
+
     return serve(invocation)
 
 

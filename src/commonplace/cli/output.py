@@ -1,29 +1,245 @@
-"""Print for people and programs: text, rows, JSON, notices and progress."""
+"""Print for people and programs: rows, text, JSON, notices, progress; and write files whole."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from commonplace.errors import UsageError
 from commonplace.text.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from rich.console import Console
     from rich.text import Text
 
     from commonplace.cli.main import Invocation
     from commonplace.settings import Settings
     from commonplace.types import Progress
+
+INDENT: Final = "   "
+MAX_LISTED: Final = 10
+"""So many of many are shown; `--json` has all of them."""
+MAX_LINES: Final = 3
+"""Lines that are shown of a text."""
+_WORD: Final = re.compile(r"(?P<word>^\s*\S+|\S+)\s*")
+_MIN_WIDTH: Final = 40
+"""Running text gets so many columns at least, on the narrowest of terminals too."""
+_MIN_SENTENCE: Final = 20
+_FIELD_WIDTH: Final = 12
+_MAX_WRAPPED: Final = 4000
+"""Characters of a text that are wrapped for its first lines: it may be a million long."""
+
+
+class Line(NamedTuple):
+    """A sentence, wrapped to the terminal if it is indented or has a mark; a path or an id in it is never broken."""
+
+    text: str
+    style: str = ""
+    level: int = 0
+    before: str = ""
+
+
+class Row(NamedTuple):
+    """One thing of a list: its name, what is known of it, and the first lines of its text below."""
+
+    name: str
+    known: Sequence[str] = ()
+    text: str = ""
+    before: str = ""
+
+
+class Beginning(NamedTuple):
+    """The first lines of a text, indented."""
+
+    text: str
+
+
+class Paragraphs(NamedTuple):
+    """A whole text, wrapped."""
+
+    text: str
+    level: int = 0
+
+
+class Fields(NamedTuple):
+    """Names, in a column, and their values; those without a value are left out."""
+
+    values: Mapping[str, str]
+
+
+class Parts(NamedTuple):
+    """Pieces with their styles on as few indented lines as they fit on."""
+
+    parts: Sequence[tuple[str, str]]
+    level: int = 1
+
+
+Rows = Iterable["Row | Line | Beginning | Paragraphs | Fields | Parts | Text | str"]
+
+
+def emit(
+    invocation: Invocation, found: Any, rows: Callable[[Any], Rows], *, value: Any = None, has_notices: bool = False
+) -> None:
+    """Print what a command found: its notices, then JSON or rows.
+
+    Args:
+        value: what JSON has in place of `found` itself.
+        has_notices: the rows show the notices.
+    """
+    notify(() if has_notices else getattr(found, "notices", ()), invocation)
+    if invocation.as_json:
+        print_json(plain(found if value is None else value))
+    else:
+        print_rows(rows(found))
+
+
+def print_rows(rows: Rows) -> None:
+    """Print rows for people."""
+    target = console()
+    for row in rows:
+        show = _PRINTERS.get(type(row))
+        show(row, target) if show else target.print(row)
+
+
+def _print_row(row: Row, target: Console) -> None:
+    from rich.text import Text
+
+    known = [Text(harmless_line(part), "dim") for part in row.known if part]
+    print_packed([Text.assemble(row.before, (harmless_line(row.name), "cyan")), *known], target, Text(" · ", "dim"))
+    _print_beginning(Beginning(row.text), target)
+
+
+def _print_line(row: Line, target: Console) -> None:
+    from rich.text import Text
+
+    if not row.level and not row.before:
+        target.print("\n" * row.text.startswith("\n") + harmless_line(row.text.removeprefix("\n")), style=row.style)
+        return
+    indent = INDENT * (row.level or 1)
+    for number, line in enumerate(broken(row.text, target.width - len(indent))):
+        target.print(Text.assemble(indent if number or row.level else row.before, (line, row.style)))
+
+
+def _print_paragraphs(row: Paragraphs, target: Console) -> None:
+    from rich.text import Text
+
+    for part in wrapped(Text(harmless(row.text)), columns(target.width)):
+        target.print(Text(INDENT * row.level) + part)
+
+
+def _print_fields(row: Fields, target: Console) -> None:
+    from rich.text import Text
+
+    for name, value in row.values.items():
+        for number, shown in enumerate(broken(value, target.width - _FIELD_WIDTH - 2) if value else ()):
+            target.print(Text.assemble((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
+
+
+def _print_beginning(row: Beginning, target: Console) -> None:
+    from rich.text import Text
+
+    # Without its blank lines, and without wrapping what is not shown.
+    start = "\n".join(line for line in harmless(row.text[:_MAX_WRAPPED]).splitlines() if line.strip())
+    lines = wrapped(Text(start), columns(target.width)) if start else []
+    for line in lines[:MAX_LINES]:
+        target.print(Text(INDENT) + line)
+    if len(lines) > MAX_LINES:
+        target.print(f"{INDENT}…", style="dim")
+
+
+def _print_parts(row: Parts, target: Console) -> None:
+    from rich.text import Text
+
+    indent = INDENT * row.level
+    line = Text(indent)
+    for part, style in row.parts:
+        piece = Text(harmless_line(part), style)
+        if line.cell_len > len(indent) and line.cell_len + 3 + piece.cell_len > target.width:
+            target.print(line)
+            line = Text(indent)
+        line.append(" · " if line.cell_len > len(indent) else "", "dim").append_text(piece)
+    target.print(line)
+
+
+_PRINTERS: Final[Mapping[type, Callable[[Any, Console], None]]] = {
+    Row: _print_row,
+    Line: _print_line,
+    Beginning: _print_beginning,
+    Paragraphs: _print_paragraphs,
+    Fields: _print_fields,
+    Parts: _print_parts,
+    str: lambda row, target: _print_line(Line(row), target),
+}
+
+
+def print_packed(pieces: Sequence[Text], target: Console, between: Text, width: int | None = None) -> None:
+    """Print pieces one after the other on as few lines as they fit on; none is ever broken."""
+    from rich.text import Text
+
+    line, *rest = pieces
+    for piece in rest:
+        if line.cell_len + between.cell_len + piece.cell_len > (width or target.width):
+            target.print(line + Text(between.plain.rstrip() if between.plain[:1] != " " else "", between.style))
+            line = Text(INDENT) + piece
+        else:
+            line = line + between + piece
+    target.print(line)
+
+
+def some(lines: Sequence[object], style: str = "", *, level: int = 1) -> Iterator[Line]:
+    """Yield the first of many lines below a heading, and how many there are besides."""
+    for line in lines[:MAX_LISTED]:
+        yield Line(str(line), style, level)
+    yield from more(len(lines), level=level)
+
+
+def more(count: int, *, level: int = 1) -> Iterator[Line]:
+    """Yield how many of a list were not shown, if any."""
+    if count > MAX_LISTED:
+        yield Line(f"… {count - MAX_LISTED:,} more; --json lists all", "dim", level)
+
+
+def broken(sentence: str, width: int) -> list[str]:
+    """Return a sentence as lines that fit, as far as its words do."""
+    from rich.text import Text
+
+    return [line.plain for line in wrapped(Text(harmless_line(sentence)), max(_MIN_SENTENCE, width))]
+
+
+def columns(width: int) -> int:
+    """Return how many columns running text gets below its heading, on a terminal of that width."""
+    return max(_MIN_WIDTH, width) - len(INDENT)
+
+
+def wrapped(text: Text, width: int) -> list[Text]:
+    """Return text as lines of that width; a longer word, such as a path, has a line of its own, whole."""
+    from rich.console import Console
+
+    lines: list[Text] = []
+    for line in text.split("\n", allow_blank=True):
+        if line.cell_len > len(line):  # scripts of wide characters have no spaces: a line may end anywhere
+            lines += line.wrap(Console(width=width), width)
+        else:
+            lines += line.divide(_line_starts(line.plain, width))
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _line_starts(line: str, width: int) -> list[int]:
+    starts = [0]
+    for word in _WORD.finditer(line):
+        if word.end("word") - starts[-1] > width and word.start() > starts[-1]:
+            starts.append(word.start())
+    return starts[1:]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -68,37 +284,34 @@ def _write(line: str, *, err: bool) -> None:
     stream.flush()
 
 
-def notify(notices: tuple[str, ...], invocation: Invocation) -> None:
+def plain(value: Any) -> Any:
+    """Return a result as JSON has it: by `to_dict` or the fields of a dataclass; paths as text, times as ISO 8601."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, datetime):
+        from commonplace.dates.time import iso
+
+        return iso(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def notify(notices: Iterable[str], invocation: Invocation) -> None:
     """Print each notice as one dim line on standard error; JSON output carries them itself."""
-    if notices and not invocation.as_json:
+    shown = () if invocation.as_json else tuple(notices)
+    if shown:
         target = console(stderr=True)
-        for notice in notices:
+        for notice in shown:
             target.print(f"note: {harmless_line(notice)}", style="dim")
 
 
-def can_ask(invocation: Invocation) -> bool:
-    """Return whether a person can be asked: an agent's shell and a script have no terminal, and JSON asks nothing."""
-    return not invocation.as_json and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def refuse_unasked(invocation: Invocation, purpose: str) -> None:
-    """Refuse to go on without `--yes` where nobody can be asked.
-
-    Args:
-        purpose: what the option would allow, as an infinitive without `to`.
-
-    Raises:
-        click.UsageError: there is no terminal, or JSON is asked for.
-    """
-    import click
-
-    if not can_ask(invocation):
-        why = "--json asks nothing" if invocation.as_json else "there is no terminal to ask on"
-        raise click.UsageError(f"{why}: pass --yes to {purpose}")
-
-
 def own_store_notice(settings: Settings) -> tuple[str, ...]:
-    """Say that what is stored goes to the user's own store, where there is no project and no store was named."""
+    """Say that what is stored goes to the user's own store, if there is no project and no store was named."""
     if settings.project is not None or settings.origins.get("store.path") != "default":
         return ()
     init = "`commonplace init` makes a project's, and offers to move what was remembered there"
@@ -113,8 +326,8 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+    shown = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*shown, console=console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
@@ -129,37 +342,12 @@ def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return `1 file`, `2 files`, `12,345 files`; where the plural is not made with an s, it is given."""
+    """Return `1 file`, `2 files`, `12,345 files`; a plural that is not made with an s is given."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def size_of(size: float) -> str:
-    """Return a size as people write it, in powers of 1024."""
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
-
-
-INDENT = "   "
-NARROWEST = 40
-"""Running text gets so many columns at least, on the narrowest of terminals too."""
-_LEAST = 20
-_WORD = re.compile(r"(?P<word>^\s*\S+|\S+)\s*")
-LISTED = 10
-"""So many of many are shown; `--json` has all of them."""
-LINES_LISTED = 3
-_MOST_LOOKED_AT = 4000
-"""Characters of a text that are wrapped for its first lines: it may be a million long."""
-
-
 def tally(counts: Iterable[tuple[int, str, str]]) -> str:
-    """Return `2 memories, 1 link and 3 passages`, without what is none; "" where all are none.
-
-    Args:
-        counts: (number, singular, plural or "" where that is made with an s).
-    """
+    """Return `2 memories, 1 link and 3 passages` of (number, singular, plural or ""), without what is none."""
     return joined([counted(number, noun, plural) for number, noun, plural in counts if number])
 
 
@@ -168,106 +356,20 @@ def joined(parts: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
 
 
-def print_under(sentence: str, target: Console, style: str = "", *, level: int = 1) -> None:
-    """Print a sentence below a heading, each of its lines indented; a path or an id is never broken."""
-    indent = INDENT * level
-    for line in broken(sentence, target.width - len(indent)):
-        target.print(f"{indent}{line}", style=style)
+def size_text(size: float) -> str:
+    """Return a size as people write it, in powers of 1024."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
 
 
-def print_some(sentences: Sequence[str], target: Console, style: str = "", *, level: int = 1) -> None:
-    """Print the first of many sentences below a heading, and how many there are besides."""
-    for sentence in sentences[:LISTED]:
-        print_under(sentence, target, style, level=level)
-    print_more(len(sentences), target, level=level)
-
-
-def print_more(count: int, target: Console, *, level: int = 1) -> None:
-    """Print how many of a list were not shown, if any."""
-    if count > LISTED:
-        print_under(f"… {count - LISTED:,} more; --json lists all", target, "dim", level=level)
-
-
-def print_head(name: str, known: Sequence[str], target: Console, *, before: str = "") -> None:
-    """Print an id and what is known of what it names, on as many lines as the terminal needs for it."""
-    from rich.text import Text
-
-    parts = [Text(harmless_line(part), "dim") for part in known if part]
-    print_packed([Text.assemble(before, (name, "cyan")), *parts], target, Text(" · ", "dim"))
-
-
-def print_packed(pieces: Sequence[Text], target: Console, between: Text, width: int | None = None) -> None:
-    """Print pieces one after the other on as few lines as they fit on; none is ever broken.
-
-    Args:
-        width: how many columns there are, those of the terminal if None.
-    """
-    from rich.text import Text
-
-    line, *rest = pieces
-    for piece in rest:
-        if line.cell_len + between.cell_len + piece.cell_len > (width or target.width):
-            line += Text(between.plain.rstrip() if between.plain[:1] != " " else "", between.style)
-            target.print(line)
-            line = Text(INDENT) + piece
-        else:
-            line = line + between + piece
-    target.print(line)
-
-
-def print_beginning(content: str, target: Console) -> None:
-    """Print the first lines of a text that hold anything."""
-    from rich.text import Text
-
-    start = "\n".join(line for line in harmless(content[:_MOST_LOOKED_AT]).splitlines() if line.strip())
-    lines = wrapped(Text(start), target.width)
-    for line in lines[:LINES_LISTED]:
-        target.print(Text(INDENT) + line)
-    if len(lines) > LINES_LISTED:
-        target.print(f"{INDENT}…", style="dim")
-
-
-def broken(sentence: str, width: int) -> list[str]:
-    """Return a sentence as lines that fit, as far as its words do."""
-    return wrap(harmless_line(sentence), max(_LEAST, width), break_long_words=False, break_on_hyphens=False)
-
-
-def wrapped(text: Text, width: int) -> list[Text]:
-    """Return running text as lines for a terminal of that width, a little narrower for the indent before them."""
-    return fitted(text, columns(width))
-
-
-def columns(width: int) -> int:
-    """Return how many columns running text gets below its heading, on a terminal of that width."""
-    return max(NARROWEST, width) - len(INDENT)
-
-
-def fitted(text: Text, width: int) -> list[Text]:
-    """Return running text as lines of that width; a word that is longer, such as a path, has one of its own, whole."""
-    from rich.console import Console
-
-    lines: list[Text] = []
-    for line in text.split("\n", allow_blank=True):
-        if line.cell_len > len(line):  # scripts of wide characters have no spaces: a line may end anywhere
-            lines += line.wrap(Console(width=width), width)
-        else:
-            lines += line.divide(_line_starts(line.plain, width))
-    for line in lines:
-        line.rstrip()
-    return lines
-
-
-def _line_starts(line: str, width: int) -> list[int]:
-    """Return where the further lines begin into which words are filled."""
-    starts = [0]
-    for word in _WORD.finditer(line):
-        if word.end("word") - starts[-1] > width and word.start() > starts[-1]:
-            starts.append(word.start())
-    return starts[1:]
-
-
-def told(moment: datetime) -> str:
-    """Return a time as people of this machine write it: local, to the minute."""
+def local_time(moment: datetime | str | None) -> str:
+    """Return a time as people of this machine write it: local, to the minute; "" for none."""
+    if not moment:
+        return ""
+    moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     try:
         return moment.astimezone().strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError):  # the first and the last day there is, east or west of Greenwich

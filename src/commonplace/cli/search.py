@@ -11,34 +11,45 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import Command, pass_invocation
-from commonplace.cli.input import SHORT_FORMS, also, filled, forms, from_flags, of_artifacts, score, time, whole_as_json
+from commonplace.cli.app import command
+from commonplace.cli.input import (
+    SHORT_FORMS,
+    also_option,
+    artifact_options,
+    as_of_option,
+    flag_values,
+    form_options,
+    min_score_option,
+    options,
+    refuse_short_json,
+    text_option,
+    valid_at_option,
+)
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     INDENT,
-    LINES_LISTED,
-    LISTED,
+    MAX_LINES,
+    MAX_LISTED,
+    Line,
+    Row,
     broken,
     columns,
     console,
     counted,
-    fitted,
     joined,
+    local_time,
+    more,
     notify,
-    print_head,
     print_json,
-    print_more,
     print_packed,
-    print_under,
+    print_rows,
     progress_bars,
     say,
-    told,
+    wrapped,
 )
-from commonplace.cli.store import hidden_memories
-from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.text.escaping import harmless, harmless_line
-from commonplace.types import KINDS, RERANK_MODES, TIERS, Hit, Stage
+from commonplace.types import KINDS, RERANK_MODES, TIERS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +57,7 @@ if TYPE_CHECKING:
 
     from commonplace.engine import Engine
     from commonplace.search.result import Receipt, SearchResult
-
+    from commonplace.types import Hit, Stage
 
 REFERENCES_SHOWN = 5
 _TITLES = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
@@ -93,8 +104,6 @@ def show(
         print_whole: prints it where no short form was asked for; see `print_result`.
         receipts: one for each hit where the form is "why", else none.
     """
-    from dataclasses import asdict
-
     nothing = (
         ()
         if result.hits or form not in SHORT_FORMS
@@ -140,7 +149,7 @@ def print_result(
             print_hit(rank, hit, result.query, target)
             if receipts:
                 print_grounds(rank, receipts[rank - 1], result, target)
-    print_held_back(result, target)
+    print_held_back(result)
     target.print(f"\nTotal latency: {result.latency_ms}ms")
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
     if names:
@@ -193,7 +202,7 @@ def print_nothing(result: SearchResult, target: Console) -> None:
     """Say that nothing was found, and what a person can try; a notice says so where there was nothing to rank."""
     target.print("\nNothing relevant found.", style="bold")
     if result.trace.candidates:
-        print_under(NOTHING, target, "dim")
+        print_rows([Line(NOTHING, "dim", 1)])
 
 
 def print_hit(rank: int, hit: Hit, query: str, target: Console) -> None:
@@ -204,7 +213,7 @@ def print_hit(rank: int, hit: Hit, query: str, target: Console) -> None:
 
     print_packed(_head(rank, hit), target, Text(" "), room(target))
     if hit.superseded_by:
-        print_under(older(hit), target, "dim")
+        print_rows([Line(older(hit), "dim", 1)])
     if hit.copies:
         names = [Text(f"{harmless_line(name)},", "dim") for name in copies_named(hit)]
         names[-1].right_crop(1)
@@ -247,10 +256,10 @@ def older(hit: Hit) -> str:
     return f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
 
 
-def print_held_back(result: SearchResult, target: Console) -> None:
+def print_held_back(result: SearchResult) -> None:
     """Say how many lie below the floor, where any do."""
     if result.best_held_back is not None:
-        print_under(held_back(result), target, "dim", level=0)
+        print_rows([Line(held_back(result), "dim", 0)])
 
 
 def held_back(result: SearchResult) -> str:
@@ -305,7 +314,7 @@ def _hanging(line: Text, width: int) -> list[Text]:
 
     found = _HANGING.match(line.plain)
     margin = found.end() if found and found.end() <= width // 3 else 0
-    first, *rest = fitted(line[margin:], width - margin) or [Text()]
+    first, *rest = wrapped(line[margin:], width - margin) or [Text()]
     return [line[:margin] + first, *(Text(" " * margin) + part for part in rest)]
 
 
@@ -314,7 +323,7 @@ def print_grounds(rank: int, receipt: Receipt, result: SearchResult, target: Con
     _print_reason("It", reason(receipt, rank, result), target, "italic", level=1)
     added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
     if added:
-        print_under(f"added: {', '.join(added)}", target, "dim")
+        print_rows([Line(f"added: {', '.join(added)}", "dim", 1)])
 
 
 def print_receipt(rank: int, receipt: Receipt, result: SearchResult, target: Console) -> None:
@@ -329,7 +338,7 @@ def print_receipt(rank: int, receipt: Receipt, result: SearchResult, target: Con
     _print_reason(harmless_line(place(hit)), reason(receipt, rank, result), target, "bold", level=0)
     likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
     target.print(f"{INDENT}score {receipt.score:.2f}{likely}", style="dim")
-    for line in fitted(Text(harmless(hit.text), style="dim"), columns(room(target)))[:LINES_LISTED]:
+    for line in wrapped(Text(harmless(hit.text), style="dim"), columns(room(target)))[:MAX_LINES]:
         target.print(Text(INDENT) + line)
     target.print()
     if receipt.reranked_by:
@@ -345,9 +354,9 @@ def print_receipt(rank: int, receipt: Receipt, result: SearchResult, target: Con
     target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")
     if receipt.rejected:
         target.print(f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):")
-        for left in receipt.rejected[:LISTED]:
-            print_under(f"{left.rank}. {left.reference} ({left.score:.2f}): {left.reason}", target)
-        print_more(len(receipt.rejected), target)
+        for left in receipt.rejected[:MAX_LISTED]:
+            print_rows([Line(f"{left.rank}. {left.reference} ({left.score:.2f}): {left.reason}", "", 1)])
+        print_rows(more(len(receipt.rejected)))
 
 
 def _print_reason(subject: str, told: str, target: Console, style: str, *, level: int) -> None:
@@ -394,7 +403,7 @@ def _because(receipt: Receipt) -> str:
 
 
 def _words(receipt: Receipt) -> tuple[str, str]:
-    """Return what a passage holds of the query's words, and what is to be said where it holds none."""
+    """Return what a passage holds of the query's words, and what is to be read_text where it holds none."""
     found, count = receipt.matched_terms, len(receipt.matched_terms) + len(receipt.missing_terms)
     named = ", ".join([*map(harmless_line, found[:_WORDS_NAMED]), *["…"][: len(found) - _WORDS_NAMED]])
     if not found:
@@ -422,24 +431,43 @@ def print_recalled(
         receipts: one for each hit, to be printed beneath it.
         has_stages: print also how many candidates each stage had, and how long it took.
     """
+    from commonplace.dates.time import moment_of
+
     if has_stages:
         print_stages(result, target)
     for rank, hit in enumerate(result.hits, 1):
-        when = "" if hit.at is None else told(moment_of(hit.at))
+        when = "" if hit.at is None else local_time(moment_of(hit.at))
         tags = " ".join(f"#{tag}" for tag in hit.tags)
         known = (rating(hit), older(hit), hit.tier, when, hit.source, tags)
-        print_head(harmless_line(hit.owner_id), known, target, before=f"{rank}. ")
+        print_rows([Row(hit.owner_id, known, before=f"{rank}. ")])
         print_snippet(hit, result.query, target)
         if receipts:
             print_grounds(rank, receipts[rank - 1], result, target)
     if not result.hits:
         target.print("No memory is about this.", style="bold")
         if result.trace.candidates:
-            print_under(_TRY, target, "dim")
-        print_held_back(result, target)
+            print_rows([Line(_TRY, "dim", 1)])
+        print_held_back(result)
         return
-    print_held_back(result, target)
+    print_held_back(result)
     target.print(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", style="dim")
+
+
+_QUOTE: Final = "put a query of several words in quotation marks"
+
+_query = click.argument("query", nargs=-1, required=True)
+_kind = click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
+_memory_options = options(
+    as_of_option,
+    valid_at_option,
+    text_option("--tag", "tags", metavar="TAG", many=True, help="Only with this tag."),
+    click.option("--tier", "tiers", multiple=True, type=click.Choice(TIERS[1:]), help="Only this tier."),
+    text_option("--session", "sessions", metavar="NAME", many=True, help="Only from this conversation."),
+    text_option("--source", "sources", many=True, help="Only from this source."),
+    click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only with at least this trust."),
+    click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of results."),
+    min_score_option,
+)
 
 
 def _stage2(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
@@ -452,52 +480,40 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
     return value
 
 
-@click.command(cls=Command)
-@click.argument("query", nargs=-1, required=True)
-@click.option("--stage1-topk", type=int, metavar="N", help="At most so many lexical and dense candidates, each.")
-@click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="How many results at most.")
+@command()
+@_query
+@click.option("--stage1-topk", type=int, metavar="N", help="Maximum number of lexical and dense candidates, each.")
+@click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="Maximum number of results.")
 @click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
-@of_artifacts
-@click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only what has this tag.")
-@click.option(
-    "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or words such as 'last Tuesday'."
-)
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
-@click.option(
-    "--min-score",
-    metavar="SCORE",
-    callback=score,
-    help="Hold back hits below it, 0 to 1; 0 shows all that was ranked, auto is a low floor.",
-)
-@click.option(
-    "--rerank", type=click.Choice(RERANK_MODES), help="Have a language model re-rank: one call a hit, or one for all."
-)
-@also
-@forms
-@pass_invocation
-def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **options: Any) -> None:
+@artifact_options
+@text_option("--tag", "tags", metavar="TAG", many=True, help="Only with this tag.")
+@as_of_option
+@_kind
+@min_score_option
+@click.option("--rerank", type=click.Choice(RERANK_MODES), help="Re-rank by a language model: one call a hit, or one.")
+@also_option
+@form_options
+def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
-    Each is sure, likely or weak; what is weak may only be near. When nothing is relevant, it says so and prints no
-    passage. -v prints its stages too, and how long they took.
+    Each hit is sure, likely or weak; a weak one may only be near. If nothing is relevant, it says so and prints no
+    passage. -v also prints the stages and how long they took.
 
-    An option that can be given several times takes alternatives; different options must all hold. What is given here
-    wins over the strategy of --agent.
+    Repeat an option to allow alternatives; different options must all match. Options win over the strategy of --agent.
+
+    Example: commonplace search "when does a session expire" --type code --limit 5
     """
-
-    whole_as_json(form, as_json=invocation.as_json)
-    limit = options["limit"]
+    refuse_short_json(form, as_json=invocation.as_json)
+    limit = values["limit"]
     loaded = invocation.settings(
-        search_method=options["method"],
-        search_stage1_limit=options["stage1_topk"],
-        search_limit=options["stage2_topk"] if limit is None else limit,
-        search_min_score=options["min_score"],
-        models_reranker=options["rerank"],
+        search_method=values["method"],
+        search_stage1_limit=values["stage1_topk"],
+        search_limit=values["stage2_topk"] if limit is None else limit,
+        search_min_score=values["min_score"],
+        models_reranker=values["rerank"],
     )
-    asked: dict[str, Any] = {
-        name: options[name] or None for name in ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
-    }
-    asked |= from_flags(loaded)
+    names = ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
+    asked: dict[str, Any] = {name: values[name] or None for name in names} | flag_values(loaded)
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **asked)
         engine.log_retrieval(result)
@@ -507,60 +523,38 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     show(result, invocation, print_result, form=form, receipts=receipts)
 
 
-_QUOTE: Final = "put a query of several words in quotation marks"
-
-
-def _of_memories(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that choose among memories."""
-    for option in reversed(
-        (
-            click.option(
-                "--as-of", metavar="TIME", callback=time, help="What was known then: ISO 8601, or 'last Tuesday'."
-            ),
-            click.option("--valid-at", metavar="TIME", callback=time, help="What was true then, whenever stored."),
-            click.option("--tag", "tags", multiple=True, metavar="TAG", callback=filled, help="Only with this tag."),
-            click.option("--tier", "tiers", multiple=True, type=click.Choice(TIERS[1:]), help="Only this tier."),
-            click.option("--session", "sessions", multiple=True, metavar="NAME", callback=filled, help="Only of this."),
-            click.option("--source", "sources", multiple=True, metavar="TEXT", callback=filled, help="Only from this."),
-            click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only what is trusted as far."),
-            click.option("-n", "--limit", type=int, metavar="N", help="How many results at most."),
-            click.option("--min-score", metavar="SCORE", callback=score, help="Hold back hits below it, 0 to 1."),
-        )
-    ):
-        function = option(function)
-    return function
-
-
-@click.command(cls=Command)
-@click.argument("query", nargs=-1, required=True)
-@_of_memories
-@also
-@forms
-@click.option("--fenced", "form", flag_value="fenced", help="Print the memories as labelled data, to give to a model.")
-@pass_invocation
-def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **options: Any) -> None:
+@command()
+@_query
+@_memory_options
+@also_option
+@form_options
+@click.option("--fenced", "form", flag_value="fenced", help="Print the memories as labelled data for a model.")
+def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the memories that answer QUERY, best first.
 
-    A newer one stands before the one that it may have overtaken. Each is sure, likely or weak; what is weak may only be
-    near. Dates in it, such as "last May", lead to memories of that time. Those that are sure or likely count as used.
-    """
+    A newer memory ranks before one that it may have superseded. Each is sure, likely or weak; a weak one may only be
+    near. Dates in the query, such as "last May", lead to memories of that time. Sure and likely hits count as used.
 
-    whole_as_json(form, as_json=invocation.as_json)
-    loaded = invocation.settings(search_limit=options.pop("limit"), search_min_score=options.pop("min_score"))
+    Example: commonplace recall "which database does billing use" --as-of 2026-01-01
+    """
+    refuse_short_json(form, as_json=invocation.as_json)
+    loaded = invocation.settings(search_limit=values.pop("limit"), search_min_score=values.pop("min_score"))
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
-        result = engine.recall(" ".join(query), **options)
+        result = engine.recall(" ".join(query), **values)
         engine.log_retrieval(result, "recall")
         receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
         is_bare = not result.hits and not engine.list(statuses=(), limit=1)
     hidden: tuple[str, ...] = ()
-    with suppress(CommonplaceError):  # a fault of another store is none of this answer
-        hidden = hidden_memories(loaded) if is_bare else ()
+    if is_bare:
+        from commonplace.cli.store import hidden_memories
+
+        with suppress(CommonplaceError):  # a fault of another store is none of this answer
+            hidden = hidden_memories(loaded)
     if hidden:
         count = counted(len(hidden), "memory", "memories")
-        told = (
-            f"your own store holds {count} that a project does not find: `commonplace init --move-memories` moves them"
-        )
-        result = replace(result, notices=(*result.notices, told))
+        move = "`commonplace init --move-memories` moves them"
+        notice = f"your own store holds {count} that a project does not find: {move}"
+        result = replace(result, notices=(*result.notices, notice))
     show(result, invocation, print_recalled, form=form, receipts=receipts)
 
 
@@ -571,30 +565,28 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
     return value[0] if value else None
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("query")
 @click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
-@of_artifacts
-@_of_memories
-@also
-@pass_invocation
-def why(invocation: Invocation, /, query: str, hit: str | None, **options: Any) -> None:
+@_kind
+@artifact_options
+@_memory_options
+@also_option
+def why(invocation: Invocation, /, query: str, hit: str | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 
     HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or the id of a
-    memory, artifact or passage; without one, the best hit is explained.
+    memory, artifact or passage; the default is the best hit.
 
-    It says in a sentence why the hit stands there, and shows each signal and what it added, the words that matched, and
-    what was left out.
+    It prints a sentence, each signal and what it added, the words that matched, and what was left out.
+
+    Example: commonplace why "when does a session expire" 2
     """
-    method, limit, min_score = (options.pop(name) for name in ("method", "limit", "min_score"))
+    method, limit, min_score = (values.pop(name) for name in ("method", "limit", "min_score"))
     loaded = invocation.settings(search_method=method, search_limit=limit, search_min_score=min_score)
-    asked: dict[str, Any] = {name: None if value == () else value for name, value in options.items()} | from_flags(
-        loaded
-    )
+    asked: dict[str, Any] = {name: None if value == () else value for name, value in values.items()}
     with invocation.open(loaded) as engine:
-        result = engine.search(query, **asked)
+        result = engine.search(query, **asked | flag_values(loaded))
         rank = _rank(engine, result, hit)
         if rank is None:
             message = "nothing was found" if not result.hits else f"{hit!r} is not among the {len(result.hits)} hits"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from commonplace.cli.app import Command, Group, pass_invocation
+from commonplace.cli.app import Group, command
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, print_json
 from commonplace.text.escaping import harmless_line
@@ -17,12 +17,13 @@ def settings() -> None:
     """Show the settings and where they come from."""
 
 
-@settings.command(cls=Command)
-@pass_invocation
+@command(settings)
 def show(invocation: Invocation) -> None:
     """Print every setting with its value and where it came from.
 
     With --json, also its default, range, environment variable and meaning.
+
+    Example: commonplace settings show
     """
 
     loaded = invocation.settings()
@@ -52,12 +53,13 @@ def show(invocation: Invocation) -> None:
         target.print(f"  # {harmless_line(loaded.origin(key))}", style="dim")
 
 
-@settings.command(cls=Command)
-@pass_invocation
+@command(settings)
 def path(invocation: Invocation) -> None:
     """Print the files that settings are read from.
 
     The weakest comes first; those that do not exist are marked.
+
+    Example: commonplace settings path
     """
     from commonplace.settings.paths import PROJECT_FILE, STORE_FILE, user_settings_file
 

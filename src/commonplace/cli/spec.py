@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Command, Group, pass_invocation
+from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import counted, print_json, say
 from commonplace.files import read_file
@@ -25,13 +25,14 @@ def spec() -> None:
     """Check and run tasks of the Open Agent Spec."""
 
 
-@spec.command(cls=Command)
+@command(spec)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@pass_invocation
 def validate(invocation: Invocation, /, file: Path) -> int:
     """Say everything that is wrong with a spec.
 
     Nothing is run and no reference is followed. The exit code is 1 where something is wrong.
+
+    Example: commonplace spec validate memory-retriever.oas.yaml
     """
     from commonplace.specs import validate as judge
 
@@ -54,19 +55,20 @@ def validate(invocation: Invocation, /, file: Path) -> int:
     return SUCCESS if verdict.is_valid else FAILURE
 
 
-@spec.command(cls=Command)
+@command(spec)
 @click.option("--spec", "file", required=True, metavar="FILE", help="The spec, in YAML or JSON.")
 @click.option("--task", metavar="NAME", help="The task; without it, the first that can be run.")
 @click.option(
     "--input", "given", metavar="JSON|FILE", default="{}", help="The input: a JSON object, a file of one, or - ."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print the output alone, without notes.")
-@pass_invocation
 def run(invocation: Invocation, /, file: str, task: str | None, given: str, quiet: bool) -> int:
     """Run a task and print its output.
 
     With --verbose the prompt and the model's own words too; with --json the whole envelope, of a result or of an
     error. The exit code is 1 where the run failed, and 2 where the spec or the input is wrong.
+
+    Example: commonplace spec run --spec memory-retriever.oas.yaml --task retrieve --input input.json
     """
     import commonplace
     from commonplace.specs import REQUEST_CODES

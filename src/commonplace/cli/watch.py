@@ -100,7 +100,7 @@ def repeat(
 
 
 @contextmanager
-def told_to_stop() -> Iterator[Callable[[float], bool]]:
+def until_stopped() -> Iterator[Callable[[float], bool]]:
     """Give a way to wait until SIGINT or SIGTERM comes, which end the wait and not the work that is under way."""
     stop = threading.Event()
 
@@ -115,10 +115,7 @@ def told_to_stop() -> Iterator[Callable[[float], bool]]:
             signal.signal(each, handler)
 
 
-POLLING = (
-    "the system tells of no changes here, so they are looked for every few seconds; "
-    "pip install 'commonplace[watch]' lets it tell"
-)
+POLLING = "watchfiles is not installed: polling every few seconds. Install commonplace[watch] for instant updates."
 
 
 def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool, indexed: Callable[[], None]) -> None:

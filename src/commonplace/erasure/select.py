@@ -610,7 +610,7 @@ def _of_left_behind(revived: Sequence[str], archived: Sequence[str]) -> tuple[st
         notices.append(f"other memories that it was merged with become active again: {_listed(revived)}")
     if archived:
         told = f"other memories that it was made from stay archived: {_listed(archived)}; bring them back with"
-        notices.append(f"{told} `commonplace restore-memory`")
+        notices.append(f"{told} `commonplace memory restore`")
     return tuple(notices)
 
 

@@ -379,7 +379,7 @@ def _missing(id_: str) -> NotFoundError:
 
 
 def _gone(id_: str) -> NotFoundError:
-    remedy = "bring it back with `commonplace restore-memory`"
+    remedy = "bring it back with `commonplace memory restore`"
     return NotFoundError(f"memory {id_!r:.80} is archived or not there", remedy=remedy)
 
 
