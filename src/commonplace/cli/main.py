@@ -65,7 +65,7 @@ def guard_output() -> None:
         )
 
 
-_JOURNAL_LOGGER: Final = "commonplace.mirror"
+_JOURNAL_LOGGER: Final = "commonplace.journal"
 
 
 class Details(logging.Handler):
