@@ -245,7 +245,8 @@ def _call(name: str, function: Any) -> str:
     bare = [each.replace(annotation=empty) for each in given.parameters.values() if each.name != "self"]
     returns = given.return_annotation
     returns = returns if isinstance(returns, str) else inspect.formatannotation(returns)
-    return f"{name}{given.replace(parameters=bare, return_annotation=empty)} -> {returns}"
+    arrow = "" if returns == "None" else f" -> {returns}"
+    return f"{name}{given.replace(parameters=bare, return_annotation=empty)}{arrow}"
 
 
 def _first(thing: Any) -> str:
